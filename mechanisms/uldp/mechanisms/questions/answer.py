@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.labels import value_labels
@@ -31,6 +32,10 @@ class Answer:
         high: The upper end.
         level: The probability with which the interval covers the truth.
         flags: The flags of the windows.
+        against: The version and time that a difference is from; None of other answers.
+        p_value: The probability of so large a difference if there is none; None of other answers.
+        p_adjusted: The same, corrected for the number of differences.
+        smallest: The smallest change that is found with probability .8.
         assumed: What is taken as true besides the spec; one sentence.
     """
 
@@ -52,6 +57,10 @@ class Answer:
     high: float | None = None
     level: float | None = None
     flags: tuple[str, ...] = ()
+    against: str | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    smallest: float | None = None
     assumed: str = "users are drawn independently, and each report is of one of them"
 
 
@@ -62,26 +71,37 @@ def table_answers(question: str, span: Span, estimator: str) -> Iterator[Answer]
             yield from _of_table(question, span, table)
 
 
-def _of_table(question: str, span: Span, table: Table) -> Iterator[Answer]:
+def answer_of(span: Span, question: str, *, attribute: str, **fields: Any) -> Answer:
+    """Return an answer about a span: what the span says of it, and the other fields of ``Answer``."""
     spec = span.version.spec
-    labels = None if len(table.values) == 1 and table.keys is None else value_labels(table, spec)
+    return Answer(
+        question=question,
+        collection=spec.collection,
+        version=spec.version,
+        start=span.period.start,
+        end=span.period.end,
+        period=span.period.name,
+        windows=len(span.sizes),
+        attribute=attribute or None,
+        flags=span.flags,
+        **fields,
+    )
+
+
+def _of_table(question: str, span: Span, table: Table) -> Iterator[Answer]:
+    labels = None if len(table.values) == 1 and table.keys is None else value_labels(table, span.version.spec)
     for i in range(len(table.values)):
-        yield Answer(
-            question=question,
-            collection=spec.collection,
-            version=spec.version,
-            start=span.period.start,
-            end=span.period.end,
-            period=span.period.name,
-            windows=len(span.sizes),
+        yield answer_of(
+            span,
+            question,
+            attribute=" x ".join(table.of),
             n=table.n,
-            attribute=" x ".join(table.of) or None,
             quantity=table.name.value,
             label=None if labels is None else labels[i],
             estimate=float(table.values[i]),
+            unbiased=None if table.unbiased is None else float(table.unbiased[i]),
             stderr=float(table.stderr[i]),
             low=None if table.low is None else float(table.low[i]),
             high=None if table.high is None else float(table.high[i]),
             level=None if table.low is None else table.level,
-            flags=span.flags,
         )

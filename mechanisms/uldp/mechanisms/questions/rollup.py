@@ -3,7 +3,7 @@
 The mean of the rows of ``auto`` is wrong: each of them is drawn towards the usual share of its window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
 import numpy as np
@@ -129,16 +129,17 @@ def coarsened(spans: list[Span]) -> list[Span]:
     end = len(spans)
     while end:
         begin = int(begins[end])
-        joined.append(_sum(spans[begin:end]))
+        joined.append(total(spans[begin:end]))
         end = begin
     return joined[::-1]
 
 
-def _sum(spans: list[Span]) -> Span:
-    total = spans[0]
-    for span in spans[1:]:
-        total += span
-    return total
+def total(spans: Sequence[Span]) -> Span:
+    """Return the sum of spans of one version, one or more, in order, which have no report in common."""
+    first, *others = spans
+    for span in others:
+        first += span
+    return first
 
 
 def roll_up(version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> list[Span]:

@@ -6,13 +6,14 @@ from itertools import groupby
 from typing import Any
 
 from uldp.mechanisms.questions.answer import Answer
+from uldp.mechanisms.questions.compare import WHOLE
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import TableName
 
 #: The quantities that are shares, which are shown in percent.
-_SHARES = {TableName.SHARE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
+_SHARES = {TableName.SHARE, TableName.VISIBLE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
 
 
 def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
@@ -38,6 +39,9 @@ def _block(answer: Answer) -> tuple[str, int, str, int, int]:
 
 
 def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
+    if answers[0].against is not None:
+        yield from _difference_text(attribute, quantity, answers, top)
+        return
     percent = quantity in _SHARES
     shown = sorted(answers, key=lambda each: -each.estimate)[:top] if percent else answers[:top]
     of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
@@ -48,6 +52,31 @@ def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], 
     width = max(map(len, names))
     for name, each in zip(names, shown, strict=True):
         yield f"    {name:>{width}}  {_figure(each, 100.0 if percent else 1.0)}"
+
+
+def _difference_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
+    """Yield the lines of differences, the most significant first."""
+    of, first = f" of {attribute}" if attribute else "", answers[0]
+    if quantity == WHOLE:
+        size = f"{first.estimate:.2f} times as large as noise makes them"
+        yield f"  all{of} together: differences {size}, {_p(first.p_value)}"
+        return
+    percent = quantity in _SHARES
+    factor, unit = (100.0, ", in points") if percent else (1.0, "")
+    shown = sorted(answers, key=lambda each: (each.p_value or 0.0, -abs(each.estimate)))[:top]
+    least = [factor * each.smallest for each in answers if each.smallest]
+    if least:
+        between = f"{min(least):.3g} to {max(least):.3g}" if max(least) > 1.01 * min(least) else f"{min(least):.3g}"
+        yield f"  {quantity}{of} since {first.against}{unit}: sees changes of {between} or more, in 4 of 5 cases"
+    names = [printable(quantity if each.label is None else each.label) for each in shown]
+    width = max(map(len, names))
+    for name, each in zip(names, shown, strict=True):
+        yield f"    {name:>{width}}  {_figure(each, factor)}  {_p(each.p_adjusted)}"
+
+
+def _p(p_value: float | None) -> str:
+    """Write a p-value."""
+    return "" if p_value is None else "p < 0.0001" if p_value < 1e-4 else f"p {p_value:.2g}"
 
 
 def _figure(answer: Answer, factor: float) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from uldp.pipelines.commands.output import name_damaged, say
-from uldp.pipelines.options import FOLDER, results_place, selection_options
+from uldp.pipelines.options import FOLDER, SPEC, results_place, selection_options
 
 if TYPE_CHECKING:
     from uldp.mechanisms.questions.answer import Answer
+    from uldp.pipelines.asking.questions import Asked
     from uldp.pipelines.results.files import ResultsError
     from uldp.pipelines.results.kept import Kept
 
@@ -20,9 +21,37 @@ if TYPE_CHECKING:
 @click.argument("out", callback=results_place)
 @click.option("--every", type=click.Choice(["1d", "1w", "1mo"]), help="Sum the counts of each day, ISO week or month.")
 @click.option("--zone", default="UTC", show_default=True, metavar="NAME", help="Time zone of days, weeks and months.")
+@click.option("--sum", "sums", multiple=True, metavar="A,B,C", help="Sum the shares of these values; may be repeated.")
+@click.option("--groups", type=SPEC, metavar="FILE", help="CSV file value,group of the values to sum.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="PATTERN",
+    help="Sum values by their names, as age=30-39 or *west*; may be repeated.",
+)
+@click.option(
+    "--compare",
+    nargs=2,
+    metavar="W1 W2",
+    help="Changes from one time to another: 2026-01-05, 2026-01-05T09, v1 or 2026-01-05@v1.",
+)
+@click.option(
+    "--correct",
+    default="holm",
+    show_default=True,
+    type=click.Choice(["holm", "bh"]),
+    help="Correction of p-values of --compare: Holm's, or Benjamini and Hochberg's.",
+)
+@click.option("--explain", nargs=2, metavar="W VALUE", help="How the estimate of a value follows from the counts.")
 @click.option("--private", type=FOLDER, help="The folder of --private-to, to sum windows of few reports too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option("--to", "target", type=click.Path(dir_okay=False, path_type=Path), help="A file that ends in .parquet.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A file that ends in .parquet.",
+)
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per time.")
 @selection_options
 def ask(
@@ -33,25 +62,41 @@ def ask(
     as_json: bool,
     target: Path | None,
     top: int,
-    **chosen: Any,
+    collection: str | None,
+    since: int | None,
+    last: int | None,
+    estimator: str | None,
+    **question: Any,
 ) -> None:
-    """Answer a question from kept counts, with honest errors. OUT is a folder of results, or its URL.
+    """Answer a question from kept counts, with the errors of the answer. OUT is a folder of results, or its URL.
 
-    Example: uldp ask results --every 1d --zone Europe/Berlin
+    Without a question, the estimates of each window, or of each day, week or month.
+
+    Example: uldp ask results --every 1d --zone Europe/Berlin --sum red,blue
     """
     from uldp.pipelines.asking.parquet import check_parquet, write_answers
+    from uldp.pipelines.asking.questions import Asked
     from uldp.pipelines.asking.text import answer_json, answers_text
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.kept import Kept
     from uldp.pipelines.results.local_copy import here
 
+    _check(question, target)
     if target is not None:
         check_parquet(target)
     damaged: list[ResultsError] = []
+    steps: list[tuple[str, str]] = []
+    answers: list[Answer] = []
     with here(out) as path:
         folder = ResultsFolder(path, damaged.append, private)
-        kept = Kept.of(folder, folder.select(**chosen))
-        answers = list(_answers(kept, every, zone, chosen["estimator"]))
+        kept = Kept.of(folder, folder.select(collection, since, last, estimator))
+        asked = Asked.of(kept, every, zone, estimator)
+        if question["explain"]:
+            steps = list(asked.explain(*question["explain"]))
+        else:
+            answers = list(_answers(asked, question))
+    for heading, text in steps:
+        say(json.dumps({"question": "explain", "step": heading, "text": text}) if as_json else f"{heading:<11} {text}")
     if target is not None:
         write_answers(target, answers)
         say(f"wrote {target}: {len(answers):,} answers")
@@ -63,20 +108,29 @@ def ask(
             say(line)
     for line in _left_out(kept):
         say(line, err=as_json)
-    if not (answers or damaged):
+    if not (answers or steps or damaged):
         say(f"{out}: no window of these has counts to answer from", err=as_json)
     name_damaged(damaged)
 
 
-def _answers(kept: "Kept", every: Any, zone: str, estimator: str | None) -> "Iterator[Answer]":
-    from uldp.mechanisms.questions.answer import table_answers
-    from uldp.mechanisms.questions.periods import zone_of
-    from uldp.mechanisms.questions.rollup import roll_up
+def _check(question: dict[str, Any], target: Path | None) -> None:
+    """Refuse two questions at once."""
+    groups = [name for name in ("sums", "groups", "where") if question[name]]
+    if question["explain"] and (question["compare"] or groups or target is not None):
+        raise click.UsageError(
+            "--explain is a question of its own, and its answer is text; leave out the other options"
+        )
 
-    for key, version in kept.versions.items():
-        spans = roll_up(version, kept.statistics(key), every, zone_of(zone))
-        for span in spans:
-            yield from table_answers("roll_up", span, estimator or version.spec.estimators[0])
+
+def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
+    """Put the question."""
+    from uldp.pipelines.asking.groups import Wanted
+
+    wanted = Wanted.read(question["sums"], question["groups"], question["where"])
+    if question["compare"]:
+        first, second = question["compare"]
+        return asked.compare(first, second, wanted, question["correct"])
+    return asked.sums(wanted) if wanted else asked.tables()
 
 
 def _left_out(kept: "Kept") -> Iterator[str]:

@@ -15,6 +15,7 @@ from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import PooledShares, by_reports, contradiction_p_value, contradictions, pool
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
@@ -166,6 +167,11 @@ class LevelsDecoder(Decoder):
     def _of_level(self, part: PureLinear, estimator: str) -> Floats:
         """Return the published estimate of one level over Z."""
         return estimate_intermediate(estimator, part.channel, part.cells, part.reports, self._bots)
+
+    @property
+    def pum(self) -> Pum:
+        """The values and tags, which are those of each level."""
+        return self._decoders[0].pum
 
     @property
     def _bots(self) -> int:

@@ -1,0 +1,147 @@
+"""How the estimate of one value follows from the counts of a span, step by step, in words."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.inference.shuffle import shuffled
+from uldp.mechanisms.questions.shares import Shares
+from uldp.schemas.errors import RequestError
+from uldp.schemas.flags import MEANING, Flag
+from uldp.schemas.specs.mistakes import near, quote
+from uldp.schemas.table import Table, TableName
+
+_ESTIMATORS = {
+    "empirical": "leaves the unbiased estimate as it is",
+    "auto": "draws the unbiased estimates towards the usual share, each by as much as it is noise (empirical Bayes)",
+    "threshold": "sets what noise alone may explain to 0, and shares the rest equally",
+    "norm-sub": "shifts all estimates by one number, cuts at 0, and so makes them sum to 1",
+    "wls": "makes the estimates sum to 1 without negative ones, moving noisy ones the most (weighted least squares)",
+    "mle": "takes the shares that make the counts the most probable (maximum likelihood)",
+    "em": "climbs towards the shares that make the counts the most probable",
+    "ems": "climbs towards the shares that make the counts the most probable, and smooths neighbours",
+}
+
+
+def find(shares: Sequence[Shares], value: str) -> tuple[Shares, int]:
+    """Find a value, or a tag, among the variables of a span.
+
+    Raises:
+        RequestError: if it is in none, or in several.
+    """
+    found = [each for each in shares if value in each.positions]
+    tags = [each for each in shares if each.pum is not None and value in each.pum.tags]
+    if len(found) == 1:
+        return found[0], found[0].positions[value]
+    if not found and len(tags) == 1 and tags[0].pum is not None:
+        return tags[0], tags[0].pum.size + tags[0].pum.tags.index(value)
+    if found or tags:
+        raise RequestError(f"{quote(value)} is a value of several attributes; name another")
+    hint = near(value, [label for each in shares for label in each.labels])
+    raise RequestError(f"no value or tag {quote(value)} has enough reports here{f'; {hint}' if hint else ''}")
+
+
+def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
+    """Yield the steps.
+
+    Args:
+        shares: The variable that has the value.
+        position: That of the value among the values and then the tags.
+        estimator: The name of the published estimator.
+    """
+    span, pum, linear = shares.span, shares.pum, shares.linear
+    assert pum is not None
+    tag = None if position < pum.size else pum.tags[position - pum.size]
+    spec = span.version.spec
+    about = shares.attribute or spec.collection
+    yield f"counts: {_windows(len(span.sizes))} with {span.n:,} reports, {shares.n:,} of them about {about}"
+    if isinstance(linear, PureLinear):
+        yield from _channel(linear, position)
+    values, stderr = linear.values, np.sqrt(linear.variance)
+    yield (
+        f"unbiased: the share is {_percent(values[position])}, with a standard error of {_percent(stderr[position])};"
+        " it may be below 0, and it alone may be averaged"
+    )
+    tables = {table.name: table for table in span.tables(estimator) if table.of in ((), (shares.attribute,))}
+    if tag is None:
+        yield from _value(shares, position, tables, estimator)
+    else:
+        yield from _tag(tables[TableName.HIDDEN], pum.tags.index(tag), estimator)
+    yield from _trust(shares)
+
+
+def _channel(linear: PureLinear, position: int) -> Iterator[str]:
+    channel, n = linear.channel, linear.reports
+    count = int(linear.cells[position])
+    p, q = float(channel.p[position]), float(channel.noise(np.clip(linear.values, 0.0, 1.0))[position])
+    yield f"support: {count:,} of {n:,} reports support it, {_percent(count / n)}"
+    yield f"channel: a report supports it with p {p:.4g} if its user holds it, and with q {q:.4g} if not"
+    if q:
+        users = f"{1 / (p - q):.3g} users"
+        yield f"noise: if nobody held it, {q * n:,.0f} reports would; each report above counts for {users}"
+    else:
+        yield f"noise: none; no report supports it by chance, and each that does counts for {1 / p:.3g} users"
+    yield f"formula: (count / n - q) / (p - q) = ({count / n:.5f} - {q:.5f}) / {p - q:.5f}"
+
+
+def _value(shares: Shares, position: int, tables: dict[TableName, Table], estimator: str) -> Iterator[str]:
+    share, pum = tables[TableName.SHARE], shares.pum
+    assert pum is not None
+    visible, band = tables.get(TableName.VISIBLE), tables.get(TableName.BAND)
+    yield f"estimator: {estimator} {_ESTIMATORS.get(estimator, 'corrects the counts')}"
+    if visible is not None:
+        yield f"visible: {_percent(visible.values[position])} hold it and do not hide it"
+        yield f"background: adds {_percent(share.values[position] - visible.values[position])} of users behind tags"
+    yield f"published: {_percent(share.values[position])}{_interval(share, position)}"
+    if band is not None and band.high is not None:
+        yield f"whatever the background: at most {_percent(band.high[position])}"
+
+
+def _tag(hidden: Table, position: int, estimator: str) -> Iterator[str]:
+    yield f"estimator: {estimator} {_ESTIMATORS.get(estimator, 'corrects the counts')}"
+    yield f"published: {_percent(hidden.values[position])} hide their value behind it{_interval(hidden, position)}"
+
+
+def _trust(shares: Shares) -> Iterator[str]:
+    """Yield what the windows say against the number, and what it tells of one user."""
+    span = shares.span
+    spec, mechanism = span.version.spec, span.version.protocol.mechanism
+    for flag in span.flags:
+        yield f"flag: {flag}, {MEANING[Flag(flag)] if flag in set(Flag) else 'of another version of uldp'}"
+    if not span.flags:
+        yield "flags: none"
+    epsilon = mechanism.guarantee.epsilon
+    if epsilon is None:
+        yield "privacy: none; the reports are the values"
+        return
+    yield f"privacy: a report spends at most epsilon {epsilon:g}, odds of {math.exp(epsilon):,.3g} to 1"
+    names = (*spec.mechanism.parts, *spec.mechanism.user_groups)
+    promises = list(shuffled(mechanism, names, span.cells, span.n))
+    if len(span.sizes) > 1:
+        yield "shuffled: what follows is about one report; a user who sent several has spent more"
+    for promise in promises:
+        of = f"{promise.of[0]}: " if promise.of else ""
+        yield (
+            f"shuffled: {of}who sees only the tables of these {promise.reports:,} protected reports is given epsilon"
+            f" {promise.epsilon:g} (delta {promise.delta:g}) about one of them"
+        )
+    if not promises:
+        yield f"shuffled: the theorem does not cover {spec.mechanism.name}; tables may give away as much as epsilon"
+
+
+def _windows(number: int) -> str:
+    return "1 window" if number == 1 else f"{number:,} windows"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
+
+
+def _interval(table: Table, position: int) -> str:
+    if table.low is None or table.high is None:
+        return ""
+    level = f"{100 * table.level:g} %{', with all others' if table.simultaneous else ''}"
+    low, high = _percent(table.low[position]), _percent(table.high[position])
+    return f"; {low} to {high} holds the truth with {level} ({table.basis} interval around the unbiased estimate)"

@@ -1,0 +1,97 @@
+"""Sums of shares over groups of values, with the covariances of the values and the uncertainty of what tags hide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uldp.mechanisms.questions.answer import Answer, answer_of
+from uldp.mechanisms.questions.combination import Combined, combined
+from uldp.mechanisms.questions.shares import Shares
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Floats
+from uldp.schemas.table import INTERVAL_LEVEL
+
+#: What an interval assumes besides the spec.
+DRAWN = "users are drawn independently, and each report is of one of them"
+_KNOWN = "; behind tags, that the users are as their background says, with its strength"
+_ANY = "; behind tags whose background has no strength, nothing: all of their users may belong to a group, or none"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of the values of one variable.
+
+    Attributes:
+        names: The name of each.
+        members: Shape (|X|, j): 1 where a value is in a group, else 0.
+    """
+
+    names: Sequence[str]
+    members: Floats
+
+
+def groups_of(shares: Shares, groups: Mapping[str, Sequence[int]]) -> Groups:
+    """Return groups from the positions of their values."""
+    members = np.zeros((len(shares.labels), len(groups)))
+    for column, positions in enumerate(groups.values()):
+        members[list(positions), column] = 1.0
+    return Groups(tuple(groups), members)
+
+
+def sums(shares: Shares, groups: Groups) -> Iterator[Answer]:
+    """Yield the share of users in each group, cut to [0, 1], with its interval."""
+    assert shares.pum is not None
+    estimates, low, high = sum_ends(shares, groups.members)
+    has_strength = not np.isnan(shares.pum.strength).all()
+    assumed = DRAWN + ("" if not shares.pum.tags else _KNOWN if has_strength else _ANY)
+    for i, name in enumerate(groups.names):
+        yield answer_of(
+            shares.span,
+            "sum",
+            attribute=shares.attribute,
+            n=shares.n,
+            quantity="share",
+            label=name,
+            estimate=float(np.clip(estimates.values[i], 0.0, 1.0)),
+            unbiased=float(estimates.values[i]),
+            stderr=float(np.sqrt(estimates.variance[i])),
+            low=float(np.clip(low[i], 0.0, 1.0)),
+            high=float(np.clip(high[i], 0.0, 1.0)),
+            level=INTERVAL_LEVEL,
+            assumed=assumed,
+        )
+
+
+def sum_ends(shares: Shares, members: Floats, coverage: float = INTERVAL_LEVEL) -> tuple[Combined, Floats, Floats]:
+    """Return the estimates of sums, and the ends of their intervals, each of shape (j,).
+
+    As those of single values do, the lower end takes nobody behind a tag whose background has no strength as a member,
+    and the upper end everybody whom the tag may hide there; see ``pum_intervals``.
+    """
+    pum = shares.pum
+    assert pum is not None
+    if not pum.tags:
+        sum_of = combined(shares.linear, members, coverage)
+        return sum_of, sum_of.values - sum_of.below, sum_of.values + sum_of.above
+    known = ~np.isnan(pum.strength)[:, np.newaxis]
+    assumed = pum.bot_distributions(shares.linear.values) @ members
+    reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
+    reached = (reach @ members > 0).astype(np.float64)
+    spread = _background_variance(pum, members, shares.linear.values)
+    middle, least, most = (
+        combined(shares.linear, np.vstack([members, weights]), coverage).plus(spread, coverage)
+        for weights in (assumed, np.where(known, assumed, 0.0), np.where(known, assumed, reached))
+    )
+    return middle, least.values - least.below, most.values + most.above
+
+
+def _background_variance(pum: Pum, members: Floats, r_hat: Floats) -> Floats:
+    """Return the variance of sums that comes from backgrounds of known strength; see ``Pum.background_variance``."""
+    known = ~np.isnan(pum.strength)
+    more = pum.strength[known, np.newaxis] + 1
+    pi = pum.background[known] @ members
+    q = pi + (0.5 - pi) / more
+    bots = np.clip(r_hat[pum.size :][known], 0.0, 1.0)
+    variance: Floats = bots**2 @ (q * (1 - q) / (more + 1))
+    return variance

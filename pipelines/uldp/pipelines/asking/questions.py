@@ -1,0 +1,127 @@
+"""A question of the command line, put to kept counts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from uldp.mechanisms.questions.answer import Answer, table_answers
+from uldp.mechanisms.questions.compare import Correction, compare
+from uldp.mechanisms.questions.explain import explain, find
+from uldp.mechanisms.questions.periods import Every, zone_of
+from uldp.mechanisms.questions.rollup import roll_up, total
+from uldp.mechanisms.questions.shares import shares_of
+from uldp.mechanisms.questions.span import Span
+from uldp.mechanisms.questions.sums import groups_of, sums
+from uldp.pipelines.asking.groups import Wanted
+from uldp.pipelines.results.kept import Kept
+from uldp.pipelines.results.pooled import difference
+from uldp.schemas.errors import RequestError
+from uldp.schemas.records import iso
+from uldp.schemas.specs.mistakes import quote
+
+# So many times are named in an error.
+_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The spans that a question is about.
+
+    Attributes:
+        spans: The spans of each version, in order.
+        every: The length of periods; None for windows.
+        estimator: The estimator; None for the first of each spec.
+    """
+
+    spans: Sequence[Sequence[Span]]
+    every: Every | None
+    estimator: str | None
+
+    @classmethod
+    def of(cls, kept: Kept, every: Every | None, zone: str, estimator: str | None) -> "Asked":
+        """Sum the kept counts."""
+        calendar = zone_of(zone)
+        rolled = [roll_up(kept.versions[key], kept.statistics(key), every, calendar) for key in kept.versions]
+        return cls([spans for spans in rolled if spans], every, estimator)
+
+    def tables(self) -> Iterator[Answer]:
+        """Yield the tables of each span."""
+        for span in self._each():
+            yield from table_answers("roll_up", span, self._estimator(span))
+
+    def sums(self, wanted: Wanted) -> Iterator[Answer]:
+        """Yield the sums over groups of values of each span."""
+        for span in self._each():
+            for shares, groups in wanted.of(list(shares_of(span))):
+                yield from sums(shares, groups_of(shares, groups))
+
+    def compare(self, first: str, second: str, wanted: Wanted, correction: Correction) -> Iterator[Answer]:
+        """Yield the differences between two times or versions.
+
+        Raises:
+            RequestError: if a name is of no span, the two have reports in common, or their values differ.
+        """
+        before, after = self._named(first), self._named(second)
+        one, other = before.version.spec, after.version.spec
+        if one.key == other.key and before.period.start < after.period.end and after.period.start < before.period.end:
+            names = f"{quote(first)} and {quote(second)}"
+            raise RequestError(f"{names} have reports in common; take times that do not meet")
+        if why := difference(one, other):
+            raise RequestError(f"{quote(first)} and {quote(second)} cannot be compared: {why}")
+        of_before = {shares.attribute: shares for shares in shares_of(before)}
+        both = [(of_before[each.attribute], each) for each in shares_of(after) if each.attribute in of_before]
+        if not wanted:
+            for pair in both:
+                yield from compare(pair[0], pair[1], correction=correction)
+            return
+        for shares, groups in wanted.of([each for _, each in both]):
+            yield from compare(of_before[shares.attribute], shares, groups_of(shares, groups), correction)
+
+    def explain(self, name: str, value: str) -> Iterator[tuple[str, str]]:
+        """Yield the steps of the estimate of a value, each a heading and a sentence."""
+        span = self._named(name)
+        shares, position = find([each for each in shares_of(span) if each.pum is not None], value)
+        for step in explain(shares, position, self._estimator(span)):
+            heading, _, text = step.partition(": ")
+            yield heading, text
+
+    def _each(self) -> Iterator[Span]:
+        return (span for spans in self.spans for span in spans)
+
+    def _estimator(self, span: Span) -> str:
+        return span.version.decoder.known(self.estimator or span.version.spec.estimators[0])
+
+    def _named(self, name: str) -> Span:
+        """Return the span of a name: a time, ``vN`` for all of a version, or ``TIME@vN``."""
+        time, _, version = name.rpartition("@")
+        if not time and not _is_version(version):
+            time, version = version, ""
+        spans = [each for each in self.spans if version in ("", f"v{each[0].version.spec.version}")]
+        if not spans:
+            raise RequestError(f"{quote(name)}: no such version has counts here; there are {self._versions()}")
+        if len(spans) > 1:
+            kinds = "collections" if len({each[0].version.spec.collection for each in spans}) > 1 else "versions"
+            remedy = "add --collection" if kinds == "collections" else f"add @ and one of {self._versions()}"
+            raise RequestError(f"{quote(name)} is of several {kinds}; {remedy}")
+        (mine,) = spans
+        if not time:
+            if self.every is None and mine[0].version.spec.window.period is not None:
+                raise RequestError(f"{quote(name)}: sliding windows have reports in common; add --every")
+            return total(mine)
+        found = [span for span in mine if time in (span.period.name, iso(span.period.start))]
+        found = found or [span for span in mine if _begins(span, time)]
+        if len(found) != 1:
+            names = [span.period.name for span in found or mine]
+            some = ", ".join(names if len(names) <= _NAMED else [*names[: _NAMED - 1], "...", names[-1]])
+            raise RequestError(f"{quote(name)} is the beginning of {len(found)} times; write one of: {some}")
+        return found[0]
+
+    def _versions(self) -> str:
+        return ", ".join(f"v{each[0].version.spec.version} of {each[0].version.spec.collection}" for each in self.spans)
+
+
+def _is_version(name: str) -> bool:
+    return name.startswith("v") and name[1:].isdecimal()
+
+
+def _begins(span: Span, time: str) -> bool:
+    return span.period.name.startswith(time) or iso(span.period.start).startswith(time)

@@ -1,0 +1,115 @@
+"""Differences between two spans: coverage, corrected p-values, the smallest change, and the whole distribution."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy import stats
+
+from tests import build
+from tests.mechanisms.questions.test_sums import FEWEST, MOST, SPECS, TRUTH, WINDOWS, N, shares, windows
+from uldp.mechanisms.questions.compare import WHOLE, benjamini_hochberg, compare, holm, smallest_change, whole_p_value
+from uldp.mechanisms.questions.span import Version
+from uldp.mechanisms.questions.sums import groups_of
+from uldp.schemas.arrays import Floats
+
+LATER = np.array([0.25, 0.25, 0.2, 0.15, 0.15])
+
+
+def held(p: Floats, seed: int) -> Any:
+    return default_rng(seed).choice(len(p), WINDOWS * N, p=p)
+
+
+@pytest.mark.parametrize("keys", SPECS.values(), ids=SPECS)
+def test_intervals_of_differences_cover_the_truth(keys: dict[str, Any]) -> None:
+    version = Version(build.spec(**keys))
+    before, after = (windows(version, held(p, seed), N, seed + 10) for p, seed in ((TRUTH, 1), (LATER, 2)))
+    covered = np.zeros(6)
+    for one, other in zip(before, after, strict=True):
+        first, second = shares(version, one), shares(version, other)
+        answers = list(compare(first, second))[:5]
+        answers += compare(first, second, groups_of(second, {"two": [0, 1]}))
+        truth = [*(LATER - TRUTH), -0.1]
+        covered += [each.low <= of <= each.high for each, of in zip(answers, truth, strict=True)]
+    assert covered[:5].mean() / WINDOWS >= 0.94  # those of Clopper and Pearson cover a little more often
+    assert FEWEST <= covered[5] / WINDOWS <= MOST + 0.01
+
+
+def test_a_change_of_the_named_size_is_found_in_four_of_five_cases() -> None:
+    """One value of five changes by what is named; Holm's first step is Bonferroni's."""
+    version = Version(build.spec(mechanism={"name": "oue", "epsilon": 1}))
+    n, runs = 2000, 300
+    before = windows(version, default_rng(1).choice(5, runs * n, p=TRUTH), n, 3)
+    stderr = np.sqrt(2 * shares(version, before[0], n).linear.variance.mean())
+    change = float(smallest_change(np.full(5, stderr))[0])
+    moved = TRUTH - change / 4
+    moved[4] = TRUTH[4] + change
+    after = windows(version, default_rng(2).choice(5, runs * n, p=moved), n, 4)
+    pairs = zip(before, after, strict=True)
+    found = [
+        next(each for each in compare(shares(version, one, n), shares(version, other, n)) if each.label == "4")
+        for one, other in pairs
+    ]
+    power = np.mean([each.p_adjusted is not None and each.p_adjusted <= 0.05 for each in found])
+    assert 0.8 - 3.3 * np.sqrt(0.16 / runs) <= power <= 0.8 + 3.3 * np.sqrt(0.16 / runs)
+
+
+def test_the_constant_of_the_smallest_change_is_4_8_for_625_values() -> None:
+    """The quantile of a two-sided test at .05 / 625, and that of a power of .8."""
+    expected = stats.norm.isf(0.05 / 2 / 625) + stats.norm.isf(0.2)
+    assert smallest_change(np.ones(625)) == pytest.approx(np.full(625, expected))
+    assert expected == pytest.approx(4.79, abs=0.005)
+
+
+@pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
+def test_corrections_are_those_of_scipy_or_of_the_paper(correct: Any) -> None:
+    p_values = default_rng(4).random(40) ** 3
+    if correct is benjamini_hochberg:
+        expected = stats.false_discovery_control(p_values)
+    else:  # by the definition: the largest of the steps up to each
+        order = np.argsort(p_values)
+        expected = np.empty(40)
+        for rank, at in enumerate(order):
+            expected[at] = min(1.0, max((40 - i) * p_values[order[i]] for i in range(rank + 1)))
+    assert correct(p_values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("keys", SPECS.values(), ids=SPECS)
+def test_the_test_of_the_whole_distribution_errs_as_often_as_it_says(keys: dict[str, Any]) -> None:
+    version = Version(build.spec(**keys))
+    before, after = (windows(version, held(TRUTH, seed), N, seed + 10) for seed in (1, 2))
+    pairs = [(shares(version, one), shares(version, other)) for one, other in zip(before, after, strict=True)]
+    p_values = np.array([whole_p_value(*pair)[1] for pair in pairs])
+    # 500 tests at .05: 25 are expected, and fewer than 9 or more than 47 come with a probability below 1e-4.
+    assert 9 <= (p_values <= 0.05).sum() <= 47
+    assert (p_values <= 0.5).mean() == pytest.approx(0.5, abs=0.09)
+
+
+def test_a_change_of_the_whole_is_seen() -> None:
+    version = Version(build.spec(mechanism={"name": "oue", "epsilon": 2}))
+    before, after = (
+        windows(version, default_rng(1).choice(5, 5000, p=p), 5000, seed)[0] for p, seed in ((TRUTH, 2), (LATER, 3))
+    )
+    whole = list(compare(shares(version, before, 5000), shares(version, after, 5000)))[-1]
+    assert whole.quantity == WHOLE
+    assert whole.p_value is not None
+    assert whole.p_value < 1e-6
+
+
+def test_with_tags_what_is_compared_is_what_was_measured() -> None:
+    version = Version(build.spec(sensitive=[0, 1], tags=[{"name": "home"}]))
+    before, after = (shares(version, np.array(cells)) for cells in ([30, 30, 20, 30, 20, 20], [30, 30, 10, 30, 20, 30]))
+    *differences, _ = compare(before, after)
+    assert [(each.quantity, each.label) for each in differences[-2:]] == [("visible", "4"), ("hidden", "home")]
+    assert [each.estimate for each in differences] == pytest.approx(after.linear.values - before.linear.values)
+    assert {each.against for each in differences} == {"v1 hour"}
+
+
+def test_means_are_compared() -> None:
+    version = Version(build.spec(domain={"number": {"low": 0, "high": 10}}, mechanism={"name": "duchi", "epsilon": 1}))
+    before, after = (shares(version, np.array(cells), 100) for cells in ([60, 40], [20, 80]))
+    (only,) = compare(before, after)
+    assert (only.quantity, only.label) == ("mean", None)
+    assert only.estimate == pytest.approx(after.linear.values[0] - before.linear.values[0])
+    assert only.stderr == pytest.approx(np.sqrt((before.linear.variance + after.linear.variance)[0]))
