@@ -30,24 +30,25 @@ def public_sums(out: Path) -> dict[str, Counts]:
     return found
 
 
-def isolated(out: Path, least: int) -> list[Isolated]:
-    """Return the combinations, with coefficients -1, 0 and 1, of two public files that are about few reports.
+def isolated(out: Path, least: int, files: int = 2) -> list[Isolated]:
+    """Return the combinations, with coefficients -1, 0 and 1, of a few public files that are about few reports.
 
     Args:
         out: Results of reports without privacy, each of a symbol of its own: a cell is a report.
         least: So many reports, or none, are not few.
+        files: The most files in a combination.
     """
     sums = public_sums(out)
     size = max((len(cells) for cells in sums.values()), default=0)
     # A window without reports has a single cell.
     dense = {name: cells if len(cells) == size else np.zeros(size, np.int64) for name, cells in sums.items()}
-    pairs = [((1, name),) for name in dense]
-    every: list[tuple[tuple[int, str], ...]] = [
-        *pairs,
-        *(((1, one), (sign, other)) for (one, other), sign in product(combinations(dense, 2), (-1, 1))),
+    every = [
+        tuple(zip((1, *signs), chosen, strict=True))
+        for number in range(1, files + 1)
+        for chosen, signs in product(combinations(dense, number), product((-1, 1), repeat=number - 1))
     ]
-    counted = [(files, int(np.count_nonzero(sum(sign * dense[name] for sign, name in files)))) for files in every]
-    return [Isolated(files, reports) for files, reports in counted if 0 < reports < least]
+    counted = [(parts, int(np.count_nonzero(sum(sign * dense[name] for sign, name in parts)))) for parts in every]
+    return [Isolated(parts, reports) for parts, reports in counted if 0 < reports < least]
 
 
 def estimated(out: Path) -> list[dict[str, Any]]:

@@ -238,7 +238,7 @@ def test_sliding_windows_isolate_no_few_reports(an_hour: int, period: int, live:
         runner, options = "FnApiRunner", PipelineOptions()
     with beam.Pipeline(runner, options=options) as pipeline:
         _ = pipeline | source | JobAggregate([SLIDING]) | WriteResults(str(tmp_path))
-    assert not isolated(tmp_path, 10)
+    assert not isolated(tmp_path, 10, files=3)
     flags = hours_of(tmp_path)
     assert sorted(flags) == list(range(-5, 24))
     first = (START // HOUR) % 6

@@ -2,8 +2,14 @@
 
 Two windows that overlap share all but the first slices of the earlier one and the last slices of the later one. So a
 window is published if its first and its last slice have enough reports each. If slices have too few, coarser ones may
-do: several slices each, of which the window begins with one. The lengths of coarser slices divide one another. So of
-two windows, the one with the finer slices has its first or its last one, with enough reports, outside of the other.
+do: several slices each, of which the window begins with one, and which are half of the window at most. The lengths of
+coarser slices divide one another. So of two windows, the one with the finer slices has its first or its last one, with
+enough reports, outside of the other.
+
+Three windows without late reports, each added or subtracted, sum up to no fewer. If the first and the last of them
+overlap, all three share the first slice of the last one or the last slice of the first, and an odd number of signs has
+no sum of 0. If not, the one between is without the first slice of the first or without the last slice of the last, for
+both are half at most.
 """
 
 from bisect import bisect_left
@@ -22,12 +28,13 @@ from uldp.schemas.arrays import Counts
 
 @lru_cache
 def coarser(slices: int) -> tuple[int, ...]:
-    """Return the lengths of coarser and coarser slices of a window, in slices; the last is the window.
+    """Return the lengths of coarser and coarser slices of a window, in slices; a window has two or more of the last.
 
-    Each is a multiple of the one before, by the large prime factors first, so that most steps are small.
+    Each is a multiple of the one before, by the large prime factors first, so that most steps are small. The window
+    itself is none of them: two such windows, and one that overlaps both, would differ by what is outside of it.
 
     >>> coarser(24), coarser(6), coarser(1)
-    ((1, 3, 6, 12, 24), (1, 3, 6), (1,))
+    ((1, 3, 6, 12), (1, 3), (1,))
     """
     factors, left, factor = [], slices, 2
     while left > 1:
@@ -35,7 +42,7 @@ def coarser(slices: int) -> tuple[int, ...]:
             factor += 1
         factors.append(factor)
         left //= factor
-    return tuple(accumulate([1, *reversed(factors)], int.__mul__))
+    return tuple(accumulate([1, *reversed(factors[1:])], int.__mul__))
 
 
 class SliceReports:

@@ -57,12 +57,15 @@ def _few_at_ends(spec: CollectionSpec, users: int) -> Iterator[str]:
     means = {length: users * length / slices for length in coarser(slices)}
     # Numbers of reports vary from slice to slice; 93 % have no more than 1.5 standard deviations less than the mean.
     enough = [length for length, mean in means.items() if mean - 1.5 * math.sqrt(mean) >= least]
-    length = min(enough, default=slices)
-    if least > 1 and users >= least and length > 1:
+    length = min(enough, default=0)
+    if least > 1 and users >= least and length != 1:
+        most = (
+            f"most that are published begin every {format_duration(length * window.slice)}" if length else "few will be"
+        )
         yield (
             f"window.period, {format_duration(window.slice)}: at {users:,} users in each window, a slice has about "
             f"{means[1]:,.0f} reports, and a window needs limits.min_reports, {least:,}, in its first and its last; "
-            f"most that are published begin every {format_duration(length * window.slice)}; make period longer"
+            f"{most}; make period longer"
         )
 
 
