@@ -1,5 +1,7 @@
 """Intervals that allow for forgers hold the truth, whichever possible payload forgers choose; see ``with_forgers``."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ from tests import build
 from tests.mechanisms.protocols import Example, examples
 from tests.mechanisms.test_far_payloads import WHOLE, possible_payloads
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.families.block.band import shares_up_to
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
@@ -34,7 +39,7 @@ def worst_window(example: Example) -> tuple[Counts, int]:
 def forged_table(protocol: LdpProtocol, cells: Counts, name: TableName, of: tuple[str, ...] = ()) -> Table:
     tables = protocol.decoder.tables(cells, N, "empirical")
     (table,) = (table for table in tables if (table.name, table.of) == (name, of))
-    return with_forgers(table, protocol.decoder, FORGED / N, N)
+    return with_forgers(table, protocol.decoder, FORGED / N, cells, N)
 
 
 def ends(table: Table) -> tuple[Floats, Floats, Floats, Floats]:
@@ -69,9 +74,96 @@ def test_forgers_may_all_report_about_one_attribute_of_a_record() -> None:
     every = protocol.mechanism.statistic(honest[forgers:])
     of_each = [as_dense(each) for each in protocol.mechanism.tally([honest[:2000]], np.arange(2000), 2000)]
     (payload,) = {each.tobytes(): each for each in of_each if each[1]}.values()
-    (table, *_) = protocol.decoder.tables(every + forgers * payload, n, "empirical")
-    low_forged, low, _, high_forged = ends(with_forgers(table, protocol.decoder, forgers / n, n))
+    cells = every + forgers * payload
+    (table, *_) = protocol.decoder.tables(cells, n, "empirical")
+    low_forged, low, _, high_forged = ends(with_forgers(table, protocol.decoder, forgers / n, cells, n))
     at = int(table.values.argmax())
     assert table.values[at] > 0.5
     assert low[at] > 0.3
     assert low_forged[at] < 1 / 40 < high_forged[at]
+
+
+#: Numbers of 0 to 1, as functions of uniform ones.
+NUMBERS: Mapping[str, Callable[[Floats], Floats]] = {
+    "uniform": lambda u: u,
+    "a peak": lambda u: 0.3 + 0.02 * (u - 0.5),
+    "two parts": lambda u: np.where(u < 0.6, u / 4, 0.8 + u / 10),
+    "an atom": lambda u: np.where(u < 0.4, 0.5, u),
+}
+
+
+def block(bins: int, estimator: str = "ems") -> LdpProtocol:
+    number = {"number": {"low": 0.0, "high": 1.0}}
+    mechanism = {"name": "block", "epsilon": 1.0, "bins": bins}
+    return build_protocol(build.spec(domain=number, mechanism=mechanism, estimator=estimator))
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("side", ["first", "last", "middle"])
+def test_bins_and_quantiles_hold_the_truth_whichever_output_forgers_choose(numbers: str, side: str) -> None:
+    protocol, rng, n, forged = block(48), np.random.default_rng(21), 20_000, 1_000
+    values = NUMBERS[numbers](rng.random(n - forged))
+    honest = protocol.perturb([Held(values, np.full(len(values), -1))], rng)
+    cells = np.array(protocol.mechanism.statistic(honest))
+    cells[{"first": 0, "last": -1, "middle": len(cells) // 2}[side]] += forged
+    every = NUMBERS[numbers](np.linspace(0, 1, 200_001))
+    truths = {
+        TableName.SHARE: np.histogram(every, 48, (0, 1))[0] / len(every),
+        TableName.QUANTILE: np.quantile(every, QUANTILE_LEVELS),
+    }
+    for table in protocol.decoder.tables(cells, n, "ems"):
+        if table.name in truths:
+            least, low, high, most = ends(with_forgers(table, protocol.decoder, forged / n, cells, n))
+            truth = truths[table.name]
+            assert ((least <= low) & (high <= most)).all()
+            assert ((least - 1e-9 <= truth) & (truth <= most + 1e-9)).all()
+
+
+def test_forgers_at_one_end_move_a_median_out_of_the_interval_of_honest_reports() -> None:
+    protocol, rng, n, forged = block(48), np.random.default_rng(22), 20_000, 1_000
+    honest = protocol.perturb([Held(rng.random(n - forged), np.full(n - forged, -1))], rng)
+    cells = np.array(protocol.mechanism.statistic(honest))
+    cells[-1] += forged
+    (table,) = (each for each in protocol.decoder.tables(cells, n, "ems") if each.name is TableName.QUANTILE)
+    least, low, high, most = ends(with_forgers(table, protocol.decoder, forged / n, cells, n))
+    missed = ~((low <= QUANTILE_LEVELS) & (high >= QUANTILE_LEVELS))
+    assert missed.any()
+    assert (most - least < 1).any()  # they say something
+
+
+@pytest.mark.parametrize("forged", [0, 30, 300])
+def test_shares_up_to_a_point_are_bounded_for_any_honest_part(forged: int) -> None:
+    """The bounds of the whole are no tighter than those of the honest reports, whichever these are."""
+    channel, rng = PointChannel(24, 9, 0.6), np.random.default_rng(5)
+    honest = rng.multinomial(3_000, channel.outputs(rng.dirichlet(np.ones(25))))
+    bounds = shares_up_to(channel, honest, 0.95)
+    for output in (0, 8, 9, 20, len(honest) - 1):
+        cells = honest.copy()
+        cells[output] += forged
+        low, high = shares_up_to(channel, cells, 0.95, forged)
+        # Each honest end may come of any of the lengths of windows, which depend on n; so a sliver remains.
+        assert (low <= bounds[0] + (1e-9 if not forged else 0.02)).all()
+        assert (high >= bounds[1] - (1e-9 if not forged else 0.02)).all()
+
+
+def test_so_many_forgers_leave_nothing_known() -> None:
+    low, high = shares_up_to(PointChannel(4, 2, 0.5), np.array([5, 5, 5, 5, 5, 5]), 0.95, 30)
+    assert (low[:-1].tolist(), high.tolist()) == ([0.0] * 4, [1.0] * 5)
+
+
+def test_the_ends_of_a_number_of_a_record_are_those_of_its_own_reports() -> None:
+    number = {"number": {"low": 0.0, "high": 10.0}}
+    keys = {"record": {"x": number, "y": {"size": 4}}}
+    of = {"x": {"name": "block", "bins": 24}, "y": {"name": "rr"}}
+    spec = build.spec(domain=keys, mechanism={"name": "sample-one", "epsilon": 1.0, "of": of}, estimator="ems")
+    protocol, rng, n = build_protocol(spec), np.random.default_rng(6), 8_000
+    hidden = np.full(n, -1)
+    reports = protocol.perturb([Held(10 * rng.random(n), hidden), Held(rng.integers(0, 4, n), hidden)], rng)
+    cells = protocol.mechanism.statistic(reports)
+    tables = {(each.name, each.of): each for each in protocol.decoder.tables(cells, n, "ems")}
+    quantiles = with_forgers(tables[TableName.QUANTILE, ("x",)], protocol.decoder, 0.01, cells, n)
+    least, low, high, most = ends(quantiles)
+    assert (least <= 10 * np.array(QUANTILE_LEVELS)).all()
+    assert (most >= 10 * np.array(QUANTILE_LEVELS)).all()
+    assert (least < low).any()
+    assert (most > high).any()

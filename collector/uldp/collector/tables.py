@@ -13,4 +13,4 @@ def tables_of(decoder: Decoder, spec: CollectionSpec, statistic: Statistic, esti
     enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
     if spec.assume_forgers is None:
         return enough
-    return tuple(with_forgers(table, decoder, spec.assume_forgers, statistic.n) for table in enough)
+    return tuple(with_forgers(table, decoder, spec.assume_forgers, statistic.cells, statistic.n) for table in enough)

@@ -114,6 +114,13 @@ class StrataDecoder(Decoder):
         (name,) = table.of
         return self._decoders[self._names.index(name)].heaviest(table)
 
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """See the base class."""
+        (name,) = table.of
+        at = self._names.index(name)
+        own, _ = self._strata.split_cells(cells)[at]
+        return self._decoders[at].forged_ends(table, own, forged)
+
     def linear(self, cells: Counts, n: int) -> StrataLinear:
         """Return the unbiased estimates of all parts.
 

@@ -7,28 +7,32 @@ covers with some probability still does if both of its ends are moved outwards b
 
 Forgers choose what they report about. If a table is about n_a of the n reports, as that of one attribute of a record,
 all forged ones may be among these, and phi n / n_a of them are forged.
+
+Bins and quantiles of a number are no linear estimates. Their ends are exact bounds of the honest reports' distribution;
+see ``uldp.mechanisms.families.block.band``.
 """
 
 from dataclasses import replace
 
 from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.schemas.arrays import Counts
 from uldp.schemas.table import Table, TableName
 
 
-def with_forgers(table: Table, decoder: Decoder, forgers: float, n: int) -> Table:
-    """Return a table with the intervals that allow for forgers beside its own; as it is if their weight is not known.
+def with_forgers(table: Table, decoder: Decoder, forgers: float, cells: Counts, n: int) -> Table:
+    """Return a table with the intervals that allow for forgers beside its own; as it is if none are known.
 
     Args:
         table: A table of the decoder.
         decoder: The decoder of the whole statistic.
         forgers: The share of the reports that may be forged.
+        cells: The whole statistic.
         n: The number of all reports.
     """
-    weight = decoder.heaviest(table)
-    if weight is None or table.low is None or table.high is None:
+    ends = decoder.forged_ends(table, cells, forgers * n)
+    if ends is None:
         return table
-    moved = min(forgers * n / table.n, 1.0) * weight
-    low, high = table.low - moved, table.high + moved
-    if table.name is not TableName.MEAN:
+    low, high = ends
+    if table.name not in (TableName.MEAN, TableName.QUANTILE):
         low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
     return replace(table, low_forged=low, high_forged=high)

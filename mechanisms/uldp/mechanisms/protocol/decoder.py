@@ -99,6 +99,25 @@ class Decoder(ABC):
         """
         return None
 
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """Return ends of the intervals of one of its tables that allow for forged reports.
+
+        These move both ends outwards by the part of the table's reports that is forged, times ``heaviest``.
+
+        Args:
+            table: A table of this decoder.
+            cells: The statistic that it is of.
+            forged: So many reports may be forged, and all of them may be about this table.
+
+        Returns:
+            Two arrays in the units of the table, which may lie outside of its range; or None if no ends are known.
+        """
+        weight = self.heaviest(table)
+        if weight is None or table.low is None or table.high is None:
+            return None
+        moved = min(forged / table.n, 1.0) * weight
+        return table.low - moved, table.high + moved
+
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable cells as improbable as these are, by the flag that a small p-value raises.
 

@@ -94,4 +94,4 @@ class Span:
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if spec.assume_forgers is None:
             return enough
-        return tuple(with_forgers(table, decoder, spec.assume_forgers, self.n) for table in enough)
+        return tuple(with_forgers(table, decoder, spec.assume_forgers, self.cells, self.n) for table in enough)

@@ -7,6 +7,11 @@ count, whose chance is linear in F(i). Counts of up to W points in a row are ind
 sum bounds F at the first and at the last of them: by Clopper and Pearson, because a sum of binomial counts with several
 chances is less spread than one with their mean (Hoeffding, "On the Distribution of the Number of Successes in
 Independent Trials", Annals of Mathematical Statistics 27, 1956).
+
+If f of the reports may be forged, the bounds are those of the honest ones, whichever these are. Each tail of a count is
+the largest if all forged reports are on its side: of the upper one, if all are among those up to i, because S + B >= c
+implies S >= c - 1 for a B of 0 or 1. So the lower bound is that of c - f of t - f reports, and the upper one that of c
+of t - f, where the chances of the f others are the least, or the largest, of a point of the window.
 """
 
 from collections.abc import Sequence
@@ -15,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from uldp.mechanisms.estimators.grid_channels import PointChannel
 from uldp.mechanisms.kernels.intervals import clopper_pearson
@@ -36,7 +42,7 @@ class Ends(NamedTuple):
     last: npt.NDArray[np.intp]
 
 
-def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], coverage: float) -> Ends:
+def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], coverage: float, forged: int = 0) -> Ends:
     """Return intervals that hold each quantile, one at a time, with probability ``coverage`` or more.
 
     Points are tried from 0 on, until one may have so large a share up to it as the level, and from G on backwards. So
@@ -48,8 +54,9 @@ def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], co
         cells: Shape (G+W,): the reports of each output, one report or more.
         levels: The shares below the quantiles, inside (0, 1).
         coverage: The probability, inside (0, 1).
+        forged: So many reports may be forged.
     """
-    low, high = shares_up_to(channel, cells, coverage)
+    low, high = shares_up_to(channel, cells, coverage, forged)
     wanted = np.array(levels)[:, np.newaxis]
     # No number is below 0, and none above G, so each level has a point that may be below it and one that may be above.
     below = np.concatenate([[0.0], low])
@@ -58,8 +65,28 @@ def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], co
     return Ends(first.clip(0), (last + 1).clip(max=channel.bins))
 
 
-def shares_up_to(channel: PointChannel, cells: Counts, coverage: float) -> tuple[Floats, Floats]:
+def most_of_bins(channel: PointChannel, cells: Counts, coverage: float, forged: int = 0) -> Floats:
+    """Return upper bounds of the shares of bins, each with probability ``coverage``; for the arguments see the others.
+
+    The numbers of the bin i are rounded to the points i and i + 1, whose share is F(i + 1) - F(i - 1). Numbers of the
+    bins beside it may be there as well, so that no lower bound above 0 follows.
+
+    Returns:
+        Shape (G,); they may be above 1.
+    """
+    low, high = shares_up_to(channel, cells, coverage, forged)
+    most: Floats = high[1:] - np.concatenate([[0.0], low[:-2]]).clip(0.0)
+    return most
+
+
+def shares_up_to(channel: PointChannel, cells: Counts, coverage: float, forged: int = 0) -> tuple[Floats, Floats]:
     """Return bounds of F, each end of a point with a probability of at most ``(1 - coverage) / 2`` to be wrong.
+
+    Args:
+        channel: The law of an output given a point.
+        cells: Shape (G+W,): the reports of each output.
+        coverage: The probability, inside (0, 1).
+        forged: So many of the reports may be forged; the bounds are those of the others.
 
     Returns:
         Two arrays of shape (G+1,), for 0, ..., G; the ends need not ascend.
@@ -77,10 +104,11 @@ def shares_up_to(channel: PointChannel, cells: Counts, coverage: float) -> tuple
         if start:
             sums[start : start + width] += sums[start - width : start][: len(sums) - start]
     counts, totals = sums[:size], sums[points % width + (outputs - 1) * width]
-    parts = (counts, totals, totals * up_to * channel.floor / together, totals * slope / together)
+    of_none, of_each = (np.asarray(part / together, dtype=np.float64) for part in (up_to * channel.floor, slope))
+    parts = (counts, totals, totals * of_none, totals * of_each)
     before = [np.concatenate([[0], np.cumsum(part)]) for part in parts]
 
-    lengths = _lengths(channel, int(cells.sum()), coverage)
+    lengths = _lengths(channel, int(cells.sum()), coverage, forged)
     lows, highs = [np.zeros(size)], [np.ones(size)]
     for length in lengths:
         for ends, first, end in (
@@ -88,15 +116,32 @@ def shares_up_to(channel: PointChannel, cells: Counts, coverage: float) -> tuple
             (highs, points, np.minimum(points + length, size)),
         ):
             count, total, none, each = (sums[end] - sums[first] for sums in before)
-            chance = clopper_pearson(count, np.maximum(total, 1), 1 - (1 - coverage) / len(lengths))
+            if forged:
+                count = count if ends is highs else np.maximum(count - forged, 0)
+                total = np.maximum(total - forged, 0)
+                none = none - forged * _extremes(of_none, length, ahead=ends is highs)
+                each = each - forged * _extremes(of_each, length, ahead=ends is highs)
+            total = np.where((total >= count) & (each > 0), total, 0)
+            chance = clopper_pearson(np.minimum(count, total), np.maximum(total, 1), 1 - (1 - coverage) / len(lengths))
             share = (chance[ends is highs] * total - none) / np.where(total, each, 1.0)
             ends.append(np.where(total, share, float(ends is highs)))
     return np.append(np.max(lows, axis=0), 1.0), np.append(np.min(highs, axis=0), 1.0)
 
 
-def _lengths(channel: PointChannel, n: int, coverage: float) -> list[int]:
-    """Return the lengths of windows: about where noise and the ascent of F within the window weigh alike."""
+def _extremes(values: Floats, length: int, *, ahead: bool) -> Floats:
+    """Return the largest of each value and those after it, ``length`` in all, or the least of it and those before."""
+    around = np.pad(values, (0, length - 1) if ahead else (length - 1, 0), "edge")
+    windows = sliding_window_view(around, length)
+    found: Floats = windows.max(axis=1) if ahead else windows.min(axis=1)
+    return found
+
+
+def _lengths(channel: PointChannel, n: int, coverage: float, forged: int) -> list[int]:
+    """Return the lengths of windows: about where the ascent of F within one weighs as noise does, or as forgers do."""
     z = NormalDist().inv_cdf(1 - (1 - coverage) / 2 / len(_LENGTHS))
     # The noise of a window of one point, of which half of the reports are up to it, beside the share of a point.
     noise = channel.bins * z / 2 / (1 - channel.noise) * (channel.width / n) ** 0.5
-    return list(dict.fromkeys(min(max(round(part * noise ** (2 / 3)), 1), channel.width) for part in _LENGTHS))
+    # All forgers may be in one window; of twice the points, they are half as large a part.
+    forgers = channel.bins / (1 - channel.noise) * channel.width * forged / n
+    best = max(noise ** (2 / 3), forgers**0.5)
+    return list(dict.fromkeys(min(max(round(part * best), 1), channel.width) for part in _LENGTHS))

@@ -6,6 +6,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
@@ -127,6 +129,19 @@ class BlockDecoder(NumberDecoder):
         )
         yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """See the base class; of bins and quantiles, exact ends, whatever the distribution of the honest numbers."""
+        if table.name is TableName.MEAN or table.low is None or table.high is None:
+            return super().forged_ends(table, cells, forged)
+        channel = PointChannel(self.block.grid, self.block.width, self.block.noise)
+        if table.name is TableName.SHARE:
+            return np.zeros_like(table.low), np.maximum(
+                table.high, most_of_bins(channel, cells, INTERVAL_LEVEL, math.floor(forged))
+            )
+        ends = exact_ends(channel, cells, QUANTILE_LEVELS, INTERVAL_LEVEL, math.floor(forged))
+        low, high = (self.low + (self.high - self.low) / self.block.grid * points for points in ends)
+        return np.minimum(table.low, low), np.maximum(table.high, high)
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``.
