@@ -103,6 +103,7 @@ OF_RESULTS: Mapping[str, Command] = {
     "replay": _replay("live"),
     "prune": Command(_kept(_prune, "live")),
     "compact": Command(_kept(compact, "live")),
+    "merge": Command(lambda place: uldp("merge", place / "live", place / "joined", "--to", place / "m"), _of("m")),
     "resume": Command(run_stream, _of("live"), slow=True),
 }
 #: What reads or writes the private results of a stream, if they are in a folder of their own.

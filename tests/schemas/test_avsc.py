@@ -15,6 +15,7 @@ from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_finge
 #: as a writer for as long as anything written with it may be read.
 FINGERPRINTS = {
     "estimate": "fc9571056fa97a04",
+    "ids": "b6fdfdb744d316dd",
     "message": "c6bb28b27986b4f9",
     "missing": "11d472a99255ab0f",
     "rejected": "a4d1c9e123b8e85e",

@@ -16,6 +16,7 @@ from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, verify
 from uldp.pipelines.commands.jobs import backfill, stream
+from uldp.pipelines.commands.merge import merge
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
@@ -62,6 +63,7 @@ for command in (
     replay,
     prune,
     compact,
+    merge,
     ask,
     audit,
     background,

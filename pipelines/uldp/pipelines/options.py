@@ -108,6 +108,11 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
         for option in (
             KAFKA_CONFIG,
             REGISTRY_IDS,
+            click.option(
+                "--keep-ids",
+                is_flag=True,
+                help="Keep the ids of counted reports in --private-to, 16 bytes each, so that uldp merge can compare.",
+            ),
             click.option("--rejected-to", metavar="TOPIC", help="Topic for rejected reports too."),
             click.option(
                 "--estimates-to",

@@ -29,6 +29,7 @@ def of(schema: str) -> bytes:
         (lambda path: touch(path / "1.avro", of("rejected")), Kind.REJECTED),
         (lambda path: touch(path / "c-v1" / "w" / "1.avro", of("estimate")), Kind.ESTIMATES),
         (lambda path: touch(path / "1.avro", of("missing")), Kind.MISSING),
+        (lambda path: touch(path / "1.avro", of("ids")), Kind.IDS),
         (lambda path: touch(path, of("statistic")), Kind.COUNTS),
         (lambda path: touch(path / "1.avro", of("report")), Kind.OTHER),
         (lambda path: touch(path / "1.avro", b"no Avro"), Kind.OTHER),

@@ -71,6 +71,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     # What only the jobs of the command line set; see ``uldp.pipelines.jobs.aggregate``.
     _simulated_clock = False
     _freeze_heap = False
+    _keep_ids = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -118,7 +119,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
         counts = parts | "CountWindows" >> CountWindows(self._shared, self._simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
-        return Aggregated(estimates, counts, decoded.late, rejected, decoded.missing)
+        results = Aggregated(estimates, counts, decoded.late, rejected, decoded.missing)
+        return results._replace(kept=(columns,)) if self._keep_ids else results
 
 
 @dataclass

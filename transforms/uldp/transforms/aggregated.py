@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.columns import MixedColumns
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
@@ -20,6 +21,7 @@ class Aggregated(NamedTuple):
         rejected: Records that hold the reports that cannot be counted, one record for each message and reason.
         missing: Records of messages that the source lost before they could be read. Their sum is exact, while the
             accounting of each window that was open has all of them.
+        kept: The reports that were counted, with their ids; empty unless the job keeps these.
     """
 
     estimates: PCollection[Estimate]
@@ -27,3 +29,4 @@ class Aggregated(NamedTuple):
     late: PCollection[Message]
     rejected: PCollection[Rejected]
     missing: PCollection[Missing]
+    kept: tuple[PCollection[MixedColumns], ...] = ()

@@ -34,6 +34,7 @@ def backfill(
     registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     published_by: int | None,
+    keep_ids: bool,
     **topics: str | None,
 ) -> None:
     """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
@@ -57,6 +58,7 @@ def backfill(
         sender_key=sender_key,
         registry_ids=registry_ids,
         publishing=_publishing(topics, kafka_config),
+        keep_ids=keep_ids,
     )
     summarize(out, private_to)
 
@@ -95,6 +97,7 @@ def stream(
     watermark_delay: int,
     keep_panes: str,
     simulated_clock: bool,
+    keep_ids: bool,
     **topics: str | None,
 ) -> None:
     """Follow a stream. Other options go to Beam.
@@ -130,6 +133,7 @@ def stream(
             publishing,
             newest_only=keep_panes == "newest",
             registry_ids=registry_ids,
+            keep_ids=keep_ids,
         )
         options = cluster.cluster_options(ctx.args)
         cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
@@ -144,6 +148,7 @@ def stream(
         "watermark_delay_ms": watermark_delay,
         "newest_only": keep_panes == "newest",
         "publishing": publishing,
+        "keep_ids": keep_ids,
         "say": say,
     }
     if folder is None:

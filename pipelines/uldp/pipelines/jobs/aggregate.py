@@ -12,11 +12,14 @@ class JobAggregate(Aggregate):
     Attributes:
         simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
             in the future by the wall clock.
+        keep_ids: Whether the ids of counted reports are an output.
     """
 
     simulated_clock: bool = False
+    keep_ids: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._freeze_heap = True
         self._simulated_clock = self.simulated_clock
+        self._keep_ids = self.keep_ids

@@ -104,6 +104,7 @@ class BrokerJob:
         publishing: Where the job publishes estimates and rejected reports.
         newest_only: As in ``WriteResults``.
         registry_ids: As in ``Aggregate``.
+        keep_ids: As in ``backfill`` of ``uldp.pipelines.jobs.local``.
     """
 
     specs: Sequence[CollectionSpec]
@@ -113,6 +114,7 @@ class BrokerJob:
     publishing: Publishing = NOWHERE
     newest_only: bool = False
     registry_ids: Mapping[int, str] | None = None
+    keep_ids: bool = False
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
@@ -130,7 +132,12 @@ class BrokerJob:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = JobAggregate(self.specs, registry_ids=self.registry_ids, simulated_clock=self.simulated_clock)
+        aggregate = JobAggregate(
+            self.specs,
+            registry_ids=self.registry_ids,
+            simulated_clock=self.simulated_clock,
+            keep_ids=self.keep_ids,
+        )
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
         self.publishing.publish(aggregated, self.specs, native=following.native)

@@ -101,6 +101,7 @@ def backfill(
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
     publishing: Publishing = NOWHERE,
+    keep_ids: bool = False,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -113,6 +114,7 @@ def backfill(
         sender_key: A file with the key of senders; None to draw it when it is needed, and to keep it.
         registry_ids: As in ``Aggregate``.
         publishing: Where the job publishes what it finds, beside the results.
+        keep_ids: Whether to keep the ids of counted reports, with the late and rejected ones.
 
     Raises:
         RequestError, EndpointError, StreamError, ResultsError: before the pipeline runs.
@@ -127,7 +129,7 @@ def backfill(
         stack.enter_context(remembered_specs())
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         shards = 1 if local else DEFAULT_SHARDS
-        aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids)
+        aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids, keep_ids=keep_ids)
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
@@ -171,6 +173,7 @@ def follow(
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
     publishing: Publishing = NOWHERE,
+    keep_ids: bool = False,
     settled: Callable[[], int | None] | None = None,
     say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
@@ -182,8 +185,8 @@ def follow(
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
     once they have received as many reports. It publishes again the panes of windows that can still change, under the
-    same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing``,
-    ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
+    same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing`` and
+    ``keep_ids``, ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
     Raises:
         RequestError, StreamError, ResultsError: before the pipeline runs.
@@ -193,7 +196,7 @@ def follow(
         raise RequestError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source, clock)
     simulated = stream.simulated_clock
-    aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated)
+    aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated, keep_ids=keep_ids)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     publishing.check(here=True)

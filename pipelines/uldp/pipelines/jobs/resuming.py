@@ -155,6 +155,7 @@ class Unwritten:
             aggregated.late | "NewLate" >> beam.Filter(self.has_report).with_output_types(Message),
             aggregated.rejected | "NewRejected" >> beam.Filter(self.has_report).with_output_types(Rejected),
             aggregated.missing,
+            aggregated.kept,
         )
 
     def has_pane(self, pane: PaneHeader | PaneWritten) -> bool:

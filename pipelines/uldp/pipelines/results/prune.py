@@ -1,7 +1,7 @@
 """Remove files of a results directory that nobody reads again.
 
-These are panes that a newer pane replaces; old late and rejected reports, which hold what clients sent; and old panes
-of few reports, whose cells are stored apart.
+These are panes that a newer pane replaces; old late and rejected reports, which hold what clients sent; old ids; and
+old panes of few reports, whose cells are stored apart.
 
 This is safe beside a running job and beside readers. A job reads no pane back except the newest. A writer renames each
 new file into place, and a file that was replaced since it was read is not removed.
@@ -21,7 +21,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
@@ -56,12 +56,14 @@ class Pruned:
     late: int = 0
     rejected: int = 0
     few: int = 0
+    ids: int = 0
     nbytes: int = 0
 
     def __str__(self) -> str:
+        ids = f", {self.ids:,} of ids" if self.ids else ""
         return (
             f"{number_of(self.panes, 'file')} of older panes, {self.late:,} of late reports, "
-            f"{self.rejected:,} of rejected reports, {self.few:,} of windows of few reports; {self.nbytes:,} bytes"
+            f"{self.rejected:,} of rejected reports, {self.few:,} of windows of few reports{ids}; {self.nbytes:,} bytes"
         )
 
 
@@ -70,8 +72,8 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
 
     Args:
         out: A results directory, or the private directory of one.
-        before: A time in seconds since 1970. Late and rejected reports, and cells of few reports, that were written
-            before it are removed.
+        before: A time in seconds since 1970. Late and rejected reports, kept ids and cells of few reports that
+            were written before it are removed.
         dry_run: Whether to remove nothing, and only count.
         damaged: Called for each damaged file. The function leaves all panes of its folder alone.
 
@@ -81,13 +83,13 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     if kind_of(out) is not Kind.RESULTS:
         raise ResultsError(mismatch(out, Kind.RESULTS))
     panes = list(_superseded(out, damaged))
-    late, rejected = (
+    late, rejected, ids = (
         [
             file
             for file in listed((out / kind).glob("*"))
             if _STORED.fullmatch(file.path.name) and file.status.st_mtime < before
         ]
-        for kind in ("late", "rejected")
+        for kind in ("late", "rejected", IDS)
     )
     replaced = {file.path for file in panes}
     few = [
@@ -95,13 +97,13 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
         for file in listed((out / FEW).glob("*/*/*"))
         if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
     ]
-    files = [*panes, *late, *rejected, *few]
+    files = [*panes, *late, *rejected, *few, *ids]
     if not dry_run:
         if late or rejected or few:  # a job must not take them for lost, so it is told before they go
             write_file(str(out / _PRUNED), json.dumps({"before": max(before, pruned_before(out))}).encode() + b"\n")
         for file in files:
             file.remove()
-    return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))
+    return Pruned(len(panes), len(late), len(rejected), len(few), len(ids), sum(file.status.st_size for file in files))
 
 
 class _Alike(NamedTuple):

@@ -42,6 +42,7 @@ _BOUNDS = {
     "message": MAX_BLOCK_BYTES,
     "rejected": MAX_BLOCK_BYTES,
     "missing": MAX_BLOCK_BYTES,
+    "ids": MAX_BLOCK_BYTES,
     "estimate": MAX_PANE_BYTES,
     "statistic": MAX_PANE_BYTES,
 }

@@ -21,6 +21,8 @@ COUNTS = "counts"
 FEW = "few"
 #: The folder of records of missing messages.
 MISSING = "missing"
+#: The folder of the ids of counted reports, if the job keeps them.
+IDS = "ids"
 #: The folders by which results are known whose identity is lost.
 _OF_RESULTS = frozenset({COUNTS, FEW, "estimates", "late", "rejected"})
 #: The record of the files that a backfill left out of its archive.
@@ -47,6 +49,7 @@ class Kind(StrEnum):
     MISSING = "records of missing messages"
     ESTIMATES = "estimates"
     COUNTS = "support counts"
+    IDS = "ids of counted reports"
     EMPTY = "nothing"
     OTHER = "nothing that uldp writes"
 
@@ -58,6 +61,7 @@ KINDS = {
     "missing": Kind.MISSING,
     "estimate": Kind.ESTIMATES,
     "statistic": Kind.COUNTS,
+    "ids": Kind.IDS,
 }
 
 

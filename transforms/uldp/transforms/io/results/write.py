@@ -16,6 +16,7 @@ from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import remove_file, write_files
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, is_remote
 from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, TogetherFiling
+from uldp.transforms.io.results.ids import IdsFiling
 from uldp.transforms.io.results.panes import filed_cells, filed_estimates
 from uldp.transforms.io.results.private import LateFiling, RejectedFiling
 
@@ -54,6 +55,9 @@ class WriteResults(beam.PTransform[Any, None]):
         ):
             # Beam would look for an element that a writer puts out, for .4 s of each start of a job.
             _ = records | label >> beam.ParDo(write).with_output_types(type(None))
+        for kept in aggregated.kept:
+            write_ids = _WriteFn(lambda: FilesWriter(private, IdsFiling(), private=True))
+            _ = kept | "WriteIds" >> beam.ParDo(write_ids).with_output_types(type(None))
 
 
 class BundleWriter(Protocol):

@@ -1,0 +1,145 @@
+"""What one folder has of a window, and what two folders prove about their reports of it."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import reduce
+from itertools import zip_longest
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.pipelines.results.newest import newest, newest_published
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, PaneHeader, Signals
+from uldp.schemas.statistic import Statistic
+
+#: Ids of reports, 16 bytes each, ascending and each once.
+Ids = npt.NDArray[np.bytes_]
+#: Windows of different reports are as equal as two folders' are with this probability or less.
+_ALIKE = 1e-9
+
+
+class Proof(StrEnum):
+    """Why each report of a window is counted once; the texts stand in the record of a merge."""
+
+    ALONE = "one folder has the window"
+    EQUAL = "the folders have the same reports"
+    INSIDE = "one folder has all reports of the others"
+    DISJOINT = "no report is in two folders"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The panes of a window in a folder, or in several that were joined.
+
+    Attributes:
+        folders: The numbers of the folders.
+        panes: The newest pane, and the newest that is not held back if that is another. Those of which the cells cannot
+            be read are headers.
+        estimates: The newest estimate of each estimator.
+        ids: The ids of the counted reports; None if the folder keeps none.
+        proof: Why each report is counted once.
+    """
+
+    folders: tuple[int, ...]
+    panes: tuple[PaneHeader, ...]
+    estimates: tuple[Estimate, ...]
+    ids: Ids | None
+    proof: Proof = field(default=Proof.ALONE)
+
+    @classmethod
+    def of(cls, folder: int, panes: Iterable[PaneHeader], estimates: Iterable[Estimate], ids: Ids | None) -> "Part":
+        """Choose among all panes of a window in a folder."""
+        panes = list(panes)
+        return cls((folder,), tuple(chosen(panes)), tuple(newest(estimates)), ids)
+
+    @property
+    def newest(self) -> PaneHeader:
+        """The newest pane."""
+        return self.panes[0]
+
+    @property
+    def published(self) -> PaneHeader | None:
+        """The newest pane that is not held back."""
+        found = newest_published(self.panes)
+        return found[0] if found else None
+
+
+def chosen(panes: Sequence[PaneHeader]) -> list[PaneHeader]:
+    """Return the newest of the panes of a window, and then the newest that is not held back, if that is another."""
+    (last,) = newest(panes)
+    return [last, *(pane for pane in newest_published(panes) if pane.age != last.age)]
+
+
+def compared(one: Part, other: Part) -> Proof | None:
+    """Return what the ids of two parts prove about their reports; None if they have some in common, or keep none."""
+    if one.ids is None or other.ids is None:
+        return None
+    common = len(np.intersect1d(one.ids, other.ids, assume_unique=True))
+    if not common:
+        return Proof.DISJOINT
+    sizes = len(one.ids), len(other.ids)
+    return Proof.EQUAL if sizes == (common, common) else Proof.INSIDE if common in sizes else None
+
+
+def equal_statistics(one: Part, other: Part) -> bool:
+    """Return whether two folders have one statistic of a window, with the same accounting and signals."""
+    first, second = one.newest, other.newest
+    return (
+        isinstance(first, Statistic)
+        and isinstance(second, Statistic)
+        and (first.accounting, first.signals) == (second.accounting, second.signals)
+        and np.array_equal(first.cells, second.cells)
+    )
+
+
+def are_copies(alike: Iterable[Part]) -> bool:
+    """Return whether windows whose statistics are equal in two folders are of the same reports.
+
+    The counts of different reports are equal by chance: that of a cell of share f among n with a probability of at most
+    about 1/sqrt(2 pi n f (1-f)). All windows of the two folders together tell, but for one part in a billion.
+    """
+    return sum(map(_log_chance, alike)) < math.log(_ALIKE)
+
+
+def _log_chance(part: Part) -> float:
+    pane = part.newest
+    assert isinstance(pane, Statistic)
+    share = np.sort(np.clip(pane.cells / max(pane.n, 1), 0.0, 1.0))[:-1]  # the others decide the largest
+    return float(-np.log(np.maximum(2 * np.pi * pane.n * share * (1 - share), 1.0)).sum() / 2)
+
+
+def summed_signals(signals: Sequence[Signals]) -> Signals:
+    """Add signals; the busiest sender is the one with the most reports, which may be more in the sum."""
+    senders = [each.busiest_sender for each in signals if each.busiest_sender is not None]
+    return Signals(
+        _added([each.early for each in signals]),
+        _added([each.past for each in signals]),
+        sum(each.improbable_reports for each in signals),
+        max(senders, key=lambda sender: (sender.reports, sender.digest), default=None),
+    )
+
+
+def _added(ranges: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip_longest(*ranges, fillvalue=0)))
+
+
+def summed_accounting(accounting: Sequence[Accounting]) -> Accounting:
+    """Add the accounting of parts without a report in common."""
+    return reduce(Accounting.__add__, accounting)
+
+
+def without_late(live: Accounting, late: Accounting) -> Accounting:
+    """Add the accounting of a stream, and that of the backfill of its late reports, which it has received already.
+
+    Raises:
+        ValueError: if the stream knows of fewer late reports.
+    """
+    if late.received > live.late:
+        raise ValueError(f"{late.received:,} reports are counted again, but only {live.late:,} were late")
+    total = live + late
+    return Accounting(
+        live.received, total.counted, total.duplicate, total.late - late.received, total.rejected, total.missing
+    )
