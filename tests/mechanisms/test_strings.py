@@ -215,11 +215,12 @@ MISTAKES: Sequence[tuple[Mapping[str, Any], str]] = [
         "candidates.0: must be text (YAML reads this as the number 5; write it in quotes)",
     ),
     (
-        of("bloom") | {"candidates": [str(i) for i in range(1025)]},
-        (
-            "candidates: 1,025 strings, but the cohorts of this mechanism tell at most 1,024 apart; ask about fewer at"
-            " a time"
-        ),
+        of("bloom") | {"candidates": [str(i) for i in range(100_001)]},
+        "candidates: 100,001 strings, but an estimate of this mechanism has at most 100,000; ask about fewer at a time",
+    ),
+    (
+        of("cohort-olh", cohorts=65_536) | {"candidates": [str(i) for i in range(8193)]},
+        "candidates: 8,193 strings, but an estimate of this mechanism has at most 8,192; ask about fewer at a time",
     ),
     (
         of("bloom") | {"candidates": ["a"], "candidates_file": "a.csv"},

@@ -11,7 +11,9 @@ from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
+from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
+from uldp.mechanisms.strings.many_candidates import ManyCandidates, ManyLinear
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -27,8 +29,9 @@ class CandidateDecoder(Decoder):
     """Estimates which share of the users holds each candidate, from the cells of cohorts.
 
     - ``share``: the share of each candidate. "empirical" is unbiased, and "auto" is the nearest to it of all shares
-      that are 0 or more and sum, with the unexplained one, to 1, weighted by the variances. The intervals lie around
-      the unbiased estimate, and are cut to [0, 1].
+      that are 0 or more and sum, with the unexplained one, to 1, weighted by the variances. Of more candidates than are
+      fitted together, "auto" has 0 for all that are not found: else their noise, which only 0 bounds, would take the
+      shares of the others. The intervals lie around the unbiased estimate, and are cut to [0, 1].
     - ``unexplained``: the share of users who hold none of the candidates.
     - ``p_value``: the probability of so large an estimate, or a larger one, if nobody holds the candidate.
     - ``found``: 1 for the candidates whose p-value is at most 0.05 / K, else 0. So the probability that any is found
@@ -65,10 +68,17 @@ class CandidateDecoder(Decoder):
         self._counted = not mechanism.partitions
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Candidates | ManyCandidates:
         """The candidates; found when the first statistic is read, because devices build this decoder too."""
         symbols = np.array([string_symbol(name, self._longest) for name in self.names], dtype=np.int64)
-        return Candidates(self.channel, symbols)
+        many = self._together < len(symbols)
+        return ManyCandidates(self.channel, symbols, self._together) if many else Candidates(self.channel, symbols)
+
+    @property
+    def _together(self) -> int:
+        """How many candidates are fitted together."""
+        channel = self.channel
+        return fitted_together(len(self.names), channel.independent, channel.cohorts * channel.hashes)
 
     def _split(self, cells: Counts, n: int) -> tuple[Counts, Counts]:
         """Return the supports, shape (M, L), and the number of reports of each cohort, shape (M,).
@@ -90,7 +100,7 @@ class CandidateDecoder(Decoder):
         """Raise ValueError if no n reports give these cells."""
         self._split(cells, n)
 
-    def linear(self, cells: Counts, n: int) -> CandidateLinear:
+    def linear(self, cells: Counts, n: int) -> CandidateLinear | ManyLinear:
         """Return the unbiased estimate of the shares of the candidates.
 
         Raises:
@@ -98,7 +108,10 @@ class CandidateDecoder(Decoder):
         """
         supports, sizes = self._split(cells, n)
         require_reports(n)
-        return CandidateLinear(self.candidates, supports, sizes)
+        candidates = self.candidates
+        if isinstance(candidates, ManyCandidates):
+            return ManyLinear(candidates, supports, sizes, FALSELY_FOUND / len(self.names))
+        return CandidateLinear(candidates, supports, sizes)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that n honest reports give a cell so small or so large a count.
@@ -130,7 +143,7 @@ class CandidateDecoder(Decoder):
         channel = self.channel
         beta = channel.covered
         of_score = float(channel.row_variance(np.array(beta)))
-        unit = channel.positions * beta * (1 - beta) * channel.left(len(self.names))
+        unit = channel.positions * beta * (1 - beta) * channel.left(self._together)
         return math.sqrt(of_score / unit / n)
 
     def least_found(self, n: int) -> float:
@@ -145,7 +158,10 @@ class CandidateDecoder(Decoder):
             "cohorts",
             f"{channel.cohorts:,} of {channel.positions:,} {kind}: p {channel.p:.6g}, q {channel.q:.6g}",
         )
-        yield "candidates", f"{len(self.names):,} of the strings" if self.names else "none; estimates need candidates"
+        asked = f"{len(self.names):,} of the strings"
+        if self._together < len(self.names):
+            asked = f"{asked}, of which up to {self._together:,} that are found are fitted together"
+        yield "candidates", asked if self.names else "none; estimates need candidates"
         yield heaviest_fact(self._weight, n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
@@ -156,7 +172,7 @@ class CandidateDecoder(Decoder):
 
         A position of its own adds to the score of a candidate, less what random strings have there.
         """
-        own = (1 - self.channel.covered if self.channel.one_position else 1.0) * self.channel.left(len(self.names))
+        own = (1 - self.channel.covered if self.channel.one_position else 1.0) * self.channel.left(self._together)
         return 1 / ((self.channel.p - self.channel.q) * own)
 
     def heaviest(self, table: Table) -> float | None:
@@ -191,8 +207,7 @@ class CandidateDecoder(Decoder):
         ends = np.clip([[rest - half], [rest + half]], 0.0, 1.0)
         p_value = self._chance(share / np.sqrt(variance), n)
         if estimator == "auto":
-            nearest = onto_simplex(np.append(share, rest), np.append(variance, of_sum), np.zeros(k + 1))
-            share, rest = nearest[:-1], nearest[-1]
+            share, rest = _nearest(linear)
         table = partial(Table, n=n, shape=(k,), keys=self.names)
         return (
             table(
@@ -238,3 +253,17 @@ class CandidateDecoder(Decoder):
         inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
         tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
         return tail
+
+
+def _nearest(linear: CandidateLinear | ManyLinear) -> tuple[Floats, float]:
+    """Return the shares of "auto", shape (K,), and the unexplained one; see ``CandidateDecoder``."""
+    k = len(linear.values)
+    chosen = linear.together if isinstance(linear, ManyLinear) else np.arange(k)
+    values, inside = linear.values[chosen], np.zeros((k, 1))
+    inside[chosen] = 1
+    variances = np.append(linear.variance[chosen], (inside * linear.times(inside)).sum())
+    nearest = onto_simplex(np.append(values, 1 - values.sum()), variances, np.zeros(len(variances)))
+    shares = np.zeros(k)
+    shares[chosen] = nearest[:-1]
+    # The shares of those not found are in neither.
+    return shares, float(np.clip(1 - linear.values.sum(), 0.0, nearest[-1])) if len(chosen) < k else float(nearest[-1])

@@ -57,10 +57,14 @@ class CohortChannel:
         """The variance of a position of a random string, after what all positions have in common."""
         return self.covered * (1 - self.covered) - self.both
 
+    @property
+    def independent(self) -> int:
+        """The number of cells that the others do not determine."""
+        return self.cohorts * (self.positions - self.one_position)
+
     def left(self, candidates: int) -> float:
         """Return the part of the independent cells that least squares on some candidates leaves."""
-        independent = self.cohorts * (self.positions - self.one_position)
-        return max(independent - candidates, 1) / independent
+        return max(self.independent - candidates, 1) / self.independent
 
     def row_variance(self, covered: Floats) -> Floats:
         """Return the variance of a position in one report of its cohort, divided by (p - q)^2.
@@ -117,7 +121,10 @@ class Candidates:
         for start in range(0, channel.cohorts, at_once):
             stop = min(start + at_once, channel.cohorts)
             bits = np.zeros((self.size, (stop - start) * channel.positions), dtype=np.float32)
-            at = self._rows[:, start:stop].reshape(self.size, -1) - start * channel.positions
+            at = (
+                self._rows[:, start:stop].reshape(self.size, (stop - start) * channel.hashes)
+                - start * channel.positions
+            )
             np.put_along_axis(bits, at, 1, axis=1)
             common += bits @ bits.T
         beta, own = channel.covered, np.diag(common).astype(np.float64)
@@ -193,10 +200,15 @@ class CandidateLinear:
         return max(float(excess / unit), 0.0)
 
     @cached_property
+    def covered(self) -> Floats:
+        """The estimated share of users with each position, shape (M, L)."""
+        return self.candidates.covered(self._shares)
+
+    @cached_property
     def _ratio(self) -> Floats:
         """Shape (K,): the diagonal of R."""
         candidates, channel = self.candidates, self.candidates.channel
-        variance, beta = channel.row_variance(candidates.covered(self._shares)), channel.covered
+        variance, beta = channel.row_variance(self.covered), channel.covered
         of_scores = (candidates.sums(variance) * (1 - 2 * beta) + beta**2 * variance.sum()) / channel.cohorts
         ratio: Floats = np.sqrt(of_scores / np.diag(candidates.normal))
         return ratio
@@ -224,7 +236,12 @@ class CandidateLinear:
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return normal intervals."""
-        from scipy import special  # takes a quarter of a second, and devices need none
+        return normal_interval(self.values, self.variance, coverage)
 
-        half = special.ndtri((1 + coverage) / 2) * np.sqrt(self.variance)
-        return self.values - half, self.values + half
+
+def normal_interval(values: Floats, variance: Floats, coverage: float) -> tuple[Floats, Floats]:
+    """Return the ends of normal intervals."""
+    from scipy import special  # takes a quarter of a second, and devices need none
+
+    half = special.ndtri((1 + coverage) / 2) * np.sqrt(variance)
+    return values - half, values + half

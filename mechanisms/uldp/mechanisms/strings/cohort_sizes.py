@@ -11,23 +11,38 @@ _DEFAULT_CELLS = 1 << 22
 _DEFAULT_COHORTS = 4096
 
 #: A spec asks about at most so many strings, because each estimate holds them.
-MOST_CANDIDATES = 2048
-#: The candidates are at most this part of the independent cells. Least squares on as many adds 1/(1 - 1/8), which is a
-#: seventh, to the variance.
+MOST_CANDIDATES = 100_000
+#: An estimate hashes each candidate for each cohort, at most so often: for some seconds.
+_MOST_HASHES = 1 << 29
+#: The candidates that are fitted together are at most this part of the independent cells. Least squares on as many adds
+#: 1/(1 - 1/8), which is a seventh, to the variance.
 _CELLS_OF_A_CANDIDATE = 8
-#: A decoder has a table of the bits of each candidate in each cohort, of at most so many entries.
-_MOST_POSITIONS = 1 << 24
+#: So many candidates are all fitted together, if the cells allow it: a matrix of as many rows is inverted in a second.
+_MOST_TOGETHER = 2048
+#: So many of more candidates are fitted together, anew for each window. A table has the positions of those together.
+_TOGETHER_OF_MORE, _MOST_POSITIONS = 512, 1 << 24
 
 
-def most_candidates(cohorts: int, free: int, hashes: int) -> int:
-    """Return the most candidates whose shares the cells tell apart.
+def most_candidates(cohorts: int, hashes: int) -> int:
+    """Return the most candidates of a spec.
 
     Args:
         cohorts: The number of cohorts.
-        free: The number of cells of a cohort that the others do not determine.
         hashes: The number of hash functions of a cohort.
     """
-    return max(min(cohorts * free // _CELLS_OF_A_CANDIDATE, _MOST_POSITIONS // (cohorts * hashes), MOST_CANDIDATES), 1)
+    return max(min(_MOST_HASHES // (cohorts * hashes), MOST_CANDIDATES), 1)
+
+
+def fitted_together(candidates: int, independent: int, functions: int) -> int:
+    """Return how many candidates one least squares fit has: all, or up to 512 of too many.
+
+    Args:
+        candidates: The number of candidates.
+        independent: The number of cells that the others do not determine.
+        functions: The number of hash functions of all cohorts.
+    """
+    apart = max(min(independent // _CELLS_OF_A_CANDIDATE, _MOST_POSITIONS // functions), 1)
+    return candidates if candidates <= min(apart, _MOST_TOGETHER) else min(apart, _TOGETHER_OF_MORE)
 
 
 def whole_bytes(bits: int) -> int:

@@ -7,7 +7,7 @@ from uldp.schemas.specs.mistakes import plain, quote
 from uldp.schemas.specs.tables import read_column
 
 #: The strings that a spec asks about have at most so many bytes together, because each estimate holds them.
-MOST_CANDIDATE_BYTES = 1 << 18
+MOST_CANDIDATE_BYTES = 1 << 22
 
 
 def read_candidates(
@@ -19,7 +19,7 @@ def read_candidates(
         listed: The candidates that the spec lists.
         file: The file that it names.
         read: Returns a string of the domain, and raises ValueError for any other.
-        most: The most candidates that the mechanism tells apart.
+        most: The most candidates of an estimate of the mechanism.
         folder: The folder of the spec.
 
     Raises:
@@ -37,8 +37,8 @@ def read_candidates(
             raise ValueError(f"{key}: {error}") from error
     if len(found) > most:
         raise ValueError(
-            f"{key}: {len(found):,} strings, but the cohorts of this mechanism tell at most {most:,} apart; ask about"
-            " fewer at a time"
+            f"{key}: {len(found):,} strings, but an estimate of this mechanism has at most {most:,}; ask about fewer"
+            " at a time"
         )
     seen: set[str] = set()
     for number, text in enumerate(found, 1):

@@ -129,7 +129,7 @@ class MechanismFamily(Strict):
 
     @property
     def most_candidates(self) -> int:
-        """The most strings whose shares the statistic tells apart; 0 if it is not for strings."""
+        """The most strings whose shares an estimate has; 0 if it is not for strings."""
         return 0
 
     @property

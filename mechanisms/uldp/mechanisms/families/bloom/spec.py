@@ -38,7 +38,7 @@ class BloomSpec(PrivateSpec):
     @property
     def most_candidates(self) -> int:
         """See ``MechanismFamily``."""
-        return most_candidates(self.cohorts, self.bits, self.hashes)
+        return most_candidates(self.cohorts, self.hashes)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""

@@ -34,7 +34,7 @@ class CohortHashingSpec(PrivateSpec):
     @property
     def most_candidates(self) -> int:
         """See ``MechanismFamily``."""
-        return most_candidates(self.cohorts, self.buckets - 1, 1)
+        return most_candidates(self.cohorts, 1)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
