@@ -97,6 +97,17 @@ def test_a_sum_of_windows_needs_the_cells_that_are_apart(stream: Path, uldp: Run
     assert sum((pane.accounting for pane in newest(ResultsFolder(out).panes())), Accounting()) == Accounting(199, 199)
 
 
+def test_questions_sum_few_reports_for_who_may_read_them(stream: Path, uldp: Run, tmp_path: Path) -> None:
+    out, private = tmp_path / "out", tmp_path / "private"
+    backfill(uldp, stream, "--private-to", private)
+    code, text, errors = uldp("ask", out, "--every", "1d", "--json")
+    assert code == 0
+    assert {json.loads(line)["n"] for line in text.splitlines()} == {100}
+    assert errors == "left out of c v1: 1 window with 99 reports (few reports; --private sums them)\n"
+    code, text, _ = uldp("ask", out, "--private", private, "--every", "1d")
+    assert (code, text) == (0, f"{out}: no window of these has counts to answer from\n")
+
+
 def few(n: int, kind: str = "on_time", revision: int = 0) -> Statistic:
     return build.pane([n, 0], kind, revision, flags=("few_reports",) if n < 100 else ())
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests import build
@@ -51,13 +52,35 @@ def bad_in(text: str) -> set[str]:
     return BAD & set(text)
 
 
-@pytest.mark.parametrize(("command", "problems"), [("show", 2), ("prune", 1)])
+@pytest.mark.parametrize(("command", "problems"), [("show", 2), ("ask", 1), ("prune", 1)])
 def test_no_hostile_text_reaches_a_terminal(uldp: Run, out: Path, command: str, problems: int) -> None:
     code, *printed = uldp(command, out)
     text = "".join(printed)
     assert code == 1
     assert bad_in(text) == set()
     assert sum(line.startswith("error: ") for line in text.splitlines()) == problems  # a line each
+
+
+def test_no_hostile_label_reaches_an_answer(uldp: Run, tmp_path: Path) -> None:
+    label = f"red{HOSTILE}"
+    spec = build.MINIMAL | {"domain": {"labels": [label, "blue"]}, "limits": {"min_reports": 1}}
+    (tmp_path / "specs" / "c-v1").mkdir(parents=True)
+    (tmp_path / "specs" / "c-v1" / "spec.yaml").write_text(json.dumps(spec))
+    digest = CollectionSpec.load(tmp_path / "specs" / "c-v1" / "spec.yaml").device_digest
+    for hour in range(2):
+        counts = build.pane([60, 40], start=hour * build.HOUR, flags=(f"flag{HOSTILE}",), device_digest=digest)
+        write_file(str(tmp_path / statistic_file(counts)[0]), statistic_file(counts)[1])
+    for question in ((), ("--sum", f'"{label}"'), ("--where", f"*{HOSTILE}"), ("--explain", "1970-01-01T00", label)):
+        for as_json in ((), ("--json",)):
+            code, text, errors = uldp("ask", tmp_path, *question, *as_json)
+            assert (code, errors) == (0, "")
+            assert bad_in(text) == set()
+    code, text, _ = uldp("ask", tmp_path, "--compare", "1970-01-01T00", "1970-01-01T01")
+    assert (code, bad_in(text)) == (0, set())
+    code, _, errors = uldp("ask", tmp_path, "--compare", HOSTILE, HOSTILE)
+    assert (code, bad_in(errors)) == (1, set())
+    assert uldp("ask", tmp_path, "--to", tmp_path / "f.parquet")[0] == 0
+    assert bad_in(str(pq.read_table(tmp_path / "f.parquet").to_pylist())) == set()
 
 
 def test_no_hostile_text_reaches_a_page(uldp: Run, out: Path, tmp_path: Path) -> None:

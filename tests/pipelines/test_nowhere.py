@@ -29,6 +29,8 @@ READ = {
     "backfill sender_key": (*BACKFILL, "--from", "full", "--sender-key", "nowhere"),
     "backfill registry_ids": (*BACKFILL, "--from", "full", "--registry-ids", "nowhere"),
     "backfill kafka_config": (*BACKFILL, "--from", KAFKA, "--kafka-config", "nowhere"),
+    "ask groups": ("ask", "results", "--groups", "nowhere"),
+    "ask private": ("ask", "results", "--private", "nowhere"),
     "background out": ("background", "nowhere", "--to", "new"),
     "check specs": ("check", "nowhere"),
     "compact out": ("compact", "nowhere"),
@@ -56,6 +58,7 @@ READ = {
     "zones spec": ("zones", "nowhere", "--tag", "home", "--to", "new.csv"),
 }
 WRITTEN = {
+    "ask target": ("ask", "results", "--to", "nowhere/new.parquet"),
     "export target": ("export", "results", "--to", "nowhere/new.csv"),
     "report out": ("report", "results", "--out", "nowhere/new.html"),
     "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -59,6 +60,33 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
         stream.append([messages[index] for index in part])
     stream.close()
     return stream.path
+
+
+def test_rows_have_the_pooled_estimates_too(uldp: Run, stream: Path, tmp_path: Path) -> None:
+    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
+    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
+    code, text, _ = uldp("export", tmp_path / "out", "--to", tmp_path / "f.parquet", "--pooled")
+    assert (code, text.endswith(" rows of 8 estimates\n")) == (0, True)
+    rows = pq.read_table(tmp_path / "f.parquet").to_pylist()
+    _, shown, _ = uldp("show", tmp_path / "out", "--pooled", "--json")
+    pooled = [json.loads(line) for line in shown.splitlines()][-2:]
+    shares = [row for row in rows if row["estimator"] == "pooled" and row["quantity"] == "share"]
+    assert [row["estimate"] for row in shares] == [share for line in pooled for share in line["distribution"]]
+    assert all(row["unbiased"] is not None and row["visible_unbiased"] is not None for row in shares)
+
+
+def test_versions_are_compared(uldp: Run, stream: Path, tmp_path: Path) -> None:
+    """All devices hold the same, so nothing has changed, whatever their mechanism."""
+    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
+    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
+    code, text, _ = uldp("ask", tmp_path / "out", "--every", "1d", "--compare", "v1", "2026-01-01@v3", "--json")
+    answers = [json.loads(line) for line in text.splitlines()]
+    assert code == 0
+    assert [each["label"] for each in answers] == ["0", "1", "2", "3", "4", "home", None]
+    assert min(each["p_adjusted"] for each in answers) > 0.001
+    code, _, errors = uldp("ask", tmp_path / "out", "--compare", "2026-01-01T09", "2026-01-01T10")
+    assert code == 1
+    assert "'2026-01-01T09' is of several versions; add @ and one of v1 of c, v2 of c, v3 of c" in errors
 
 
 def test_stream_and_backfill_of_three_versions_show_one_pooled_estimate_a_window(

@@ -62,12 +62,59 @@ def test_results_far_away_give_the_same_answers(uldp: Run, results: Path, monkey
     assert uldp("ask", "mem://b", "--every", "1w") == uldp("ask", results, "--every", "1w")
 
 
+def test_a_sum_is_that_of_its_values(uldp: Run, results: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("value,group\n360,centre\n338,centre\n260,other\n")
+    groups = "--groups", tmp_path / "groups.csv", "--where", "36?", "--sum", "360,338"
+    code, text, _ = uldp("ask", results, "--every", "1d", *groups, "--json")
+    answers = {each["label"]: each for each in lines(text)}
+    assert code == 0
+    assert answers.keys() == {"centre", "other", "36?", "360,338"}
+    assert answers["centre"]["estimate"] == answers["360,338"]["estimate"] > answers["other"]["estimate"]
+    _, text, _ = uldp("ask", results, "--every", "1d", "--estimator", "mle", "--json")
+    unbiased = {each["label"]: each["unbiased"] for each in lines(text) if each["quantity"] == "share"}
+    assert answers["centre"]["unbiased"] == pytest.approx(unbiased["360"] + unbiased["338"])
+    assert answers["36?"]["unbiased"] == pytest.approx(
+        sum(unbiased[str(value)] for value in (36, *range(360, 370)) if value > 99)
+    )
+
+
+def test_two_hours_are_compared(uldp: Run, results: Path) -> None:
+    code, text, _ = uldp("ask", results, "--compare", "2026-01-05T09", "2026-01-05T10", "--json")
+    *differences, whole = lines(text)
+    assert code == 0
+    assert len(differences) == 625 + 2
+    assert {each["against"] for each in differences} == {"v1 2026-01-05T09:00:00Z"}
+    assert all(each["low"] <= each["estimate"] <= each["high"] for each in differences)
+    assert min(each["p_adjusted"] for each in differences) > 0.001
+    assert whole["quantity"] == "whole"
+    shown = uldp("ask", results, "--compare", "2026-01-05T09", "2026-01-05T10", "--top", "1")[1]
+    assert "in points: sees changes of " in shown
+    assert "all together: differences " in shown
+
+
+def test_an_estimate_is_explained(uldp: Run, results: Path) -> None:
+    code, text, _ = uldp("ask", results, "--explain", "2026-01-05T09", "home")
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()][:3] == ["counts", "support", "channel"]
+    _, as_json, _ = uldp("ask", results, "--explain", "2026-01-05T09", "home", "--json")
+    assert [f"{each['step']:<11} {each['text']}" for each in lines(as_json)] == text.splitlines()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--zone", "Mars/Base", "--every", "1d"], "no time zone 'Mars/Base'"),
         (["--collection", "manhattan"], "the results have no collection 'manhattan'"),
         (["--to", "answers.csv"], "answers.csv: answers are written to a file that ends in .parquet"),
+        (["--sum", "360,zzz"], "no value 'zzz'"),
+        (["--sum", "'1"], 'no value "\'1"'),
+        (["--where", "nowhere*"], "--where 'nowhere*' matches no value"),
+        (["--groups", "nowhere.csv"], "--groups nowhere.csv: "),
+        (["--compare", "2026-01-05T09", "2026-01-05T09"], "have reports in common"),
+        (["--compare", "2026", "2026-01-05T09"], "'2026' is the beginning of 3 times; write one of: 2026-01-05T09"),
+        (["--compare", "2027", "2026-01-05T09"], "'2027' is the beginning of 0 times; write one of: 2026-01-05T09"),
+        (["--compare", "v7", "2026-01-05T09"], "'v7': no such version has counts here; there are v1 of manhattan"),
+        (["--explain", "2026-01-05T09", "nobody"], "no value or tag 'nobody'"),
     ],
 )
 def test_a_mistake_is_one_clear_line(uldp: Run, results: Path, arguments: list[str], message: str) -> None:
@@ -75,3 +122,30 @@ def test_a_mistake_is_one_clear_line(uldp: Run, results: Path, arguments: list[s
     assert (code, out) == (1, "")
     assert message in errors
     assert errors.count("\n") == 1
+
+
+def test_an_explanation_is_a_question_of_its_own(uldp: Run, results: Path) -> None:
+    code, _, errors = uldp("ask", results, "--explain", "2026-01-05T09", "home", "--sum", "1,2")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "--explain is a question of its own" in errors
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "message"),
+    [
+        ("nowhere", 1, "nowhere: no such file or directory; give a directory that holds results"),
+        ("mem://nowhere", 1, "mem://nowhere: holds no specs and no counts; give the URL of results"),
+        ("kafka:h:1/t", 2, "results go to a directory, or to a URL"),
+    ],
+)
+def test_what_holds_no_results_is_refused(uldp: Run, place: str, code: int, message: str) -> None:
+    got, out, errors = uldp("ask", place)
+    assert (got, out, errors.count("\n")) == (code, "", 1)
+    assert message in errors
+
+
+def test_a_name_far_away_leads_out_of_no_folder(uldp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(memory.FILES, "mem://b/specs/../../x", b"")
+    code, _, errors = uldp("ask", "mem://b")
+    assert code == 1
+    assert "a name with .. is none that a job writes" in errors

@@ -22,6 +22,7 @@ from uldp.transforms.io.results import statistic_file
 MARKER = bytes(16)
 COMMANDS = {
     "show": ("show", "out"),
+    "ask": ("ask", "out"),
     "export": ("export", "out", "--to", "f.csv"),
     "report": ("report", "out", "--out", "page.html"),
     "compact": ("compact", "out"),

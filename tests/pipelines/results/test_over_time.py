@@ -75,6 +75,20 @@ def test_check_prints_the_budget_and_exact_event_times() -> None:
     assert "  windows     1h, 0d for late ones, with exact event times" in lines
 
 
+@pytest.mark.parametrize(
+    ("window", "begins"),
+    [
+        ({"size": "1d"}, "1d from 00:00 UTC"),
+        ({"size": "7d"}, "7d from Thursday 00:00 UTC"),
+        ({"size": "14d", "period": "7d"}, "14d every 7d from Thursday 00:00 UTC"),
+        ({"size": "7d", "period": "1d"}, "7d every 1d from 00:00 UTC"),
+        ({"size": "36h"}, "36h"),
+    ],
+)
+def test_check_says_when_days_and_weeks_begin(window: dict[str, str], begins: str) -> None:
+    assert f"  windows     {begins}, 0d for late ones" in spec_text(build.spec(window=window), 1000).splitlines()
+
+
 # Against those who see only the tables.
 
 ONLY = (

@@ -1,1 +1,35 @@
-"""Questions about published statistics, answered from kept counts: sums over time and values, changes, and reasons."""
+"""Questions about published statistics, answered from kept counts: sums over time and values, changes, and reasons.
+
+A ``Span`` is the sum of the counts of windows; ``roll_up`` makes the spans of a version by day, week or month. Its
+tables are those of a window. ``shares_of`` gives the estimate of each variable of a span with its covariances, which
+``sums``, ``compare`` and ``explain`` ask.
+"""
+
+from uldp.mechanisms.questions.answer import Answer, table_answers
+from uldp.mechanisms.questions.compare import compare, smallest_change
+from uldp.mechanisms.questions.explain import explain
+from uldp.mechanisms.questions.periods import Period, period_of, zone_of
+from uldp.mechanisms.questions.rollup import RollUp, roll_up
+from uldp.mechanisms.questions.shares import Shares, shares_of
+from uldp.mechanisms.questions.span import Span, Version
+from uldp.mechanisms.questions.sums import Groups, groups_of, sums
+
+__all__ = [
+    "Answer",
+    "Groups",
+    "Period",
+    "RollUp",
+    "Shares",
+    "Span",
+    "Version",
+    "compare",
+    "explain",
+    "groups_of",
+    "period_of",
+    "roll_up",
+    "shares_of",
+    "smallest_change",
+    "sums",
+    "table_answers",
+    "zone_of",
+]

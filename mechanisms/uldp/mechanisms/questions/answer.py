@@ -61,7 +61,7 @@ class Answer:
     p_value: float | None = None
     p_adjusted: float | None = None
     smallest: float | None = None
-    assumed: str = "users are drawn independently, and each report is of one of them"
+    assumed: str
 
 
 def table_answers(question: str, span: Span, estimator: str) -> Iterator[Answer]:
@@ -84,7 +84,7 @@ def answer_of(span: Span, question: str, *, attribute: str, **fields: Any) -> An
         windows=len(span.sizes),
         attribute=attribute or None,
         flags=span.flags,
-        **fields,
+        **{"assumed": span.assumed} | fields,
     )
 
 

@@ -14,7 +14,7 @@ from uldp.mechanisms.protocol.channel import normal_quantile
 from uldp.mechanisms.questions.answer import Answer, answer_of
 from uldp.mechanisms.questions.combination import Combined, combined
 from uldp.mechanisms.questions.shares import Shares
-from uldp.mechanisms.questions.sums import DRAWN, Groups
+from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL
@@ -66,7 +66,7 @@ def compare(
             p_value=float(p_values[i]),
             p_adjusted=float(adjusted[i]),
             smallest=float(smallest[i]),
-            assumed=DRAWN + ", also of the two times",
+            assumed=after.span.assumed + "; the users of the two times are others",
         )
     if len(names) > 1 and groups is None:
         yield _whole(before, after)
@@ -189,5 +189,5 @@ def _whole(before: Shares, after: Shares) -> Answer:
         against=_name(before),
         p_value=p_value,
         p_adjusted=p_value,
-        assumed=DRAWN + ", also of the two times",
+        assumed=after.span.assumed + "; the users of the two times are others",
     )

@@ -7,7 +7,9 @@ import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.inference.shuffle import shuffled
+from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.shares import Shares
+from uldp.mechanisms.questions.spent import spent
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.specs.mistakes import near, quote
@@ -57,8 +59,12 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     spec = span.version.spec
     about = shares.attribute or spec.collection
     yield f"counts: {_windows(len(span.sizes))} with {span.n:,} reports, {shares.n:,} of them about {about}"
-    if isinstance(linear, PureLinear):
-        yield from _channel(linear, position)
+    once = linear.once if isinstance(linear, Summed) else linear
+    if isinstance(once, PureLinear):
+        yield from _channel(once, position)
+    if isinstance(linear, Summed):
+        wider = f"{linear.wider[position]:.3g} times as large"
+        yield f"kept: devices keep their responses; if the same ones are in all windows, the error is {wider}"
     values, stderr = linear.values, np.sqrt(linear.variance)
     yield (
         f"unbiased: the share is {_percent(values[position])}, with a standard error of {_percent(stderr[position])};"
@@ -117,6 +123,10 @@ def _trust(shares: Shares) -> Iterator[str]:
         yield "privacy: none; the reports are the values"
         return
     yield f"privacy: a report spends at most epsilon {epsilon:g}, odds of {math.exp(epsilon):,.3g} to 1"
+    if len(span.sizes) > 1:
+        length = span.period.end - span.period.start
+        most = spent(epsilon, mechanism.guarantee.lasting, spec.budget, len(span.sizes), length)
+        yield f"privacy: a user with a report of one value in each window has spent at most epsilon {most:g}"
     names = (*spec.mechanism.parts, *spec.mechanism.user_groups)
     promises = list(shuffled(mechanism, names, span.cells, span.n))
     if len(span.sizes) > 1:

@@ -80,7 +80,7 @@ def period_of(start: int, end: int, every: Every, zone: tzinfo) -> Period:
     if end > period.end:
         raise RequestError(
             f"a window from {_text(start)} to {_text(end)} UTC lies in two periods: the {_NAMES[every]} {name} of"
-            f" {zone} ends at {_text(period.end)} UTC; take longer periods, another zone, or another window.offset"
+            f" {zone} ends at {_text(period.end)} UTC; take longer periods, another zone, or shorter windows"
         )
     return period
 

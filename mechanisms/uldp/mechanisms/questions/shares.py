@@ -65,7 +65,8 @@ def shares_of(span: Span) -> Iterator[Shares]:
 
 
 def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> Shares:
-    linear, variable = decoder.linear(cells, n), span.version.spec.variables[attribute]
+    linear, variable = span.linear(attribute), span.version.spec.variables[attribute]
+    assert linear is not None
     pum: Pum | None = None
     labels: Sequence[str] = ()
     if isinstance(decoder, ZonedDecoder):

@@ -1,19 +1,22 @@
 """The counts of a version over a span of time, as one number of reports and one vector of cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.questions.kept import Summed, repeats, summed
 from uldp.mechanisms.questions.periods import Period
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.table import Table
+from uldp.schemas.table import Table, TableName
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +93,56 @@ class Span:
     def tables(self, estimator: str) -> tuple[Table, ...]:
         """Return the tables of an estimator, each of enough reports, as those of a window."""
         spec, decoder = self.version.spec, self.version.decoder
-        tables = decoder.tables(self.cells, self.n, estimator)
+        tables = map(self._widened, decoder.tables(self.cells, self.n, estimator))
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if spec.assume_forgers is None:
             return enough
         return tuple(with_forgers(table, decoder, spec.assume_forgers, self.cells, self.n) for table in enough)
+
+    @property
+    def assumed(self) -> str:
+        """What the errors of an answer take as true besides the spec; one sentence."""
+        drawn = "users are drawn independently, and each report is of one of them"
+        return f"{drawn}; devices keep their responses, and may be the same in all windows" if self.repeats else drawn
+
+    @property
+    def repeats(self) -> float:
+        """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``."""
+        return repeats(self.sizes) if self.version.protocol.mechanism.memory else 0.0
+
+    def _widened(self, table: Table) -> Table:
+        """Return a table with errors that hold if devices keep responses, and are the same in all windows.
+
+        Each error is taken to be as much larger as the largest of the estimate, so that those of sums over tags hold.
+        """
+        if not self.repeats or table.low is None or table.high is None:
+            return table
+        wider = float(np.max(self._wider(table.of)))
+        middle = table.values if table.unbiased is None else table.unbiased
+        low, high = (middle + wider * (end - middle) for end in (table.low, table.high))
+        if table.name not in (TableName.MEAN, TableName.QUANTILE):
+            low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+        low, high = np.minimum(low, table.low), np.maximum(high, table.high)
+        return replace(table, stderr=wider * table.stderr, low=low, high=high)
+
+    def _wider(self, of: tuple[str, ...]) -> Floats:
+        """Return how much wider the intervals of a part are; of a part that is not known, as wide as may be."""
+        linear = self.linear("".join(of))
+        return linear.wider if isinstance(linear, Summed) else np.array([np.sqrt(1 + self.repeats)])
+
+    def linear(self, attribute: str) -> Linear | None:
+        """Return the unbiased estimate of a variable, with errors that hold if devices keep their responses.
+
+        None if the collection has no such variable, or the variable has no reports.
+        """
+        decoder, windows = self.version.decoder, (self.cells, self.sizes)
+        if not isinstance(decoder, StrataDecoder):
+            return None if attribute else summed(self.version.protocol, windows)
+        parts = decoder.parts(self.cells, self.n)
+        if all(part.n for part in parts):
+            whole = summed(self.version.protocol, windows)
+            assert isinstance(whole, StrataLinear)
+            linears = dict(zip((part.name for part in parts), whole.parts, strict=True))
+        else:
+            linears = {part.name: part.decoder.linear(part.cells, part.n) for part in parts if part.n}
+        return linears.get(attribute)

@@ -12,8 +12,7 @@ from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
 from uldp.schemas.table import INTERVAL_LEVEL
 
-#: What an interval assumes besides the spec.
-DRAWN = "users are drawn independently, and each report is of one of them"
+# What the intervals assume of tags.
 _KNOWN = "; behind tags, that the users are as their background says, with its strength"
 _ANY = "; behind tags whose background has no strength, nothing: all of their users may belong to a group, or none"
 
@@ -44,7 +43,7 @@ def sums(shares: Shares, groups: Groups) -> Iterator[Answer]:
     assert shares.pum is not None
     estimates, low, high = sum_ends(shares, groups.members)
     has_strength = not np.isnan(shares.pum.strength).all()
-    assumed = DRAWN + ("" if not shares.pum.tags else _KNOWN if has_strength else _ANY)
+    assumed = shares.span.assumed + ("" if not shares.pum.tags else _KNOWN if has_strength else _ANY)
     for i, name in enumerate(groups.names):
         yield answer_of(
             shares.span,

@@ -5,8 +5,11 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from uldp.mechanisms.questions.answer import Answer
 from uldp.mechanisms.questions.compare import WHOLE
+from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import printable
@@ -48,10 +51,7 @@ def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], 
     how_many = f"the {len(shown)} largest of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"
     if answers[0].label is not None:
         yield printable(f"  {quantity}{of}{unit}, {how_many}")
-    names = [printable(f"{quantity}{of}" if each.label is None else each.label) for each in shown]
-    width = max(map(len, names))
-    for name, each in zip(names, shown, strict=True):
-        yield f"    {name:>{width}}  {_figure(each, 100.0 if percent else 1.0)}"
+    yield from _figures(shown, 100.0 if percent else 1.0)
 
 
 def _difference_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
@@ -68,10 +68,7 @@ def _difference_text(attribute: str | None, quantity: str, answers: list[Answer]
     if least:
         between = f"{min(least):.3g} to {max(least):.3g}" if max(least) > 1.01 * min(least) else f"{min(least):.3g}"
         yield f"  {quantity}{of} since {first.against}{unit}: sees changes of {between} or more, in 4 of 5 cases"
-    names = [printable(quantity if each.label is None else each.label) for each in shown]
-    width = max(map(len, names))
-    for name, each in zip(names, shown, strict=True):
-        yield f"    {name:>{width}}  {_figure(each, factor)}  {_p(each.p_adjusted)}"
+    yield from _figures(shown, factor)
 
 
 def _p(p_value: float | None) -> str:
@@ -79,13 +76,25 @@ def _p(p_value: float | None) -> str:
     return "" if p_value is None else "p < 0.0001" if p_value < 1e-4 else f"p {p_value:.2g}"
 
 
-def _figure(answer: Answer, factor: float) -> str:
-    text = f"{factor * answer.estimate:.4g}"
+def _figures(answers: Sequence[Answer], factor: float) -> Iterator[str]:
+    """Yield a line for each answer, all with one width and one number of decimals, that of two digits of the error."""
+    names = [printable(each.quantity if each.label is None else each.label) for each in answers]
+    places = decimals(np.array([factor / 100 * (each.stderr or 0.0) for each in answers]))
+    numbers = [_numbers(each, factor, places) for each in answers]
+    widths = [max(map(len, column)) for column in (names, *zip(*numbers, strict=True))]
+    for name, row, each in zip(names, numbers, answers, strict=True):
+        cells = "  ".join(f"{cell:>{width}}" for cell, width in zip((name, *row), widths, strict=True))
+        yield f"    {cells}  {_p(each.p_adjusted)}".rstrip()
+
+
+def _numbers(answer: Answer, factor: float, places: int) -> tuple[str, str]:
+    """Write an estimate and its interval, or its error."""
+    estimate, error = f"{factor * answer.estimate:z.{places}f}", ""
     if answer.low is not None and answer.high is not None:
-        text += f"  {factor * answer.low:.4g} to {factor * answer.high:.4g}"
-    elif answer.stderr is not None:
-        text += f" ± {factor * answer.stderr:.2g}"
-    return text
+        error = f"{factor * answer.low:z.{places}f} to {factor * answer.high:z.{places}f}"
+    elif answer.stderr:
+        error = f"± {factor * answer.stderr:.2g}"
+    return estimate, error
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

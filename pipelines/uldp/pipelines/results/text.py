@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import numpy as np
 
@@ -51,13 +52,21 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
     late += ", each in a pane at once" if spec.window.exact_late else ""
     exact = ", with exact event times" if spec.event_time == "exact" else ""
-    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}{exact}")
+    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{_begins(spec)}{early}{late}{exact}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     if spec.assume_forgers is not None:
         rows.append(_row("forgers", _forgers_text(spec.assume_forgers, record="" not in spec.variables)))
     rows.append(f"  limits      {', '.join(_limits(spec))}")
     rows += [_row(*fact) for fact in last]
     return "\n".join(rows)
+
+
+def _begins(spec: CollectionSpec) -> str:
+    """Say when windows of whole days or weeks begin: they are counted from 1970-01-01, a Thursday."""
+    slices = spec.window.slice
+    if slices % timedelta(days=1):
+        return ""
+    return " from Thursday 00:00 UTC" if not slices % timedelta(days=7) else " from 00:00 UTC"
 
 
 def _row(heading: str, text: str) -> str:
