@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.zones import FEWER_USERS, USERS, WINDOWS, Setting, measure
+from benchmarks.zones import FEWER_USERS, USERS, WINDOWS, Setting, measure, measure_coverage
 
 SEEDS = 3
 
@@ -31,3 +31,9 @@ def test_one_window_gains_less_and_never_loses() -> None:
 def test_zones_gain_nothing_below_epsilon_3() -> None:
     plain, zones = (measure(Setting("", spec), epsilon=2.5, seeds=SEEDS).mean() for spec in ("spec.yaml", "zones.yaml"))
     assert zones > plain
+
+
+def test_what_is_shown_covers_where_a_learned_background_does_not() -> None:
+    covered = measure_coverage(Setting("nested", "nested.yaml", zone_epsilon=2.0, windows=WINDOWS), seeds=SEEDS)
+    assert covered.share < 0.93 < 0.95 < covered.shown
+    assert covered.weighted < 0.97 < covered.shown_weighted

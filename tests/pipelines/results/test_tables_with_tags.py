@@ -22,7 +22,7 @@ def table(name: str, values: list[float], low: list[float], high: list[float], *
 
 
 SHARE = table("share", [0.25, 0.6, 0.15], [0.2, 0.5, 0.1], [0.3, 0.7, 0.2])
-VISIBLE = table("visible", [0.0, 0.5, 0.1], [0.0, 0.4, 0.05], [0.04, 0.6, 0.15])
+VISIBLE = table("visible", [0.0, 0.55, 0.1], [0.0, 0.4, 0.05], [0.04, 0.6, 0.15])
 BAND = table("band", [0.4, 0.9, 0.5], [0.0, 0.4, 0.05], [0.176, 1.0, 0.6])
 HIDDEN = table("hidden", [0.05, 0.35], [0.04, 0.3], [0.06, 0.4], keys=("home", "workplace"))
 
@@ -44,8 +44,8 @@ def test_shares_have_their_intervals() -> None:
 def test_of_each_value_the_lines_say_what_is_visible_and_what_may_be_hidden() -> None:
     assert lines(SHARE, VISIBLE, BAND, HIDDEN, top=2) == [
         "  the 2 largest of 3 values, in % with 95 % intervals",
-        "  (where background puts more than half of a share, with the interval of any background)",
-        "        green   60.0  50.0 to 70.0  50.0 visible, up to 100.0 if hidden",
+        "  (where background puts more than a tenth of a share, with the interval of any background)",
+        "        green   60.0  50.0 to 70.0  55.0 visible, up to 100.0 if hidden",
         "          red   25.0   0.0 to 17.6   0.0 visible, 20.0 to 30.0 if the background holds",
         "  behind tags, in % with 95 % intervals",
         "         home    5.0   4.0 to  6.0",

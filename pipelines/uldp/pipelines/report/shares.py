@@ -36,7 +36,7 @@ class Row:
         forged: The ends of the interval that allows for forgers, if the spec assumes any.
         visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
         band: With tags, the ends of the interval that holds whatever is behind the tags.
-        carried: Whether background puts more than half of the share.
+        carried: Whether background puts more than a tenth of the share.
         p_value: Of a candidate, the probability of so large an estimate if nobody holds it.
         found: Whether that is significant among all candidates.
         truth: The true share, if it is known.

@@ -86,11 +86,15 @@ def unit_of(share: Table, spec: CollectionSpec) -> str:
     return ListedValues.unit if variable is None else variable.kind.unit
 
 
+# A band is shown first where background puts more of a share than this.
+_CARRIED = 0.1
+
+
 def carried(share: Table, visible: Table | None, band: Table | None) -> Mask:
-    """Return of which values background puts more than half of the share, so that the band is their interval."""
+    """Return of which values background puts more than a tenth of the share, so that the band is their interval."""
     if visible is None or band is None or band.low is None or share.basis is Basis.ANY_BACKGROUND:
         return np.zeros(len(share.values), dtype=np.bool_)
-    return np.asarray(visible.values < share.values / 2)
+    return np.asarray(visible.values < (1 - _CARRIED) * share.values)
 
 
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
@@ -118,7 +122,7 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     errors = partial(_errors, estimate)
     yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {errors(share)}"
     if any_background[order].any():
-        yield "  (where background puts more than half of a share, with the interval of any background)"
+        yield "  (where background puts more than a tenth of a share, with the interval of any background)"
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))
     if hidden is not None:
         yield f"  behind tags{about}, in % {errors(hidden)}"
