@@ -1,6 +1,7 @@
 """Parts of windows are a commutative monoid, with all that they hold: of one slice, and of many against one by one."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.partial import Partial, numbers_of, stack, sum_slices
 from uldp.collector.signals import SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense, stack_cells
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
@@ -113,6 +114,29 @@ def test_slices_are_cut_where_multiples_are(parts: list[tuple[int, Partial]]) ->
     assert [origin for origin, _ in cut] == sorted({start // SPAN * SPAN for start, _ in parts})
     assert all((of.slots // SPAN * SPAN == origin).all() for origin, of in cut)
     assert {start: each for _, of in cut for start, each in values(of).items()} == values(whole)
+
+
+@given(PARTS)
+def test_slices_are_stacked_again(parts: list[tuple[int, Partial]]) -> None:
+    whole = span(parts)
+    assert values(stack(dict(whole.slices()))) == values(whole)
+    assert values(sum_slices(part.at(slot) for slot, part in parts)) == values(whole)
+
+
+@given(PARTS, st.integers(-20, 100), st.integers(0, 90))
+def test_a_window_is_the_sum_of_the_slices_that_it_holds(
+    parts: list[tuple[int, Partial]], start: int, size: int
+) -> None:
+    whole = span(parts)
+    inside = {slot: part for slot, part in whole.slices() if start <= slot < start + size}
+    assert values(whole.between(start, start + size)) == {slot: value(part) for slot, part in inside.items()}
+    # What is missing is missing in the window that begins with its slice alone.
+    wanted = sum(inside.values(), Partial())
+    lost = sum(part.accounting.missing for slot, part in inside.items() if slot != start)
+    found = whole.window(start, start + size)
+    if len(found):
+        found = replace(found, numbers=found.numbers + numbers_of(1, missing=lost))
+    assert value(found) == value(wanted)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -1,5 +1,6 @@
 """What is published of a window pane after pane: no two panes differ by fewer reports than ``min_reports``."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tests import build
 from uldp.collector.partial import Partial
-from uldp.collector.published import History, differs, early_step, is_whole, public, reports_of
+from uldp.collector.published import Histories, History, differs, early_step, is_whole, public, reports_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.pane import Accounting, Superseded
@@ -84,27 +85,48 @@ def test_tables_of_few_reports_are_not_public() -> None:
     assert [is_whole(reports, LEAST) for reports in ((4, 5), (0, 5), (0, 0), ())] == [False, True, False, False]
 
 
-@pytest.mark.parametrize(
-    "history",
-    [
-        History(),
-        History().after(Superseded(0, 2**40), (2**40, 0), closed=False),
-        History().after(Superseded(3, 7), (), closed=True).after_held(Superseded(4, 8)),
-    ],
-)
-def test_a_history_is_read_back(history: History) -> None:
-    assert History.unpack(history.pack()) == history
-    assert not history.precedes(-1) or history == History()
+WRITTEN = {
+    0: History(fired=2**40).after(2**40, (2**40, 0), closed=False),
+    60: replace(History(), panes=3).after(7, (), closed=True).after_held(8),
+    180: History().after(3, (3,), closed=True),
+}
+
+
+def read(histories: Histories) -> dict[int, History]:
+    """The windows from -120 on whose history is not that of a window that never fired."""
+    found = {start: histories.get(start) for start in range(-120, 600, 30)}
+    return {start: each for start, each in found.items() if each != History()}
+
+
+def padded(history: History) -> History:
+    """Tables of which nothing was published have 0 reports."""
+    return replace(history, reports=(*history.reports, 0, 0)[:2])
+
+
+def test_histories_are_read_back() -> None:
+    packed = Histories.unpack(None).update(WRITTEN).pack()
+    found = {start: padded(each) for start, each in read(Histories.unpack(packed)).items()}
+    assert found == {start: padded(each) for start, each in WRITTEN.items()}
+
+
+def test_a_history_takes_the_place_of_the_one_of_its_window() -> None:
+    one, two = Histories.unpack(None).update(WRITTEN), {60: History(fired=9), 90: History(fired=8)}
+    found = one.update(two)
+    assert len(found) == len(WRITTEN) + 1
+    assert (found.get(60).fired, found.get(90).fired, found.get(180).last) == (9, 8, Superseded(0, 3))
+    assert sorted(read(found.since(61))) == [90, 180]
+    assert one.get(60).panes == 5
 
 
 def test_the_history_of_a_window_does_not_grow_with_its_domain() -> None:
     decoder = build_protocol(build.spec(domain={"size": 12_800}, mechanism={"name": "identity"})).decoder
     reports = reports_of(decoder, part(*[1] * 12_800))
-    assert len(History().after(Superseded(0, 12_800), reports, closed=True).pack()) == 33
+    packed = Histories.unpack(None).update({0: History().after(12_800, reports, closed=True)}).pack()
+    assert len(packed) == 4 + 9 * 8
 
 
 def test_a_window_begins_open_and_stays_closed() -> None:
-    pane, empty = Superseded(0, 3), History()
-    assert [each.closed for each in (empty, empty.after(pane, (3,), closed=False))] == [False, False]
-    closed = empty.after(pane, (3,), closed=True)
-    assert closed.after(pane, (4,), closed=False).closed
+    empty = History()
+    assert [each.closed for each in (empty, empty.after(3, (3,), closed=False))] == [False, False]
+    closed = empty.after(3, (3,), closed=True)
+    assert closed.after(4, (4,), closed=False).closed

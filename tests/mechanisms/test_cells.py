@@ -18,6 +18,8 @@ from uldp.mechanisms.protocol.cells import (
     count_symbols,
     spread_rows,
     stack_cells,
+    sum_rows,
+    take_rows,
     unstack_cells,
 )
 from uldp.mechanisms.protocol.mechanism import PureMechanism
@@ -83,6 +85,16 @@ def test_rows_are_spread_among_rows_of_zeros(rows: list[Cells], data: st.DataObj
     for place, row in zip(at, in_rows(rows), strict=True):
         wanted[place] = row
     assert in_rows(unstack_cells(spread_rows(stack_cells(rows), np.array(at), k), k)) == wanted
+
+
+@given(st.lists(counts(), min_size=1, max_size=5), st.data())
+def test_rows_are_taken_and_summed(rows: list[Cells], data: st.DataObject) -> None:
+    k = len(rows)
+    first = data.draw(st.integers(0, k - 1))
+    end = data.draw(st.integers(first + 1, k))
+    taken = take_rows(stack_cells(rows), first, end, k)
+    assert in_rows(unstack_cells(taken, end - first)) == in_rows(rows[first:end])
+    assert as_dense(sum_rows(taken, end - first)).tolist() == np.sum(in_rows(rows[first:end]), axis=0).tolist()
 
 
 def test_a_stack_of_sparse_rows_is_sparse() -> None:

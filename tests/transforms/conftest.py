@@ -8,6 +8,7 @@ import pytest
 from tests.fakes.bigquery import Service
 from tests.fakes.kafka import Broker
 from tests.fakes.pubsub import Client
+from uldp.transforms.clock import clock_of_test_stream
 from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.pubsub import client as pubsubclient
 from uldp.transforms.io.pubsub import subscription as pubsubname
@@ -47,3 +48,10 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     with made.serve() as url:
         monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", url)
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _clock() -> Iterator[None]:
+    """Timers of steps follow the clock of a ``TestStream``."""
+    with clock_of_test_stream():
+        yield

@@ -120,8 +120,7 @@ def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
     assert sealed.cells.tolist() == [0]
 
 
-@pytest.mark.parametrize("bounded", [True, False])
-def test_a_pane_without_reports_is_none(bounded: bool) -> None:
+def test_a_pane_without_reports_is_none() -> None:
     of = target()
     parts: list[Any] = [(of.spec.key, honest(of, 3)), (of.spec.key, Partial()), (of.spec.key, build.part())]
     with beam.Pipeline("FnApiRunner") as pipeline:
@@ -130,6 +129,5 @@ def test_a_pane_without_reports_is_none(bounded: bool) -> None:
             | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedPartial)
             | beam.WindowInto(FixedWindows(3600))
         )
-        sums.is_bounded = bounded
-        sealed = sums | SealCounts([of.spec], simulated_clock=True)
+        sealed = sums | SealCounts([of.spec])
         assert_that(sealed | beam.Map(lambda counts: counts.n), equal_to([3]))

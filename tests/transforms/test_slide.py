@@ -8,7 +8,6 @@ from unittest import mock
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.pvalue import PCollection
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import SlidingWindows, WindowFn
 from apache_beam.utils.timestamp import Duration, Timestamp
@@ -19,9 +18,8 @@ from tests import build
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import add_cells, as_dense
 from uldp.schemas.pane import Accounting
-from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.count import KeyedPartial, SumCounts
-from uldp.transforms.slide import SlideWindows, SumSlidingWindows, _CollectFn, slide
+from uldp.transforms.count import KeyedPartial
+from uldp.transforms.slide import SumSlidingWindows, slide
 from uldp.transforms.windows import at_time
 
 PERIOD = 10
@@ -86,38 +84,12 @@ def test_a_slot_costs_three_additions_at_the_most() -> None:
     assert slots < additions.call_count < 3 * slots
 
 
-def dated(element: KeyedPartial, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
-    key, partial = element
-    assert window.start <= at <= window.max_timestamp()
-    return key, window.start.micros, window.end.micros, partial.accounting.received
-
-
 @pytest.mark.parametrize("kept", ["duplicate", "late", "rejected"])
 def test_missing_messages_of_a_slice_leave_its_other_reports_in_all_windows(kept: str) -> None:
     others = Accounting(received=2, **{kept: 2})
     slices = {20: build.part(accounting=replace(others, missing=3))}
     found = {start: total.accounting for start, total in slide(slices, 2 * PERIOD, PERIOD)}
     assert found == {10: others, 20: replace(others, missing=3)}
-
-
-def test_collected_slices_have_the_last_moment_of_the_oldest() -> None:
-    """Until then, no window that holds one of them may close."""
-    collect = _CollectFn(PERIOD)
-    collect.start_bundle()
-    for start in (70, 30, 50):
-        collect.process((("c", 1), part(start)), Timestamp(micros=1000 * (start + PERIOD - 1)))
-    (collected,) = collect.finish_bundle()
-    assert collected.timestamp == Timestamp(micros=39_000)
-    assert sorted(collected.value[1]) == [30, 50, 70]
-
-
-@beam.ptransform_fn
-def slide_and_sum(counts: PCollection[KeyedPartial], specs: list[CollectionSpec]) -> PCollection[KeyedPartial]:
-    """What a stream does, which leaves the sum to the runner."""
-    sums: PCollection[KeyedPartial] = (
-        counts | "Slide" >> SlideWindows(specs[0].window, specs) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
-    )
-    return sums
 
 
 def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
@@ -128,8 +100,7 @@ def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.Wind
     return [(key, start, end, partial.accounting.received) for start, end, partial in windows]
 
 
-@pytest.mark.parametrize("bounded", [True, False])
-def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> None:
+def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
     quarter, hour = 15 * 60_000, 3_600_000
     slots = [("c", 0, 1), ("c", 1, 2), ("c", 1, 3), ("c", 9, 4), ("d", 1, 5)]
     wanted: Counter[tuple[tuple[str, int], int, int]] = Counter()
@@ -139,19 +110,14 @@ def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> N
         ):
             wanted[(name, 1), window.start.micros, window.end.micros] += n
     specs = [build.spec(collection=name, window={"size": "1h", "period": "15m"}) for name in "cd"]
-    elements: list[Any] = [((name, 1), part(n)) for name, _, n in slots]
-    transform: Any = slide_and_sum(specs)
-    date = beam.Map(dated)
-    if bounded:
-        elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
-        transform, date = SumSlidingWindows(specs[0].window, specs), beam.FlatMap(dated_windows, hour)
+    elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
     timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
             | "Slices" >> beam.Map(timed.__getitem__).with_output_types(KeyedPartial)
-            | "SlideAndSum" >> transform
-            | "Date" >> date
+            | "SlideAndSum" >> SumSlidingWindows(specs[0].window, specs)
+            | "Date" >> beam.FlatMap(dated_windows, hour)
         )
         assert_that(sums, equal_to([(*window, n) for window, n in wanted.items()]))

@@ -20,6 +20,9 @@ from uldp.schemas.specs.durations import milliseconds
 #: Late reports can amend a window's accounting for this long after the window closes.
 AMENDABLE_FOR = timedelta(days=1)
 
+#: State is held for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
+_SPARE = timedelta(hours=1)
+
 #: Upper bound of event and publish times, exclusive, in milliseconds since 1970. The text of times has years of four
 #: digits, and a window may end ``MAX_WINDOW``, almost a thousand years, after the times that it holds.
 YEAR_9000 = 221_845_392_000_000
@@ -109,6 +112,16 @@ class ServedCollection:
         A copy may claim another slice of the same sliding window, and the job counts that slice for longer.
         """
         return self.closes_after + self.window_size - self.slice_size
+
+    @cached_property
+    def held_for(self) -> int:
+        """Milliseconds from a window's end until a stream frees its state.
+
+        Late reports are not counted after the allowed lateness, but the accounting of their window records them.
+        """
+        # A slice of a sliding window can be counted until the last window that holds it closes.
+        sliding = self.window_size if self.spec.window.period is not None else 0
+        return milliseconds(self.spec.window.allowed_lateness + AMENDABLE_FOR + _SPARE) + sliding
 
     @cached_property
     def sealed_after(self) -> int:

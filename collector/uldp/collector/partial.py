@@ -4,7 +4,7 @@ Thousands of windows cost more as objects than as reports. So bounded jobs sum s
 when they publish its window. A stream sums each window alone, because each fires on its own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import pairwise
@@ -14,13 +14,22 @@ from typing import TypeVar
 import numpy as np
 
 from uldp.collector.signals import SenderCounts, published_signals
-from uldp.mechanisms.protocol.cells import Cells, add_cells, spread_rows, stack_cells, unstack_cells
+from uldp.mechanisms.protocol.cells import (
+    Cells,
+    SparseCells,
+    add_cells,
+    spread_rows,
+    stack_cells,
+    sum_rows,
+    take_rows,
+    unstack_cells,
+)
 from uldp.schemas.arrays import Counts, Times
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
 
 #: The columns of ``Partial.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
 _OUTCOMES = [each.name for each in fields(Accounting)]
-_COUNTED = _OUTCOMES.index("counted")
+_COUNTED, _MISSING, _RECEIVED = map(_OUTCOMES.index, ("counted", "missing", "received"))
 _IMPROBABLE = len(_OUTCOMES)
 _SKEW = _IMPROBABLE + 1
 NUMBERS = _SKEW + 2 * SKEW_RANGES
@@ -129,19 +138,60 @@ class Partial:
         if len(bounds) == 2:
             yield int(origins[0]), self
             return
-        cells, payloads = self._rows(self.cells), self._rows(self.payloads)
         for first, end in pairwise(bounds):
-            slots = self.slots[first:end]
-            yield (
-                int(origins[first]),
-                Partial(
-                    slots,
-                    self.numbers[first:end],
-                    None if cells is None else stack_cells(cells[first:end]),
-                    {slot: each for slot, each in self.senders.items() if slots[0] <= slot <= slots[-1]},
-                    payloads=None if payloads is None else stack_cells(payloads[first:end]),
-                ),
-            )
+            yield int(origins[first]), self._between(first, end)
+
+    def between(self, start: int, end: int) -> "Partial":
+        """Return the slices from ``start`` until ``end``, in milliseconds: slices of one collection, not windows."""
+        first, until = np.searchsorted(self.slots, (start, end)).tolist()
+        return self._between(first, until)
+
+    def _between(self, first: int, end: int) -> "Partial":
+        """Return the slices of some rows."""
+        if first == end:
+            return Partial()
+        k, slots = len(self), self.slots[first:end]
+        return Partial(
+            slots,
+            self.numbers[first:end],
+            None if self.cells is None else take_rows(self.cells, first, end, k),
+            {slot: each for slot, each in self.senders.items() if slots[0] <= slot <= slots[-1]},
+            payloads=None if self.payloads is None else take_rows(self.payloads, first, end, k),
+        )
+
+    def window(self, start: int, end: int) -> "Partial":
+        """Sum the slices of a window, whose slot is then 0.
+
+        Messages that are missing in a slice are missing in the window that begins with it alone; see
+        ``account_missing``.
+        """
+        of_window = self.between(start, end)
+        k = len(of_window)
+        if not k:
+            return of_window
+        numbers = of_window.numbers.sum(axis=0, keepdims=True)
+        numbers[0, _MISSING] = of_window.numbers[0, _MISSING] if of_window.slots[0] == start else 0
+        cells, payloads = of_window.cells, of_window.payloads
+        counted = bool(numbers[0, _COUNTED])
+        return Partial(
+            _ONE_SLOT,
+            numbers,
+            sum_rows(cells, k) if cells is not None and counted else None,
+            {0: reduce(add, of_window.senders.values())} if of_window.senders else {},
+            payloads=sum_rows(payloads, k) if payloads is not None and counted else None,
+        )
+
+    @property
+    def received(self) -> Counts:
+        """Shape (k,): the reports that were received of each slice."""
+        received: Counts = self.numbers[:, _RECEIVED]
+        return received
+
+    @property
+    def missing(self) -> Counts:
+        """Shape (k,): the messages that are missing in each slice."""
+        missing: Counts = self.numbers[:, _MISSING]
+        return missing
 
     def slices(self) -> Iterator[tuple[int, "Partial"]]:
         """Yield the slot of each slice, and its part with slot 0. One whose reports were not counted has no cells."""
@@ -163,6 +213,38 @@ class Partial:
     def _rows(self, cells: Cells | None) -> list[Cells] | None:
         """Return the cells of each slice."""
         return None if cells is None else unstack_cells(cells, len(self))
+
+
+def stack(parts: Mapping[int, Partial]) -> Partial:
+    """Join parts with slot 0 by their slots: the inverse of ``Partial.slices``."""
+    slots = sorted(parts)
+    rows = [parts[slot] for slot in slots]
+    return Partial(
+        np.array(slots, dtype=np.int64),
+        np.concatenate([numbers_of(0), *(row.numbers for row in rows)]),
+        _stack([row.cells for row in rows]),
+        {slot: row.senders[0] for slot, row in zip(slots, rows, strict=True) if row.senders},
+        {slot: row.ends[0] for slot, row in zip(slots, rows, strict=True) if row.ends},
+        _stack([row.payloads for row in rows]),
+    )
+
+
+def sum_slices(parts: Iterable[Partial]) -> Partial:
+    """Add many parts of few slices each: slice by slice, because a sum of two parts copies all slices of both."""
+    sums: dict[int, Partial] = {}
+    for part in parts:
+        for slot, of_slice in part.slices():
+            sums[slot] = sums[slot] + of_slice if slot in sums else of_slice
+    return stack(sums)
+
+
+def _stack(rows: Sequence[Cells | None]) -> Cells | None:
+    """Join rows; those that are None are 0, unless all are."""
+    given = next((row for row in rows if row is not None), None)
+    if given is None:
+        return None
+    none = SparseCells(given.size, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    return stack_cells([none if row is None else row for row in rows])
 
 
 #: What slots have: numbers of reports by sender, or of the ends of windows.

@@ -6,6 +6,7 @@ many more than each table that was published of this window before, or the same.
 """
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple, Self
@@ -92,49 +93,86 @@ def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least:
     return EarlyStep(None, waiting)
 
 
-_HEAD = struct.Struct("<?iqiq")
-_NO_PANE = [-1, 0]
-
-
 @dataclass(frozen=True, slots=True)
 class History:
     """The panes of a window so far.
 
     Attributes:
-        closed: Whether a pane came that is not early.
+        fired: The reports that the window had received when it last fired, and its missing messages.
+        panes: The number of its panes.
+        closed: Whether one of them is not early.
         last: The last pane whose reports are not held back.
         held: The last pane since then whose reports are held back.
         reports: The reports behind each table that was published last; 0 for a table that was not.
     """
 
+    fired: int = 0
+    panes: int = 0
     closed: bool = False
     last: Superseded | None = None
     held: Superseded | None = None
     reports: Reports = ()
 
-    def precedes(self, revision: int) -> bool:
-        """Return whether a pane is newer than all that came; a runner need not keep the order of panes."""
-        return all(pane is None or pane.revision < revision for pane in (self.last, self.held))
+    def after(self, n: int, reports: Reports, *, closed: bool) -> Self:
+        """Return the history with one more pane, of n counted reports, which are not held back."""
+        pane = Superseded(self.panes, n)
+        closed = closed or self.closed
+        return replace(self, panes=self.panes + 1, closed=closed, last=pane, held=None, reports=reports)
 
-    def after(self, pane: Superseded, reports: Reports, *, closed: bool) -> Self:
-        """Return the history with one more pane, whose reports are not held back."""
-        return replace(self, closed=closed or self.closed, last=pane, held=None, reports=reports)
+    def after_held(self, n: int) -> Self:
+        """Return the history with one more pane, of n counted reports, which are held back: no early one is."""
+        return replace(self, panes=self.panes + 1, closed=True, held=Superseded(self.panes, n))
 
-    def after_held(self, pane: Superseded) -> Self:
-        """Return the history with one more pane, whose reports are held back."""
-        return replace(self, held=pane)
 
-    def pack(self) -> bytes:
-        """Write the history."""
-        last, held = (_NO_PANE if pane is None else [pane.revision, pane.n] for pane in (self.last, self.held))
-        head = _HEAD.pack(self.closed, *last, *held)
-        return head + np.array(self.reports, "<i8").tobytes()
+_WIDTH = struct.Struct("<I")
+#: The columns of ``Histories`` before those of the reports.
+_COLUMNS = 8
+_NO_PANE = [-1, 0]
+
+
+class Histories:
+    """The histories of windows, by start, as rows of integers: a collection may have thousands of sliding windows."""
+
+    def __init__(self, rows: Counts) -> None:
+        self._rows = rows
 
     @classmethod
     def unpack(cls, packed: bytes | None) -> Self:
         """Read back what ``pack`` wrote, if anything."""
         if packed is None:
-            return cls()
-        closed, *numbers = _HEAD.unpack_from(packed)
-        last, held = (None if pane == _NO_PANE else Superseded(*pane) for pane in (numbers[:2], numbers[2:]))
-        return cls(closed, last, held, tuple(np.frombuffer(packed, "<i8", offset=_HEAD.size).tolist()))
+            return cls(np.zeros((0, _COLUMNS), dtype=np.int64))
+        (width,) = _WIDTH.unpack_from(packed)
+        return cls(np.frombuffer(packed, np.int64, offset=_WIDTH.size).reshape(-1, width))
+
+    def pack(self) -> bytes:
+        """Write the histories."""
+        return _WIDTH.pack(self._rows.shape[1]) + self._rows.tobytes()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, start: int) -> History:
+        """Return the history of the window that begins at ``start``, in milliseconds."""
+        at = int(np.searchsorted(self._rows[:, 0], start))
+        if at == len(self) or self._rows[at, 0] != start:
+            return History()
+        _, fired, panes, closed, *numbers = self._rows[at].tolist()
+        last, held = (None if pane == _NO_PANE else Superseded(*pane) for pane in (numbers[:2], numbers[2:4]))
+        return History(fired, panes, bool(closed), last, held, tuple(numbers[4:]))
+
+    def update(self, histories: Mapping[int, History]) -> Self:
+        """Return the histories of these windows, by start, and of the other ones."""
+        reports = max((len(each.reports) for each in histories.values()), default=0)
+        width = max(self._rows.shape[1], _COLUMNS + reports)
+        rows = np.zeros((len(histories), width), dtype=np.int64)
+        for row, (start, each) in zip(rows, sorted(histories.items()), strict=True):
+            last, held = (_NO_PANE if pane is None else [pane.revision, pane.n] for pane in (each.last, each.held))
+            numbers = [start, each.fired, each.panes, each.closed, *last, *held, *each.reports]
+            row[: len(numbers)] = numbers
+        others = self._rows[~np.isin(self._rows[:, 0], rows[:, 0])]
+        rows = np.concatenate([np.pad(others, ((0, 0), (0, width - others.shape[1]))), rows])
+        return type(self)(rows[np.argsort(rows[:, 0])])
+
+    def since(self, start: int) -> Self:
+        """Return the histories of the windows that begin at ``start`` or later."""
+        return type(self)(self._rows[np.searchsorted(self._rows[:, 0], start) :])

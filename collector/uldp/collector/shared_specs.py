@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.groups import Groups
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, checked_spec
 
@@ -41,6 +42,16 @@ class SharedSpecs:
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter(self._specs)
 
+    def of_key(self, key: CollectionKey) -> ServedCollection:
+        """Return a collection of the job.
+
+        Raises:
+            RequestError: if the job has none of that name and version.
+        """
+        if key not in self.served:
+            raise unknown_collection(key)
+        return self.served[key]
+
     def of_pane(self, pane: PaneHeader) -> CollectionSpec:
         """Return the spec that a pane was made under."""
         return self.served[pane.collection, pane.version].spec
@@ -59,6 +70,11 @@ class SharedSpecs:
 
     def __reduce__(self) -> tuple[Callable[[bytes], "SharedSpecs"], tuple[bytes]]:
         return _unpack, (self._packed,)
+
+
+def unknown_collection(key: CollectionKey) -> RequestError:
+    """Return the error for a report of no collection of the graph: it would vanish without an account."""
+    return RequestError(f"the graph has no windows for collection {key[0]!r} version {key[1]}; start the job again")
 
 
 def listed(specs: object) -> tuple[CollectionSpec, ...]:

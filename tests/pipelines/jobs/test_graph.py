@@ -3,7 +3,6 @@
 import difflib
 import os
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,14 @@ from apache_beam.transforms.window import SlidingWindows
 from tests import build
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.schemas.records import Message, Report
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms import windows
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import SumCounts
 from uldp.transforms.io.archive import ReadArchive
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import WriteResults
+from uldp.transforms.panes import _FirePanesFn
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "ULDP_UPDATE_GOLDEN"
@@ -117,10 +116,10 @@ def test_the_graph_of_a_backfill_is_as_it_was(archive: Path) -> None:
 # What the golden files notice, and what they need not.
 
 
-def refusal(build: Callable[[beam.Pipeline], Any]) -> set[str]:
+def refusal(build: Callable[[beam.Pipeline], Any], golden: str = "streaming.txt") -> set[str]:
     """The lines of the failure of a test that compares a graph with its golden file."""
     with pytest.raises(pytest.fail.Exception, match="cannot be updated in place") as refused:
-        assert_golden("streaming.txt", graph(build))
+        assert_golden(golden, graph(build))
     return set(str(refused.value).splitlines())
 
 
@@ -144,19 +143,20 @@ def test_another_coder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("compared")
-def test_another_coder_of_accumulators_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_coder_of_accumulators_is_noticed(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SumCounts, "get_accumulator_coder", lambda self: PickleCoder())
-    assert {"-  accumulator: PartialCoder", "+  accumulator: PickleCoder"} <= refusal(stream_of_both)
+    lines = refusal(lambda pipeline: batch(pipeline, archive, SYMBOLS, BITS), "batch.txt")
+    assert {"-  accumulator: PartialCoder", "+  accumulator: PickleCoder"} <= lines
 
 
 @pytest.mark.usefixtures("compared")
-def test_that_state_is_kept_for_longer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "_SPARE", timedelta(hours=2))  # in no label
-    kept = "allowed_lateness {}, on_time_behavior fire_always"
-    hours = {sign: 24 + 24 + spare for sign, spare in (("-", 1), ("+", 2))}  # lateness, then for amending it
+def test_another_coder_of_state_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_FirePanesFn.SLICES, "coder", PickleCoder())
     lines = refusal(stream_of_both)
-    for sign, total in hours.items():
-        assert any(line[0] == sign and kept.format(total * 3_600_000) in line for line in lines if line)
+    assert {
+        "-  state slices: read_modify_write, PartialCoder",
+        "+  state slices: read_modify_write, PickleCoder",
+    } <= lines
 
 
 @pytest.mark.usefixtures("compared")
@@ -164,18 +164,9 @@ def test_an_archive_is_no_stream(archive: Path) -> None:
     assert "+ReadArchive/ReadFile: pardo" in refusal(lambda pipeline: batch(pipeline, archive, SYMBOLS, BITS))
 
 
-def test_a_new_collection_with_a_known_policy_of_windows_is_no_change() -> None:
-    more = BITS.model_copy(update={"collection": "more"})
+def test_a_new_collection_of_a_stream_is_no_change() -> None:
+    more = BITS.model_copy(update={"collection": "more", "window": WindowSpec.model_validate({"size": "7h"})})
     assert graph(lambda pipeline: streaming(pipeline, SYMBOLS, BITS, more)) == graph(stream_of_both)
-
-
-def test_a_new_policy_of_windows_leaves_the_other_branches_alone() -> None:
-    """All of a branch is there again under the same name, and its state with it."""
-    alone = graph(lambda pipeline: streaming(pipeline, BITS))
-    both = graph(stream_of_both)
-    branch = [step for step in alone.split("\n\n") if "Sliding1dEvery1hLate10m" in step.splitlines()[0]]
-    assert len(branch) == 8
-    assert set(branch) <= set(both.split("\n\n"))
 
 
 # The text of a graph.

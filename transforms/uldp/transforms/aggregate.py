@@ -9,14 +9,14 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
-from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.shared_specs import SharedSpecs, unknown_collection
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial, SumCounts
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
@@ -24,10 +24,11 @@ from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.internals import is_consistent_with, no_annotations
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.limit_senders import LimitSenders
+from uldp.transforms.panes import FirePanes
 from uldp.transforms.parse import NOT_MESSAGES
 from uldp.transforms.seal import SealCounts
-from uldp.transforms.slide import SlideWindows, SumSlidingWindows
-from uldp.transforms.windows import window_into, window_label
+from uldp.transforms.slide import SumSlidingWindows
+from uldp.transforms.windows import window_label
 
 #: As many workers can remove copies at the same time.
 DEFAULT_SHARDS = 16
@@ -44,8 +45,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     No message may have a ``publish_time`` before the watermark that the source had announced when it gave the message.
     The sources of this package keep that (see ``uldp.transforms.io.publish_times``), except ``ReadSubscription`` if it
     is ``native``: there the promise is the runner's. If a message breaks it by up to a day, its reports are counted in
-    windows that have fired, and a copy may be counted again. If by more, Beam drops the reports: no output has them,
-    and no accounting. Bounded input need not keep it.
+    windows that have fired, and a copy may be counted again. If by more, the reports come in panes of their own, whose
+    revisions begin at 0 again. Bounded input need not keep it.
 
     Attributes:
         specs: The collections to serve.
@@ -117,7 +118,12 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             accounted = accounting | "Accounting" >> beam.Flatten()
             accounting = [accounted | "CollectAccounting" >> CollectSlices(self._shared)]
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
-        counts = parts | "CountWindows" >> CountWindows(self._shared, self._simulated_clock)
+        windows = (
+            CountWindows(self._shared)
+            if counted.is_bounded
+            else FirePanes(self._shared, simulated_clock=self._simulated_clock)
+        )
+        counts = parts | "CountWindows" >> windows
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
         results = Aggregated(estimates, counts, decoded.late, rejected, decoded.missing)
         return results._replace(kept=(columns,)) if self._keep_ids else results
@@ -125,14 +131,12 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 @dataclass
 class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
-    """Sum partial counts in the windows of their spec, and seal each pane.
+    """Sum partial counts of a bounded job in the windows of their spec, and seal the pane of each.
 
-    Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
-    are late by a policy's lateness before they reach any step with state.
+    Specs with the same window policy share their steps.
     """
 
     specs: Iterable[CollectionSpec]
-    simulated_clock: bool = False
 
     def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
@@ -143,29 +147,19 @@ class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statis
             kept = parts | f"Keep{label}" >> beam.Filter(_has_policy, labels, label).with_output_types(
                 parts.element_type
             )
-            if parts.is_bounded:
-                sums = (
-                    kept | f"Slide{label}" >> SumSlidingWindows(window, self.specs)
-                    if window.period is not None
-                    else kept | f"Sum{label}" >> SumFixedWindows(window)
-                )
-            else:
-                into = window_into(window, bounded=False) if window.period is None else SlideWindows(window, self.specs)
-                sums = (
-                    kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
-                )
-            sealed.append(sums | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock))
+            sums = (
+                kept | f"Slide{label}" >> SumSlidingWindows(window, self.specs)
+                if window.period is not None
+                else kept | f"Sum{label}" >> SumFixedWindows(window)
+            )
+            sealed.append(sums | f"Seal{label}" >> SealCounts(self.specs))
         counts: PCollection[Statistic] = sealed | "AllPolicies" >> beam.Flatten()
         return counts
 
 
 def _has_policy(element: KeyedPartial, labels: Mapping[CollectionKey, str], label: str) -> bool:
-    """Return whether an element belongs to the collection of a policy.
-
-    Raises:
-        ValueError: if no branch of the graph has the collection; else its reports would vanish without an account.
-    """
+    """Return whether an element belongs to the collection of a policy."""
     key, _ = element
     if key not in labels:
-        raise RequestError(f"the graph has no windows for collection {key[0]!r} version {key[1]}; start the job again")
+        raise unknown_collection(key)
     return labels[key] == label

@@ -15,7 +15,7 @@ from uldp.collector.partial import Partial
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.count import KeyedPartial, SpanKey, SumCounts
 from uldp.transforms.internals import Given, WindowedValue
-from uldp.transforms.windows import at_time, window_into
+from uldp.transforms.windows import at_time, window_fn
 
 SpanPart = tuple[SpanKey, Partial]
 
@@ -36,7 +36,7 @@ class SumFixedWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Key
             | "KeyByBlock" >> beam.Map(_by_span).with_output_types(SpanPart)
             | "SumBlocks" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
             | "AtBlock" >> beam.Map(_at_span).with_output_types(KeyedPartial)
-            | "Window" >> window_into(self.window, bounded=True)
+            | "Window" >> beam.WindowInto(window_fn(self.window))
         )
         return sums
 

@@ -4,8 +4,7 @@ A new version of Beam may change these names without notice, so look here first 
 imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runners behave, and the program
 ``uldp.pipelines.jobs.pool`` runs Beam's worker pool.
 
-- ``WindowedValue``, ``PaneInfo``: steps give elements their time when a bundle ends, and read which pane fired. Older
-  than all versions that are supported.
+- ``WindowedValue``: steps give elements their time when a bundle ends. Older than all versions that are supported.
 - ``Timestamp``, ``Duration``, ``MIN_TIMESTAMP``, ``MAX_TIMESTAMP``: Beam's times, in microseconds. As old.
 - ``Given``: the type of what Beam gives to a step by a parameter's default, as the time of an element. The check of
   ``--runtime_type_check`` reads annotations, and cannot use ``typing.Any``. As old.
@@ -18,8 +17,9 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``Counter``: the type of a counter. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
-- ``GeneralTriggerDriver``, ``MergeableStateAdapter``, ``local_evaluator``: how the same runner keeps the state of
-  windows, which ``uldp.transforms.io.local.small_state`` tidies. As old.
+- ``evaluation_context``: where the same runner keeps the state of keys, which ``uldp.transforms.io.local.small_state``
+  tidies. As old.
+- ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
   ``uldp.transforms.io.local.remembered_specs`` tells from others. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
@@ -37,13 +37,12 @@ from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import Windowing
-from apache_beam.transforms.trigger import GeneralTriggerDriver, MergeableStateAdapter
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.typehints.typecheck import AbstractDoFnWrapper
 from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
-from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp.schemas.errors import RequestError
 
@@ -95,10 +94,7 @@ __all__ = [
     "CheckpointMark",
     "Counter",
     "Duration",
-    "GeneralTriggerDriver",
     "Given",
-    "MergeableStateAdapter",
-    "PaneInfo",
     "ReadUnboundedSourceFn",
     "TestStreamPayload",
     "Timestamp",
@@ -106,8 +102,9 @@ __all__ = [
     "UnboundedSource",
     "WindowedValue",
     "Windowing",
+    "evaluation_context",
     "is_consistent_with",
-    "local_evaluator",
+    "local_runner",
     "no_annotations",
     "service_api",
     "typed",
@@ -120,8 +117,15 @@ def typed(collection: PCollection[Any], element_type: Any) -> PCollection[Any]:
     return collection
 
 
-def local_evaluator() -> Any:
-    """Return the module of the ``BundleBasedDirectRunner`` that runs steps. Only this runner needs to import it."""
-    from apache_beam.runners.direct import transform_evaluator
+def local_runner() -> Any:
+    """Return the module of the ``BundleBasedDirectRunner``. Only streams on this machine need to import it."""
+    from apache_beam.runners.direct import direct_runner
 
-    return transform_evaluator
+    return direct_runner
+
+
+def evaluation_context() -> Any:
+    """Return the class in which the ``BundleBasedDirectRunner`` keeps state."""
+    from apache_beam.runners.direct.evaluation_context import EvaluationContext
+
+    return EvaluationContext

@@ -1,21 +1,17 @@
-"""From the sum of a window to a pane: with its revision, the pane that it supersedes, and flags that warn about it."""
+"""From the sum of a window to a pane, with flags that warn about it."""
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
 import numpy as np
-from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
-from uldp.collector.published import History, differs, early_step, has_few_at_ends, public, reports_of
+from uldp.collector.published import has_few_at_ends
 from uldp.collector.repeats import repeats_p_value
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
@@ -25,14 +21,13 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL
 from uldp.schemas.arrays import Counts
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, Pane, PaneKind, Signals, Superseded
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.coders import PartialCoder
 from uldp.transforms.count import KeyedPartial
-from uldp.transforms.internals import Given, WindowedValue
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
-from uldp.transforms.windows import expires, in_window, pane_of
+from uldp.transforms.windows import in_window
 
 
 class WindowSum(NamedTuple):
@@ -132,51 +127,31 @@ def seal(
     )
 
 
-#: The accounting of an empty pane. Panes accumulate, so each should hold a report. But if the watermark passes the end
-#: and the lateness of a window at once, Flink's runner fires one more pane: it is empty, has the index of the on-time
-#: pane, and would replace that pane.
+#: The accounting of windows in whose slices nothing came.
 NOTHING = Accounting()
 
 
 @dataclass
 class SealCounts(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
-    """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
-
-    The sums of a bounded collection come in an element for each group of windows, others in one for each pane.
-
-    Attributes:
-        specs: The collections to serve.
-        simulated_clock: Whether publish times come from a simulation, and so say nothing about the present.
-    """
+    """Seal the only pane of each window of a bounded collection, from sums of groups of windows."""
 
     specs: Iterable[CollectionSpec]
-    simulated_clock: bool = False
 
     def expand(self, sums: PCollection[KeyedPartial]) -> PCollection[Statistic]:
-        """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
-        if sums.is_bounded:
-            seal_fn: beam.DoFn = _SealSpansFn(SharedSpecs.of(self.specs))
-        else:
-            seal_fn = _SealPanesFn(SharedSpecs.of(self.specs), simulated_clock=self.simulated_clock)
-        sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(seal_fn)
+        """Add window, flags and signals to each sum; a pane supersedes nothing."""
+        sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(_SealSpansFn(SharedSpecs.of(self.specs)))
         return sealed
-
-
-class _Sealer(beam.DoFn):
-    """Seals panes, and counts them in the job's metrics."""
-
-    def __init__(self, specs: SharedSpecs) -> None:
-        self._specs = specs
-        self._panes, self._windows = counter("panes"), counter("windows")
 
 
 @beam.typehints.with_input_types(KeyedPartial)
 @beam.typehints.with_output_types(Statistic)
-class _SealSpansFn(_Sealer):
-    """Seals the only pane of each window."""
-
+class _SealSpansFn(beam.DoFn):
     #: The cells of the panes to test together. A collection has few windows, and to test few takes as long as many.
     AT_ONCE = 1 << 16
+
+    def __init__(self, specs: SharedSpecs) -> None:
+        self._specs = specs
+        self._panes, self._windows = counter("panes"), counter("windows")
 
     def start_bundle(self) -> None:
         self._clear()
@@ -216,92 +191,3 @@ class _SealSpansFn(_Sealer):
 
 #: The pane of a window of a bounded job.
 _ONLY = Pane(PaneKind.ON_TIME, 0)
-
-
-@beam.typehints.with_input_types(KeyedPartial)
-@beam.typehints.with_output_types(Statistic)
-class _SealPanesFn(_Sealer):
-    """Seals the panes of a window one after the other, and remembers what was published."""
-
-    HISTORY = ReadModifyWriteStateSpec("history", BytesCoder())
-    #: What an early pane may publish later, see ``early_step``.
-    WAITING = ReadModifyWriteStateSpec("waiting", PartialCoder())
-    EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
-
-    def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
-        super().__init__(specs)
-        self._simulated_clock = simulated_clock
-
-    def process(
-        self,
-        element: KeyedPartial,
-        window: Given = beam.DoFn.WindowParam,
-        info: Given = beam.DoFn.PaneInfoParam,
-        history: Given = beam.DoFn.StateParam(HISTORY),
-        waiting: Given = beam.DoFn.StateParam(WAITING),
-        expiry: Given = beam.DoFn.TimerParam(EXPIRY),
-    ) -> Iterator[Statistic]:
-        key, total = element
-        if total.accounting == NOTHING:
-            return
-        served, pane, past = self._specs.served[key], pane_of(info), History.unpack(history.read())
-        expiry.set(expires(served.spec.window, window.max_timestamp()))
-        early = pane.kind is PaneKind.EARLY
-        partial = self._early(served, pane, past, total, waiting) if early else total
-        if partial is None:
-            return
-        if not early:
-            waiting.clear()
-        sealed, past = self._sealed(served, partial, window, pane, past)
-        history.write(past.pack())
-        self._panes.inc()
-        self._windows.inc(pane.kind is PaneKind.ON_TIME)
-        yield sealed
-
-    def _early(
-        self, served: ServedCollection, pane: Pane, past: History, total: Partial, waiting: Any
-    ) -> Partial | None:
-        """Return what an early pane publishes, if anything."""
-        least = served.spec.limits.min_reports
-        if least == 1:
-            return total
-        # A pane that comes behind a newer one would differ from it by few reports. On Prism, a late report fires an
-        # early pane, and then one of the same reports that is not.
-        if past.closed or not past.precedes(pane.revision):
-            return None
-        before = waiting.read()
-        step = early_step(served.protocol.decoder, before, total, least)
-        if step.waiting is not before:
-            waiting.write(step.waiting)
-        return step.published
-
-    def _sealed(
-        self, served: ServedCollection, partial: Partial, window: Any, pane: Pane, past: History
-    ) -> tuple[Statistic, History]:
-        """Seal a pane, and return the history with it."""
-        start, end = window.start.micros // 1000, window.end.micros // 1000
-        total = WindowSum.of(partial, start)
-        (p_values,) = p_values_of(served.protocol.decoder, [total])
-        sealed = seal(served, total, start, end, pane, p_values)
-        # Only a drain lets the watermark pass a window's end before the clock does.
-        drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
-        if drained and not self._simulated_clock:
-            sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
-        reports, newest = reports_of(served.protocol.decoder, partial), past.precedes(pane.revision)
-        now, least = Superseded(pane.revision, sealed.n), served.spec.limits.min_reports
-        exact = least == 1 or served.spec.window.exact_late
-        if not exact and not (newest and differs(past.reports, reports, least, or_equals=True)):
-            held = replace(sealed, flags=(*sealed.flags, Flag.FEW_MORE), supersedes=past.held)
-            return held, past.after_held(now) if newest else past
-        if not newest:  # a later pane has superseded this one already
-            return sealed, past
-        published = () if Flag.FEW_AT_ENDS in sealed.flags else public(reports, least)
-        return replace(sealed, supersedes=past.last), past.after(now, published, closed=pane.kind is not PaneKind.EARLY)
-
-    @on_timer(EXPIRY)
-    def forget(
-        self, history: Given = beam.DoFn.StateParam(HISTORY), waiting: Given = beam.DoFn.StateParam(WAITING)
-    ) -> None:
-        """Free the state when the window's own state is freed."""
-        history.clear()
-        waiting.clear()

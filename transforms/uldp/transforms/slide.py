@@ -8,7 +8,6 @@ sums of all ends and of all beginnings cost one addition for each slice (van Her
 needs no subtraction, which summaries of senders do not have.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -22,11 +21,11 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import KeyedPartial, SpanKey
 from uldp.transforms.internals import Given, WindowedValue
-from uldp.transforms.windows import at_time, in_window, window_into
+from uldp.transforms.windows import at_time, window_fn
 
 #: The part of each slice, with slot 0, by start.
 Slices = dict[int, Partial]
@@ -93,27 +92,6 @@ SpanSlices = tuple[SpanKey, Slices]
 
 
 @dataclass
-class SlideWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
-    """Put partial counts of slices of a stream into sliding windows: one element for each window of a bundle and key.
-
-    The runner sums these elements, because only the runner knows when a window fires.
-    """
-
-    window: WindowSpec
-    specs: Iterable[CollectionSpec]
-
-    def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
-        """Send the slices of a key together, so that the runner assigns windows once; then replace these windows."""
-        windowed: PCollection[KeyedPartial] = (
-            counts
-            | "CollectSlices" >> beam.ParDo(_CollectFn(milliseconds(self.window.slice)))
-            | "Window" >> window_into(self.window, bounded=False)
-            | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(SharedSpecs.of(self.specs)))
-        )
-        return windowed
-
-
-@dataclass
 class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
     """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
 
@@ -132,7 +110,7 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[K
             | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, Partial])
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(SpanSlices)
-            | "Window" >> window_into(self.window, bounded=True)
+            | "Window" >> beam.WindowInto(window_fn(self.window))
             | "SlideBlocks" >> beam.ParDo(_SlideSpansFn(SharedSpecs.of(self.specs)))
         )
         return sums
@@ -142,28 +120,6 @@ def _add(slices: Slices, start: int, partial: Partial) -> None:
     slices[start] = slices[start] + partial if start in slices else partial
 
 
-@beam.typehints.with_input_types(KeyedPartial)
-@beam.typehints.with_output_types(tuple[tuple[str, int], dict[int, Partial]])
-class _CollectFn(beam.DoFn):
-    """Collects the slices of each key in a bundle."""
-
-    def __init__(self, period: int) -> None:
-        self._period = period
-
-    def start_bundle(self) -> None:
-        self._slices: dict[CollectionKey, Slices] = defaultdict(dict)
-
-    def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
-        key, partial = element
-        _add(self._slices[key], timestamp.micros // 1000 // self._period * self._period, partial)
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for key, slices in self._slices.items():
-            # The time of the oldest slice, so that none of its windows closes while the element is under way.
-            yield at_time(min(slices) + self._period - 1, (key, slices))
-        self._slices.clear()
-
-
 def _is_last(window: Any, timestamp: Any, period: int) -> bool:
     """Return whether a window is the last one of an element's: it begins with the slice of the element's time.
 
@@ -171,27 +127,6 @@ def _is_last(window: Any, timestamp: Any, period: int) -> bool:
     """
     last: bool = timestamp.micros - window.start.micros < 1000 * period
     return last
-
-
-@beam.typehints.with_output_types(KeyedPartial)
-class _SlideSlicesFn(beam.DoFn):
-    """Puts the slices of a key into their windows."""
-
-    def __init__(self, specs: SharedSpecs) -> None:
-        self._specs = specs
-
-    def process(
-        self,
-        element: tuple[CollectionKey, Slices],
-        window: Given = beam.DoFn.WindowParam,
-        timestamp: Given = beam.DoFn.TimestampParam,
-    ) -> Iterator[WindowedValue]:
-        key, slices = element
-        served = self._specs.served[key]
-        if _is_last(window, timestamp, served.slice_size):
-            ends = _reports_in(slices, served)
-            for start, total in slide(slices, served.window_size, served.slice_size):
-                yield in_window(start, start + served.window_size, (key, ends.ended(start, total)))
 
 
 @beam.typehints.with_output_types(KeyedPartial)

@@ -1,11 +1,9 @@
 """Event-time windows of a spec as Beam windows, with the triggers that publish their panes."""
 
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.transforms import trigger
 from apache_beam.transforms.window import (
     FixedWindows,
     GlobalWindow,
@@ -15,14 +13,9 @@ from apache_beam.transforms.window import (
     WindowFn,
 )
 
-from uldp.collector.collections import AMENDABLE_FOR
-from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import format_duration, milliseconds
-from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue, Windowing
-
-#: State is held for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
-_SPARE = timedelta(hours=1)
+from uldp.transforms.internals import Duration, Timestamp, WindowedValue, Windowing
 
 
 class ParDo(beam.ParDo):
@@ -84,48 +77,3 @@ def window_fn(window: WindowSpec) -> WindowFn:
     if window.period is None:
         return FixedWindows(size)
     return SlidingWindows(size, Duration(micros=milliseconds(window.period) * 1000))
-
-
-def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
-    """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
-
-    A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
-    pane. The state of a window is held for more than ``AMENDABLE_FOR`` after the window closes: late reports are not
-    counted, but the accounting of their window records them.
-    """
-    if bounded:
-        return beam.WindowInto(window_fn(window))
-    # Beam's delay is in whole seconds; the spec allows only whole seconds in ``early_every``.
-    early = None if window.early_every is None else trigger.AfterProcessingTime(int(window.early_every.total_seconds()))
-    return beam.WindowInto(
-        window_fn(window),
-        # A late processing-time trigger stalls the BundleBasedDirectRunner at the end of its input.
-        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
-        accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
-        allowed_lateness=Duration(micros=milliseconds(_held_for(window)) * 1000),
-    )
-
-
-def _held_for(window: WindowSpec) -> timedelta:
-    """Return for how long the state of a window is held after the window's end."""
-    # A slice of a sliding window can be counted until the last window that holds it closes.
-    sliding = window.size if window.period is not None else timedelta(0)
-    return window.allowed_lateness + AMENDABLE_FOR + _SPARE + sliding
-
-
-def expires(window: WindowSpec, last: Timestamp) -> Timestamp:
-    """Return when the state of a window is freed; ``last`` is the last moment of the window."""
-    return last + Duration(micros=milliseconds(_held_for(window)) * 1000)
-
-
-def pane_of(info: PaneInfo) -> Pane:
-    """Translate Beam's information on a stream's pane to ours.
-
-    The kind comes from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner. The
-    index is -1 before the watermark passes the window's end, 0 when it passes, and more afterwards.
-    """
-    if info.nonspeculative_index < 0:
-        kind = PaneKind.EARLY
-    else:
-        kind = PaneKind.ON_TIME if info.nonspeculative_index == 0 else PaneKind.LATE
-    return Pane(kind, info.index)

@@ -110,6 +110,29 @@ def unstack_cells(cells: Cells, k: int) -> list[Cells]:
     ]
 
 
+def take_rows(cells: Cells, first: int, end: int, k: int) -> Cells:
+    """Return the rows from ``first`` until ``end`` of the k rows of ``stack_cells``; dense ones are a view."""
+    if not isinstance(cells, SparseCells):
+        return cells.reshape(k, -1)[first:end].reshape(-1)
+    size = cells.size // k
+    begin, until = np.searchsorted(cells.indices, (first * size, end * size)).tolist()
+    rows = SparseCells((end - first) * size, cells.indices[begin:until] - first * size, cells.values[begin:until])
+    return smallest(rows)
+
+
+def sum_rows(cells: Cells, k: int) -> Cells:
+    """Add the k rows of ``stack_cells``."""
+    if not isinstance(cells, SparseCells):
+        total: Counts = cells.reshape(k, -1).sum(axis=0)
+        return total
+    size = cells.size // k
+    symbols = cells.indices % size
+    order = np.argsort(symbols, kind="stable")
+    symbols = symbols[order]
+    first = np.flatnonzero(np.diff(symbols, prepend=-1))
+    return smallest(SparseCells(size, symbols[first], np.add.reduceat(cells.values[order], first)))
+
+
 def spread_rows(cells: Cells, at: Symbols, k: int) -> Cells:
     """Put rows of ``stack_cells`` among k rows; those that are new are 0.
 

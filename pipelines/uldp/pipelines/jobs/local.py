@@ -37,6 +37,7 @@ from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
 from uldp.transforms.aggregated import Aggregated
+from uldp.transforms.clock import clock_of_test_stream
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
@@ -209,6 +210,7 @@ def follow(
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
+        stack.enter_context(clock_of_test_stream())
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]
 

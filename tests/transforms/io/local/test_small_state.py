@@ -14,8 +14,7 @@ import pytest
 from tests.build import HOUR, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.internals import MergeableStateAdapter, Timestamp
-from uldp.transforms.io.local import small_state
+from uldp.transforms.internals import evaluation_context
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
@@ -45,25 +44,24 @@ def follow(stream: LocalStream, out: Path, each: CollectionSpec) -> Mapping[str,
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.avro")}
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("each", [FIXED, SLIDING], ids=["fixed", "sliding"])
 def test_results_are_the_same_and_state_is_bounded(tmp_path: Path, each: CollectionSpec) -> None:
     stream = begun(tmp_path / "stream", 60, 3 * HOUR)
     with mock.patch.object(jobs, "small_state", nullcontext):
         expected = follow(stream, tmp_path / "large", each)
-    windows, parts = [0], [0]
-    tidy = small_state._Driver._tidy
+    keys = [0]
+    context = evaluation_context()
+    handle = context.handle_result
 
-    def watched(driver: Any, state: Any, watermark: Timestamp) -> None:
-        tidy(driver, state, watermark)
-        windows.append(len(MergeableStateAdapter(state).window_ids))
-        parts.extend(len(of.get("elements", [])) for of in state.state.values())
+    def watched(given: Any, bundle: Any, timers: Any, result: Any) -> Any:
+        # What the result before left.
+        keys.append(max(map(len, given._transform_keyed_states.values())))
+        return handle(given, bundle, timers, result)
 
-    with mock.patch.object(small_state._Driver, "_tidy", watched):
+    with mock.patch.object(context, "handle_result", watched):
         assert follow(stream, tmp_path / "small", each) == expected
     # Of 60 x 3 h, windows of two days at the most: a day in which late reports amend them, and what is spare.
-    assert 0 < max(windows) <= 10
-    assert max(parts) == 1
+    assert 0 < max(keys) <= 10
 
 
 #: Bytes that the process may take more for each segment, beside what the allocators take at a time.

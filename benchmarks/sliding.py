@@ -1,0 +1,105 @@
+"""What a bundle of a live stream costs by the windows of its collections: an hour, and a day every minute.
+
+    python -m benchmarks.sliding
+
+The job of ``uldp stream`` follows a stream of ten segments a second, and takes each in a bundle of its own. A report is
+in 1,440 of the sliding windows. The time of a bundle is what the bundles after the first ``WARM`` take on average,
+with the windows that end meanwhile, one a minute of each collection.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+from benchmarks.rows import Row, alone, clock, in_turn, print_table
+from uldp.pipelines.jobs import local as jobs
+from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.waiting import Waiting
+
+START = 1_767_225_600_000
+#: Segments of a minute of stream, milliseconds between them, and reports of each.
+SEGMENTS, EVERY_MS, REPORTS = 600, 100, 100
+WARM, SIZE = 20, 625
+FIXED = {"size": "1h", "allowed_lateness": "10m"}
+SLIDING = {"size": "1d", "period": "1m", "allowed_lateness": "10m"}
+REPEAT = 3
+
+
+def specs(window: dict[str, str], collections: int) -> list[CollectionSpec]:
+    """Collections with the same windows."""
+    return [
+        CollectionSpec.parse(
+            {
+                "collection": f"sliding-{number}",
+                "version": 1,
+                "domain": {"size": SIZE},
+                "mechanism": {"name": "rr", "epsilon": 1.0},
+                "window": window,
+            }
+        )
+        for number in range(collections)
+    ]
+
+
+def publish(stream: LocalStream, of: list[CollectionSpec], segments: int) -> None:
+    """Append segments, whose reports are of all collections in turn."""
+    for segment in range(segments):
+        now = START + segment * EVERY_MS
+        numbers = range(segment * REPORTS, (segment + 1) * REPORTS)
+        reports = [Report(*of[n % len(of)].key, n.to_bytes(16, "big"), now, n * 7919 % SIZE).encode() for n in numbers]
+        stream.append([Message(report, now) for report in reports])
+    stream.close()
+
+
+def run(window: dict[str, str], collections: int, segments: int) -> float:
+    """Follow a stream of so many segments; return the seconds from segment ``WARM`` to the last."""
+    at: list[float] = []
+    read = LocalStreamEvents.read
+
+    def watched(events: LocalStreamEvents, *of: Mapping[str, int]) -> None:
+        read(events, *of)
+        at.append(clock())
+
+    of = specs(window, collections)
+    with tempfile.TemporaryDirectory() as folder:
+        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
+        publish(stream, of, segments)
+        options = jobs.pipeline_options([])
+        # The first bundle of the second minute fires the windows that end between.
+        with mock.patch.object(LocalStreamEvents, "read", watched), mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
+            jobs.follow(of, stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=lambda _: None)
+    return at[-1] - at[WARM]
+
+
+def rows(*, quick: bool = False) -> Iterator[Row]:
+    """Measure in turn; ``quick`` takes a fifth of the segments."""
+    segments = SEGMENTS // 5 if quick else SEGMENTS + 10
+    measured = segments - WARM - 1
+    for collections in (1, 10):
+        calls = {
+            label: partial(_alone, window, collections, segments)
+            for label, window in (("fixed 1 h", FIXED), ("sliding 24 h / 1 min", SLIDING))
+        }
+        seconds = in_turn(calls, 1 if quick else REPEAT)
+        least = min(seconds.values())
+        for label, taken in seconds.items():
+            yield Row(
+                "sliding",
+                f"{label}, collections: {collections}",
+                measured * REPORTS,
+                taken,
+                remark=f"{1000 * taken / measured:.1f} ms a bundle, {taken / least:.2f} times the least",
+            )
+
+
+def _alone(window: dict[str, str], collections: int, segments: int) -> float:
+    return alone(run, window, collections, segments)[0]
+
+
+if __name__ == "__main__":
+    print_table(rows())

@@ -1,0 +1,184 @@
+"""The step that fires the panes of a stream, timer by timer. What users see is in test_aggregate.py."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from apache_beam.coders import BytesCoder, Coder
+from apache_beam.utils.timestamp import Timestamp
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.collector.partial import Partial
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.coders import PartialCoder
+from uldp.transforms.panes import _FirePanesFn
+from uldp.transforms.slide import slide
+
+FIXED = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window={"size": "1h", "early_every": "10s"})
+SLIDING = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window={"size": "6h", "period": "1h"})
+
+
+class Kept:
+    """A runner's state of one value or of many, as bytes."""
+
+    def __init__(self, coder: Coder) -> None:
+        self._coder = coder
+        self.entries: list[bytes] = []
+        self.reads = 0
+
+    def read(self) -> Any:
+        self.reads += 1
+        return self._coder.decode(self.entries[0]) if self.entries else None
+
+    def write(self, value: Any) -> None:
+        self.entries = [self._coder.encode(value)]
+
+    def clear(self) -> None:
+        self.entries = []
+
+
+class Bag(Kept):
+    """A runner's bag."""
+
+    def read(self) -> list[Any]:
+        self.reads += 1
+        return list(map(self._coder.decode, self.entries))
+
+    def add(self, value: Any) -> None:
+        self.entries.append(self._coder.encode(value))
+
+
+class Timer:
+    """A runner's timer, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.at: int | None = None
+
+    def set(self, at: Timestamp) -> None:
+        self.at = at.micros // 1000 + 1
+
+
+class Key:
+    """The step and its state for the windows of a collection."""
+
+    def __init__(self, spec: CollectionSpec) -> None:
+        specs = SharedSpecs([spec])
+        self.served, self._key = specs.served[spec.key], (spec.key, 0)
+        self._step = _FirePanesFn(specs, simulated_clock=True)
+        partial, packed = PartialCoder(), BytesCoder()
+        self.slices, self.parts, self.waiting = Kept(partial), Bag(partial), Kept(partial)
+        self.histories, self.pending = Kept(packed), Kept(packed)
+        self.due, self.early = Timer(), Timer()
+
+    @property
+    def states(self) -> list[Kept]:
+        return [self.slices, self.parts, self.histories, self.waiting, self.pending]
+
+    def take(self, hour: int, n: int) -> None:
+        part = build.part(np.array([n, 0, 1]), Accounting(received=n + 1, counted=n + 1)).at(START + hour * HOUR)
+        self._step.process((self._key, part), self.parts, self.pending, self.due, self.early)
+
+    def advance(self, hour: int) -> Iterator[Statistic]:
+        """Advance the watermark: timers that are due fire, one after the other."""
+        while self.due.at is not None and self.due.at <= START + hour * HOUR:
+            at, self.due.at = Timestamp(micros=self.due.at * 1000 - 1), None
+            states = self.slices, self.parts, self.histories, self.waiting, self.pending
+            for pane in self._step.end(self._key, at, *states, self.due):
+                assert pane.timestamp.micros // 1000 == pane.value.window_end - 1
+                yield pane.value
+
+    def fire_early(self) -> list[Statistic]:
+        states = self.slices, self.parts, self.histories, self.waiting, self.pending
+        return [pane.value for pane in self._step.early(self._key, *states)]
+
+
+def shape(panes: Iterator[Statistic] | list[Statistic]) -> list[tuple[int, str, int, int]]:
+    """The hour at which a window begins, and kind, revision and n of its pane."""
+    return [((p.window_start - START) // HOUR, p.pane.kind.value, p.pane.revision, p.n) for p in panes]
+
+
+def test_a_bundle_reads_no_counts() -> None:
+    key = Key(SLIDING)
+    for n in range(5):
+        key.take(0, n)
+    assert (len(key.parts.entries), key.parts.reads, key.slices.reads, key.histories.reads) == (5, 0, 0, 0)
+    assert key.due.at == START + HOUR
+
+
+def test_each_window_fires_once_when_it_ends_although_nothing_more_comes() -> None:
+    key = Key(SLIDING)
+    key.take(0, 3)
+    key.take(2, 4)
+    assert shape(key.advance(2)) == [(-5, "on_time", 0, 4), (-4, "on_time", 0, 4)]
+    wanted = [(-3, 9), (-2, 9), (-1, 9), (0, 9), (1, 5), (2, 5)]
+    assert shape(key.advance(20)) == [(start, "on_time", 0, n) for start, n in wanted]
+
+
+def test_windows_of_many_slices_are_their_sums() -> None:
+    key, rng = Key(SLIDING), np.random.default_rng(3)
+    sent = {int(hour): int(rng.integers(0, 9)) for hour in rng.permutation(40)[:25]}
+    for hour, n in sent.items():
+        key.take(hour, n)
+    slices = {START + h * HOUR: build.part(np.array([n, 0, 1]), Accounting(n + 1, n + 1)) for h, n in sent.items()}
+    wanted = {start: total.accounting.counted for start, total in slide(slices, 6 * HOUR, HOUR)}
+    panes = list(key.advance(60))
+    assert {pane.window_start: pane.n for pane in panes} == wanted
+    assert len(panes) == len(wanted)
+    assert all(pane.cells.sum() == pane.n for pane in panes)
+
+
+def test_a_late_part_fires_the_windows_that_have_ended_and_hold_it() -> None:
+    key = Key(SLIDING)
+    key.take(0, 3)
+    assert len(list(key.advance(3))) == 3
+    key.take(1, 1)
+    assert shape(key.advance(3)) == [(-4, "late", 1, 6), (-3, "late", 1, 6)]
+    assert shape(key.advance(7)) == [
+        (-2, "on_time", 0, 6),
+        (-1, "on_time", 0, 6),
+        (0, "on_time", 0, 6),
+        (1, "on_time", 0, 2),
+    ]
+
+
+def test_early_panes_fire_again_when_something_has_come() -> None:
+    key = Key(FIXED)
+    key.take(0, 3)
+    assert shape(key.fire_early()) == [(0, "early", 0, 4)]
+    assert key.fire_early() == []
+    key.take(0, 1)
+    assert shape(key.fire_early()) == [(0, "early", 1, 6)]
+    assert shape(key.advance(1)) == [(0, "on_time", 2, 6)]
+    key.early.at = None
+    key.take(0, 1)  # late: there is no early pane any more
+    assert key.early.at is None
+    assert shape(key.advance(1)) == [(0, "late", 3, 8)]
+
+
+@pytest.mark.parametrize("spec", [FIXED, SLIDING], ids=["fixed", "sliding"])
+def test_a_key_is_freed_when_nothing_can_change_its_windows(spec: CollectionSpec) -> None:
+    key = Key(spec)
+    key.take(0, 3)
+    list(key.advance(6))
+    freed = (key.served.window_size + key.served.held_for) // HOUR
+    assert list(key.advance(freed - 1)) == []
+    assert key.slices.entries
+    assert key.histories.entries
+    assert list(key.advance(freed)) == []
+    assert [state.entries for state in key.states] == [[]] * 5
+    assert key.due.at is None
+
+
+def test_slices_are_freed_while_others_come() -> None:
+    key = Key(SLIDING)
+    for hour in range(200):
+        key.take(hour, 1)
+        list(key.advance(hour + 1))
+    held: Partial = key.slices.read()
+    assert len(held) == (key.served.window_size + key.served.held_for) // HOUR - 1
+    assert len(key.histories.entries[0]) < (len(held) + 7) * 9 * 8
