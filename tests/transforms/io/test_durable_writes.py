@@ -2,14 +2,25 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR
 
 import pytest
 
+from tests import build
+from tests.build import HOUR, START
 from tests.fakes import memory
+from uldp.schemas.records import Message
 from uldp.transforms.io import durable_files
 from uldp.transforms.io.durable_files import remove_aside, write_file, write_files
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.results.write import write_statistics
+
+
+def path_of(descriptor: int) -> Path:
+    """The path of an open file or folder."""
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 @pytest.fixture
@@ -19,21 +30,63 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def fsync(descriptor: int) -> None:
         status = os.fstat(descriptor)
-        done.append("folder" if S_ISDIR(status.st_mode) else f"file of {status.st_size}")
+        folder = f"folder {path_of(descriptor).name}"
+        done.append(folder if S_ISDIR(status.st_mode) else f"file of {status.st_size}")
 
     def rename(path: Path, target: Path) -> Path:
         done.append("rename")
-        return replace(path, target)
+        return put(path, target)
 
-    replace: Callable[[Path, Path], Path] = Path.replace
+    put: Callable[[Path, Path], Path] = Path.replace
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(Path, "replace", rename)
     return done
 
 
 def test_a_file_is_synchronized_before_it_is_named_and_its_folder_after(tmp_path: Path, steps: list[str]) -> None:
-    write_file(str(tmp_path / "a" / "b"), b"four")
-    assert steps == ["file of 4", "rename", "folder"]
+    write_file(str(tmp_path / "b"), b"four")
+    assert steps == ["file of 4", "rename", f"folder {tmp_path.name}"]
+
+
+def test_the_folder_above_each_new_folder_is_synchronized_before_a_file_is_in_it(
+    tmp_path: Path, steps: list[str]
+) -> None:
+    for name in ("b", "c"):
+        write_file(str(tmp_path / "counts" / "window" / name), b"four")
+    file = ["file of 4", "rename", "folder window"]
+    assert steps == [f"folder {tmp_path.name}", "folder counts", *file, *file]
+
+
+def test_no_name_of_a_bundles_files_and_folders_is_lost_in_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synchronized: set[Path] = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synchronized.add(path_of(descriptor)))
+    out, private = tmp_path / "out", tmp_path / "private"
+    write = write_statistics(str(out), str(private))
+    write.start_bundle()
+    for hour, flags in enumerate([(), ("few_reports",)]):
+        write.process(replace(build.pane([3, 0], start=START + hour * HOUR), flags=flags))
+    write.finish_bundle()
+    names = [path for root in (out, private) for path in (root, *root.rglob("*"))]
+    assert sum(path.is_file() for path in names) == 3
+    assert {path.parent for path in names} <= synchronized
+
+
+def test_a_segment_of_a_stream_has_its_name_on_the_disk_before_the_writer_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synchronized: list[tuple[Path, list[Path]]] = []
+
+    def fsync(descriptor: int) -> None:
+        path = path_of(descriptor)
+        synchronized.append((path, [*path.parent.glob("*.avro"), *path.glob("*.avro")]))
+
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    monkeypatch.setattr(os, "fsync", fsync)
+    segment = stream.append([Message(b"m", START)])
+    (aside, before), last = synchronized
+    assert (aside.parent, before, last) == (stream.path, [], (stream.path, [segment]))
 
 
 def test_a_file_that_cannot_be_synchronized_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

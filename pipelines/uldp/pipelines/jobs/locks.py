@@ -9,6 +9,7 @@ from pathlib import Path
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.regular_files import is_at
+from uldp.transforms.io.durable_files import make_folder
 
 #: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0
@@ -44,7 +45,7 @@ def _lock(out: Path, option: str) -> int:
     """Return the descriptor of the directory that is at ``out`` once its lock is held."""
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out.absolute())
         with suppress(FileNotFoundError):  # removed again since then
             descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
             if _try(descriptor) and is_at(descriptor, out):

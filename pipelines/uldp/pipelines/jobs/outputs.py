@@ -27,7 +27,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.io.durable_files import remove_aside, write_file
+from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, is_remote, kind_of, or_restore
 from uldp.transforms.io.remote import check_scheme, fetched, matching
 from uldp.transforms.io.results import estimate_file, statistic_file
@@ -95,8 +95,9 @@ def claimed_both(
         local = results
         if not _same_place(out, place):
             if not is_remote(place):
-                Path(place).parent.mkdir(parents=True, exist_ok=True)
-                Path(place).mkdir(mode=0o700, exist_ok=True)
+                private_place = Path(place).absolute()
+                make_folder(private_place.parent)
+                make_folder(private_place, 0o700)
             left_key = left.shard_key if left is not None and new else None
             claim = claimed(place, (), begun, option="--private-to", left_key=left_key)
             local, of_private = stack.enter_context(claim)
@@ -303,7 +304,7 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
     Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
     because another release may choose others.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.absolute())
     data = spec.model_dump(mode="json", exclude_none=True)
     for name, variable in spec.variables.items():
         domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]

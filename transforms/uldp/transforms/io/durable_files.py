@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ def remove_aside(folder: Path) -> int:
 def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
 
-    On this machine, the disk then holds the file and its name. A power cut before leaves the file as it was.
+    On this machine, the disk then holds the file, its name, and the names of the folders that the function has to
+    create. A power cut before leaves the file as it was.
 
     Args:
         path: A path, or a URL of another file system.
@@ -144,22 +146,37 @@ def remove_file(path: str) -> None:
 
 def _write_here(path: Path, content: bytes, *, private: bool) -> None:
     aside = path.with_name(aside_name(path.name))
-    if not path.parent.is_dir():
-        for folder in reversed(path.parents):
-            folder.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+    make_folder(path.parent, 0o700 if private else 0o777)
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
         aside.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it, unless they are there, and write their names to the disk.
+
+    A file is lost in a power cut if the name of a folder above it is.
+
+    Args:
+        folder: An absolute path.
+        mode: The rights of the folders that are made.
+    """
+    if folder.is_dir():
+        return
+    make_folder(folder.parent, mode)
+    folder.mkdir(mode=mode, exist_ok=True)
+    with suppress(PermissionError):  # a folder that may not be listed cannot be opened
+        sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
     """Write the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -11,6 +11,7 @@ from typing import IO
 
 from uldp.schemas.file_errors import named
 from uldp.schemas.regular_files import is_at
+from uldp.transforms.io.durable_files import make_folder
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
@@ -28,7 +29,7 @@ def begun(path: Path, *, simulated_clock: bool) -> Iterator[LocalStream]:
     if not mark.exists():
         LocalStream.refuse_used(path)
     with named(path):
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path.absolute())
         file = mark.open("a")
     with file:  # and its lock
         if not _lock(file, mark):

@@ -25,7 +25,7 @@ from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
 from uldp.schemas.regular_files import read_json, read_regular
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.durable_files import make_folder, sync_folder, write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
 
@@ -82,7 +82,7 @@ class LocalStream:
         """Write a small file in one step."""
         aside = self.path / f".{secrets.token_hex(8)}"
         with named(self.path / name):
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.absolute())
             try:
                 aside.write_text(text, encoding="utf-8")
                 aside.replace(self.path / name)
@@ -138,6 +138,7 @@ class LocalStream:
                 except FileExistsError:
                     number = max(number + 1, self.end)
                 else:
+                    sync_folder(self.path)
                     self._next = number + 1
                     return segment
         finally:

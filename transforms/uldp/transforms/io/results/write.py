@@ -13,7 +13,7 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Missing
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.durable_files import remove_file, write_files
+from uldp.transforms.io.durable_files import make_folder, remove_file, write_files
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, is_remote
 from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, TogetherFiling
 from uldp.transforms.io.results.ids import IdsFiling
@@ -108,7 +108,7 @@ class FilesWriter:
 
     def _write(self) -> None:
         if self._private and self._files and not is_remote(self._out):
-            Path(self._out).mkdir(parents=True, exist_ok=True)  # the root itself may be for others too
+            make_folder(Path(self._out).absolute())  # the root itself may be for others too
         files = [(FileSystems.join(self._out, name), content) for name, content in self._files]
         write_files(files, private=self._private)
         if self._written is not None:
