@@ -46,6 +46,10 @@ class Estimate(PaneHeader):
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``estimate.avsc`` describes."""
+        return self.described() | {"tables": [_table_to_avro(table) for table in self.tables]}
+
+    def described(self) -> dict[str, Any]:
+        """Return the value that ``estimate.avsc`` describes, without the tables."""
         return PaneHeader.to_avro(self) | {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
@@ -54,7 +58,6 @@ class Estimate(PaneHeader):
             "shuffle": [each.to_avro() for each in self.shuffle],
             "estimator": self.estimator,
             "assume_forgers": self.assume_forgers,
-            "tables": [_table_to_avro(table) for table in self.tables],
         }
 
     @classmethod
@@ -78,6 +81,11 @@ class Estimate(PaneHeader):
 
 
 def _table_to_avro(table: Table) -> dict[str, Any]:
+    return described_table(table) | {name: _to_bytes(getattr(table, name)) for name in ARRAYS}
+
+
+def described_table(table: Table) -> dict[str, Any]:
+    """Return the fields of a table that ``estimate.avsc`` describes, without its arrays."""
     return {
         "name": table.name.value,
         "of": list(table.of),
@@ -88,7 +96,7 @@ def _table_to_avro(table: Table) -> dict[str, Any]:
         "whole": table.whole,
         "basis": table.basis.value,
         "simultaneous": table.simultaneous,
-    } | {name: _to_bytes(getattr(table, name)) for name in ARRAYS}
+    }
 
 
 def _to_bytes(numbers: Floats | None) -> bytes | None:

@@ -41,6 +41,17 @@ class Accounting:
             self.missing + other.missing,
         )
 
+    def to_avro(self) -> dict[str, int]:
+        """Return the value that the schemas describe."""
+        return {
+            "received": self.received,
+            "counted": self.counted,
+            "duplicate": self.duplicate,
+            "late": self.late,
+            "rejected": self.rejected,
+            "missing": self.missing,
+        }
+
     def closes(self) -> bool:
         """Return whether the law holds; it is about what was received, so ``missing`` is no part of it."""
         return self.received == self.counted + self.duplicate + self.late + self.rejected
@@ -101,7 +112,13 @@ class Signals:
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that the schema describes."""
-        return asdict(self) | {"early": list(self.early), "past": list(self.past)}
+        sender = self.busiest_sender
+        return {
+            "early": list(self.early),
+            "past": list(self.past),
+            "improbable_reports": self.improbable_reports,
+            "busiest_sender": None if sender is None else asdict(sender),
+        }
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
@@ -177,9 +194,9 @@ class PaneHeader:
             "device_digest": self.device_digest,
             "window_start": self.window_start,
             "window_end": self.window_end,
-            "pane": asdict(self.pane),
+            "pane": {"kind": self.pane.kind, "revision": self.pane.revision},
             "n": self.n,
-            "accounting": asdict(self.accounting),
+            "accounting": self.accounting.to_avro(),
             "flags": list(self.flags),
             "supersedes": None if self.supersedes is None else asdict(self.supersedes),
             "signals": self.signals.to_avro(),

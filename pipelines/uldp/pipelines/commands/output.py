@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print lines; all output passes through here, because labels, names of files and ids in it may be hostile."""
-    for line in text.split("\n"):
-        click.echo(printable(line), err=err)
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
 def show_log(module: str, level: int) -> None:

@@ -1,10 +1,9 @@
 """Estimates as JSON, which ``uldp show --json`` prints: the tables, and common ones by name."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.estimate import Estimate
+from uldp.schemas.estimate import Estimate, described_table
 from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
@@ -25,7 +24,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         spec: The spec that it was made under, whose labels become the ``keys`` of tables; None if it is not at hand.
             Where values are numbered and have no labels, ``keys`` is null, so that it takes no room.
     """
-    value = estimate.to_avro()
+    value = estimate.described()
     share, bound = estimate.table(TableName.SHARE), estimate.table(TableName.BOUND)
     return {
         "collection": estimate.collection,
@@ -47,7 +46,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "tags": _tags(estimate.table(TableName.HIDDEN)),
         "bound": 0.0 if bound is None else float(bound.values[0]),
         "counts": None if statistic is None else statistic.cells.tolist(),
-        "tables": [_table(*pair, spec) for pair in zip(value["tables"], estimate.tables, strict=True)],
+        "tables": [_table(table, spec) for table in estimate.tables],
         "accounting": value["accounting"],
         "flags": value["flags"],
         "supersedes": value["supersedes"],
@@ -55,11 +54,11 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
     }
 
 
-def _table(value: Mapping[str, Any], table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
+def _table(table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
     """Return the fields of ``estimate.avsc`` of a table, with lists of numbers in place of bytes, and its labels."""
     names = table.keys if spec is None else entry_names(table, spec)
     arrays = {name: _numbers(getattr(table, name)) for name in ARRAYS}
-    return {**value, **arrays, "keys": None if names is None else list(names)}
+    return {**described_table(table), **arrays, "keys": None if names is None else list(names)}
 
 
 def _numbers(array: Floats | None) -> list[float] | None:

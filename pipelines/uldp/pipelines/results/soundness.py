@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, PaneHeader
-from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import MAX_CELLS, Statistic, counts_from_avro
 from uldp.schemas.table import Basis, Table, TableName
@@ -23,6 +21,8 @@ from uldp.schemas.table import Basis, Table, TableName
 _FIGURE_LIMIT = 1e15
 #: No report moves a cell by more than this.
 _STEP_LIMIT = 1 << 23
+#: The times that ISO 8601 text can hold, in the years 1 to 9999, in milliseconds.
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 #: So many cells are read without a look at the spec: they take 32 kB.
 _FEW_CELLS = 1 << 12
 
@@ -97,10 +97,9 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
 
 
 def _check_header(pane: PaneHeader) -> None:
-    iso(pane.window_start), iso(pane.window_end)  # raises for years that ISO 8601 text cannot hold
     signals = pane.signals
-    numbers = [*astuple(pane.accounting), *signals.early, *signals.past]
-    if pane.window_start >= pane.window_end or min(numbers) < 0:
+    numbers = [*pane.accounting.to_avro().values(), *signals.early, *signals.past]
+    if not _FIRST_TIME <= pane.window_start < pane.window_end <= _LAST_TIME or min(numbers) < 0:
         raise ValueError("the window or the accounting are impossible")
     if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
         raise ValueError("too many ranges of clock skew")

@@ -260,7 +260,10 @@ def decimals(stderr: Floats) -> int:
     positive = stderr[stderr > 0]
     if not positive.size:
         return 2
-    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
+    below, above = (len(positive) - 1) // 2, len(positive) // 2
+    # Not np.median, which takes a quarter of the time that the text of a small pane takes.
+    median = float(np.partition(positive, (below, above))[below : above + 1].mean())
+    return min(max(1 - math.floor(math.log10(100 * median)), 0), 9)
 
 
 def percent(share: float, places: int) -> str:

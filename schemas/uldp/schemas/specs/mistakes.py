@@ -91,6 +91,8 @@ def printable(text: str) -> str:
     >>> printable("red" + chr(0x202E) + chr(27) + "[2J")
     'red��[2J'
     """
+    if text.isprintable():  # nearly all text is, and a line may be long
+        return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
