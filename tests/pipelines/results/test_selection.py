@@ -42,9 +42,8 @@ def test_the_folder_of_a_window_says_which_it_is(collection: str, version: int, 
         "c/20260101T000000Z--20260101T010000Z",
     ],
 )
-def test_another_folder_says_nothing_and_is_looked_into(name: str) -> None:
+def test_another_folder_says_nothing(name: str) -> None:
     assert window_of(name) is None
-    assert Selection(collection="other", last=1).folders([name]) == [name]
 
 
 @pytest.mark.parametrize(

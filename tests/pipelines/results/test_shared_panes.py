@@ -12,7 +12,8 @@ from uldp.pipelines.results.selection import Selection
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import shared_folder, statistic_file, stored_file
+from uldp.transforms.io.results import shared_file, shared_folder, statistic_file
+from uldp.transforms.io.window_index import place_of
 
 
 def pane(hour: int, n: int = 3, revision: int = 0) -> Statistic:
@@ -20,14 +21,14 @@ def pane(hour: int, n: int = 3, revision: int = 0) -> Statistic:
 
 
 def share(out: Path, *panes: Statistic) -> Path:
-    encoded = [encode_record("statistic", each.to_avro()) for each in panes]
-    return save(out, *stored_file(shared_folder("counts", panes[0]), encoded, "statistic"))
+    encoded = [(place_of(each), encode_record("statistic", each.to_avro())) for each in panes]
+    return save(out, *shared_file(shared_folder("counts", panes[0]), encoded, "statistic"))
 
 
 def share_estimates(out: Path, *estimates: Estimate) -> Path:
-    encoded = [encode_record("estimate", each.to_avro()) for each in estimates]
+    encoded = [(place_of(each), encode_record("estimate", each.to_avro())) for each in estimates]
     folder = shared_folder("estimates", estimates[0])
-    return save(out, *stored_file(folder, encoded, "estimate", f".{estimates[0].estimator}.avro"))
+    return save(out, *shared_file(folder, encoded, "estimate", f".{estimates[0].estimator}.avro"))
 
 
 def save(out: Path, name: str, content: bytes) -> Path:

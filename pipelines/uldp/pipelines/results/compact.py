@@ -23,8 +23,9 @@ from uldp.pipelines.results.selection import Key, window_of
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.statistic import counts_to_avro
-from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, write_file
+from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.window_index import Place, indexed, place_of
 
 _DAY = 86_400_000
 #: The bytes of the panes of a joined file before it is compressed; a day with more has several files. A reader holds
@@ -126,18 +127,16 @@ class _Joining:
             for file in files
             if file.path.parent not in left and all(pane.key in ended for pane in panes[file.path])
         ]
-        encoded: dict[str, dict[bytes, None]] = defaultdict(dict)
+        encoded: dict[str, dict[tuple[Place, bytes], None]] = defaultdict(dict)
         for file in sorted(taken, key=lambda file: file.path):
             estimator = estimator_of(file.path)
             ending = ".avro" if estimator is None else f".{estimator}.avro"
-            encoded[ending] |= dict.fromkeys(_encode(kind.schema, pane) for pane in panes[file.path])
-        targets = {
-            folder / _SHARED / f"{day}-{digest_of(part).hex()}{ending}": container_bytes(
-                kind.schema, part, deflated=True
-            )
-            for ending, records in encoded.items()
-            for part in _parts(list(records))
-        }
+            encoded[ending] |= dict.fromkeys((place_of(pane), _encode(kind.schema, pane)) for pane in panes[file.path])
+        targets = {}
+        for ending, records in encoded.items():
+            for part in _parts(sorted(records)):
+                digest, content = indexed(kind.schema, part)
+                targets[folder / _SHARED / f"{day}-{digest}{ending}"] = content
         return cls(kind.schema, targets, [file for file in taken if file.path not in targets])
 
     def measured(self) -> Compacted:
@@ -166,10 +165,10 @@ def _encode(schema: str, pane: PaneHeader) -> bytes:
     return encode_record(schema, counts_to_avro(pane) if schema == "statistic" else pane.to_avro())
 
 
-def _parts(records: list[bytes]) -> Iterator[list[bytes]]:
+def _parts(records: list[tuple[Place, bytes]]) -> Iterator[list[tuple[Place, bytes]]]:
     """Cut records into parts of about ``MAX_BYTES``."""
     first = size = 0
-    for end, record in enumerate(records, 1):
+    for end, (_, record) in enumerate(records, 1):
         size += len(record)
         if size >= MAX_BYTES or end == len(records):
             yield records[first:end]

@@ -1,16 +1,19 @@
 """The files of a results directory: which are complete, and their records, read with bounds."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
-from uldp.schemas.codec.blocks import Container, ContainerError, open_file
+from uldp.schemas.codec.blocks import BlockClaim, Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import KINDS, Kind, mismatch
+from uldp.transforms.io.window_index import BlockWindows, Place, index_of
 
 Read = TypeVar("Read")
 
@@ -70,8 +73,16 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
     return (ListedFile(path, status) for path in sorted(paths) if (status := _status(path)) is not None)
 
 
-def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
+def read_container(
+    path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read], first: Place | None = None
+) -> Iterator[Read]:
     """Read the records of a file, one at a time; a file that ``uldp prune`` has just removed holds none.
+
+    Args:
+        path: The file.
+        schema: The name of the schema of its records.
+        read: Called for the value of each record.
+        first: Panes of windows before this one are left out; with an index, their blocks are not read.
 
     Raises:
         ResultsError: during iteration, if the file cannot be read, or is not a whole file of this schema.
@@ -81,7 +92,7 @@ def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], 
             container = Container.open(file)
             if container.name != schema:
                 raise ContainerError(f"holds {KINDS[container.name]}")
-            for value in container.records():
+            for value in _values(container, first):
                 yield read(value)
     except FileNotFoundError:
         return  # uldp prune has removed the file since it was listed
@@ -93,6 +104,33 @@ def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], 
         raise _not_whole(path, schema, str(error)) from error
     except Exception as error:  # a record may hold any values of its schema's types
         raise _not_whole(path, schema, type(error).__name__) from error
+
+
+def _values(container: Container, first: Place | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the values of records; if the file has an index, all that is read must be as it says."""
+    blocks = index_of(container)
+    if blocks is None:
+        for value in container.records():
+            if first is None or (value["window_end"], value["window_start"]) >= first:
+                yield value
+        return
+    claims = [BlockClaim(block.panes, wanted=first is None or block.last >= first) for block in blocks]
+    of_records = chain.from_iterable(
+        repeat(block, block.panes) for block, claim in zip(blocks, claims, strict=True) if claim.wanted
+    )
+    for value, block in zip(container.records(claims), of_records, strict=True):
+        place = value["window_end"], value["window_start"]
+        if not block.first <= place <= block.last:
+            raise ContainerError("a window is not where its index says")
+        if first is None or place >= first:
+            yield value
+
+
+def read_index(path: Path) -> Sequence[BlockWindows]:
+    """Return the index of a file of panes, empty if it has none or is damaged: whoever reads the panes says why."""
+    with suppress(OSError, ContainerError), open_file(path) as file:
+        return index_of(Container.open(file)) or ()
+    return ()
 
 
 def _not_whole(path: Path, schema: str, reason: str) -> ResultsError:

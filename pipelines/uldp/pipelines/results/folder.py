@@ -28,6 +28,7 @@ from uldp.pipelines.results.panes import (
     read_window,
 )
 from uldp.pipelines.results.records import records_of, rejected_in
+from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs, spec_of
@@ -149,7 +150,8 @@ class ResultsFolder:
 
         A window may have estimates of earlier panes and still be unpublished now, if its collection was stopped since
         then. ``damaged`` is also called for each window whose newest pane a local job has written and that is not
-        there. The files of windows and estimators that are not selected are not opened.
+        there. The files of windows and estimators that are not selected are not opened, nor are
+        the blocks of shared files that hold none of the selected windows.
         """
         fired, files = self._windows(PANES, ESTIMATES, selection)
         return Current.of(fired, _joined(files), self.specs, selection)
@@ -187,9 +189,9 @@ class ResultsFolder:
         fired: list[PaneHeader] = []
         files: dict[Path, list[Estimate]] = {}
         left_out: set[Key | None] = set()
-        for folder in selection.folders(folders_of(self.path, counts) | folders_of(self.path, estimates)):
-            counted = read_window(self.path, counts, folder, selection, self.damaged)
-            estimated = read_files(self.path, estimates, folder, selection, self.damaged)
+        for folder, first in selected_folders(self.path, (counts, estimates), selection):
+            counted = read_window(self.path, counts, folder, selection, self.damaged, first)
+            estimated = read_files(self.path, estimates, folder, selection, self.damaged, first)
             if counted is not None and estimated is not None:
                 fired += counted
                 files |= estimated

@@ -113,7 +113,8 @@ class Published:
     def __iter__(self) -> Iterator[Estimate]:
         for path, chosen in self._files.items():
             left = set(chosen)
-            for estimate in read_container(path, ESTIMATES.schema, ESTIMATES.read):
+            first = min((end, start) for _, _, start, end, *_ in chosen)
+            for estimate in read_container(path, ESTIMATES.schema, ESTIMATES.read, first):
                 if _pane_key(estimate) in left:  # two panes of a file may be equal
                     left.remove(_pane_key(estimate))
                     yield estimate

@@ -13,7 +13,7 @@
 PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 
-The files in ``shared`` hold panes of several windows; ``uldp compact`` writes those of a day.
+The files in ``shared`` hold panes of several windows, and have an index of them; ``uldp compact`` writes those of a day.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, finished, read_container
-from uldp.pipelines.results.selection import Key, Selection, window_of
+from uldp.pipelines.results.selection import Key, Selection, collection_of, window_of
 from uldp.pipelines.results.soundness import check_claim, sound_counts, sound_estimate
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.window_index import Place
 
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
 
@@ -51,17 +53,27 @@ HEADERS_OF_ESTIMATES = Panes("estimates", "estimate", lambda value: replace(soun
 
 
 def read_window(
-    out: Path, kind: Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+    out: Path,
+    kind: Panes[PaneRecord],
+    folder: str,
+    selection: Selection,
+    damaged: Damaged,
+    first: Place | None = None,
 ) -> list[PaneRecord] | None:
-    """Read the panes of one window; return None if one of its files is damaged."""
-    files = read_files(out, kind, folder, selection, damaged)
+    """Read the panes of one window, or those in ``shared`` of ``first`` and later ones; None if a file is damaged."""
+    files = read_files(out, kind, folder, selection, damaged, first)
     return None if files is None else [pane for panes in files.values() for pane in panes]
 
 
 def read_files(
-    out: Path, kind: Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+    out: Path,
+    kind: Panes[PaneRecord],
+    folder: str,
+    selection: Selection,
+    damaged: Damaged,
+    first: Place | None = None,
 ) -> dict[Path, list[PaneRecord]] | None:
-    """Read the panes of one window by file; return None if one of its files is damaged."""
+    """Read the panes as ``read_window`` does, by file."""
     files: dict[Path, list[PaneRecord]] = {}
     whole = True
     for path in finished(out / kind.folder / folder):
@@ -69,36 +81,40 @@ def read_files(
         if not selection.has_estimator(estimator):
             continue
         try:
-            files[path] = read_file(path, kind, folder)
+            files[path] = read_file(path, kind, folder, first)
         except ResultsError as error:
             whole = False
             damaged(error)
     return files if whole else None
 
 
-def read_file(path: Path, kind: Panes[PaneRecord], folder: str) -> list[PaneRecord]:
-    """Read the panes of a file, of one of a window or of ``shared``.
+def read_file(path: Path, kind: Panes[PaneRecord], folder: str, first: Place | None = None) -> list[PaneRecord]:
+    """Read the panes of a file, of one of a window or of ``shared``; of windows before ``first``, none.
 
     Raises:
         ResultsError: if the file cannot be read, its panes are of another window or estimator than its name says, or it
             claims more than a job writes.
     """
-    window, spec = window_of(folder), path.parents[3] / "specs" / path.parents[1].name / "spec.yaml"
+    window, shared, spec = (
+        window_of(folder),
+        collection_of(folder),
+        path.parents[3] / "specs" / path.parents[1].name / "spec.yaml",
+    )
     number = count()
 
     def read(value: Mapping[str, Any]) -> PaneRecord:
         if next(number) and window is not None:
             raise ContainerError("holds several panes, and only a shared file may")
         check_claim(value, spec)
-        return _named(kind.read(value), window, estimator_of(path))
+        return _named(kind.read(value), window or shared, estimator_of(path))
 
-    return list(read_container(path, kind.schema, read))
+    return list(read_container(path, kind.schema, read, first))
 
 
-def _named(fired: PaneRecord, window: Key | None, estimator: str | None) -> PaneRecord:
-    """Check that the window and the estimator of a pane match its path, as far as the path names them."""
-    if window not in (None, fired.key):
-        raise ValueError("the record is of another window than its folder")
+def _named(fired: PaneRecord, folder: Key | CollectionKey | None, estimator: str | None) -> PaneRecord:
+    """Check that the window, or the collection, and the estimator of a pane match its path, as far as it names them."""
+    if folder is not None and folder != fired.key[: len(folder)]:
+        raise ValueError("the record is of another window or collection than its folder")
     if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):
         raise ValueError("the record is of another estimator than its file name")
     return fired

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import near, quote
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]
 
 _FOLDER = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z")
+
+
+_SHARED = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/shared")
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
@@ -43,6 +47,16 @@ def window_of(folder: str) -> Key | None:
         return match[1], int(match[2]), _moment(match[3], match[4]), _moment(match[5], match[6])
     except ValueError:  # for example, a thirteenth month
         return None
+
+
+def collection_of(folder: str) -> CollectionKey | None:
+    """Return the collection and version whose windows share the files of a folder; None if it is another folder.
+
+    >>> collection_of("survey-v2/shared")
+    ('survey', 2)
+    """
+    match = _SHARED.fullmatch(folder)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def _moment(second: str, fraction: str | None) -> int:
@@ -78,12 +92,6 @@ class Selection:
             times.setdefault(collection, set()).add((end, start))
         last = {collection: sorted(found)[-self.last :] for collection, found in times.items()}
         return {key for key in chosen if (key[3], key[2]) in last[key[0]]}
-
-    def folders(self, folders: Iterable[str]) -> list[str]:
-        """Return the selected folders, sorted; includes folders with other names, because only their files can tell."""
-        keys = {folder: window_of(folder) for folder in sorted(folders)}
-        chosen = self.windows(key for key in keys.values() if key is not None)
-        return [folder for folder, key in keys.items() if key is None or key in chosen]
 
     def has_estimator(self, name: str | None) -> bool:
         """Return whether an estimator is selected; None, for no or an unknown estimator, is always selected."""

@@ -9,12 +9,13 @@ block at a time (Avro specification 1.11, "Object Container Files" and "Parsing 
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, combinations
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, Any, NamedTuple, Self, cast
 
 import fastavro
 
@@ -71,6 +72,13 @@ def open_file(path: str | Path) -> IO[bytes]:
         return open_regular(path)
     except ValueError as error:
         raise ContainerError(str(error), "copy its content into a file") from error
+
+
+class BlockClaim(NamedTuple):
+    """What an index of a file says of a block: the number of its records; and whether a reader wants them."""
+
+    records: int
+    wanted: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,17 +140,32 @@ class Container:
         """Whether the writer's schema is the shipped one."""
         return self.layout is None and self.writer is load_schema(self.name)
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield the number of records of each block, and the records' bytes, inflated.
 
+        Args:
+            claims: What an index of the file says of each block; without one, all blocks are read.
+
         Raises:
-            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts.
+            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts; or if the blocks
+                are others than the index says.
         """
+        left = None if claims is None else deque(claims)
         for records, size in self._frames():
+            if left is not None:
+                claim = left.popleft() if left else BlockClaim(0, wanted=False)
+                if claim.records != records:
+                    raise ContainerError("its blocks are others than its index says")
+                if not claim.wanted:
+                    self.file.seek(size, os.SEEK_CUR)
+                    self._end_block()
+                    continue
             block = _take(self.file, size)
             self._end_block()
             block = _inflated(self.codec, block, self._bound)
             yield _possible(records, len(block)), block
+        if left:
+            raise ContainerError("it ends before the last block of its index")
 
     def count(self) -> int:
         """Return the number of records that the blocks claim to hold, without reading these: only their ends.
@@ -176,8 +199,11 @@ class Container:
         if _take(self.file, SYNC_SIZE) != self.sync_marker:
             raise ContainerError("a block does not end with the sync marker of its file")
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the records, one by one, resolved to the shipped schema. The records of a layout are read otherwise.
+
+        Args:
+            claims: See ``blocks``.
 
         Raises:
             ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.
@@ -185,7 +211,7 @@ class Container:
         assert self.layout is None
         # Resolving takes three times as long as reading, even if there is nothing to resolve.
         reader = None if self.current else load_schema(self.name)
-        for records, block in self.blocks():
+        for records, block in self.blocks(claims):
             body = io.BytesIO(block)
             for _ in range(records):
                 yield _read_record(body, self.writer, reader)

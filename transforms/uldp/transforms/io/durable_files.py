@@ -53,7 +53,7 @@ def container_bytes(
         metadata: Further entries of the header.
         deflated: Whether to compress blocks, unless a record is too large for a compressed block.
     """
-    marker, blocks = digest_of(encoded), list(_blocks(encoded))
+    marker, blocks = digest_of(encoded), list(blocks_of(encoded))
     deflated = deflated and max((sum(map(len, block)) for block in blocks), default=0) <= MAX_BLOCK_BYTES
     header = io.BytesIO()
     write_header(header, schema, marker, metadata or {}, "deflate" if deflated else "null")
@@ -70,7 +70,7 @@ def _deflate(records: Sequence[bytes]) -> bytes:
     return b"".join([*map(compressor.compress, records), compressor.flush()])
 
 
-def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def blocks_of(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     """Cut records into blocks of ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
     first = size = 0
     for end, record in enumerate(encoded, 1):

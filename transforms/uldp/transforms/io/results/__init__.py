@@ -5,7 +5,22 @@ reports is unknown in advance, so they are collected within a bundle, and the fi
 holds for panes that count no report, and for all panes of a bundle that has many.
 """
 
-from uldp.transforms.io.results.names import estimate_file, shared_folder, statistic_file, stored_file, window_folder
+from uldp.transforms.io.results.names import (
+    estimate_file,
+    shared_file,
+    shared_folder,
+    statistic_file,
+    stored_file,
+    window_folder,
+)
 from uldp.transforms.io.results.write import WriteResults
 
-__all__ = ["WriteResults", "estimate_file", "shared_folder", "statistic_file", "stored_file", "window_folder"]
+__all__ = [
+    "WriteResults",
+    "estimate_file",
+    "shared_file",
+    "shared_folder",
+    "statistic_file",
+    "stored_file",
+    "window_folder",
+]

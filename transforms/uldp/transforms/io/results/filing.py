@@ -66,38 +66,23 @@ class Held(Generic[R]):
         return held
 
 
-class Joined:
-    """Encoded records that share a file: those of a bundle with one folder and one ending.
+class TogetherFiling(Filing[R]):
+    """Files all records of a bundle together.
 
     They are held encoded: their size is then known, and the objects freed.
     """
 
-    def __init__(self, schema: str, *, deflated: bool) -> None:
-        self._schema, self._deflated = schema, deflated
+    def __init__(self, folder: str, schema: str, to_avro: Callable[[R], Mapping[str, Any]]) -> None:
+        self._folder, self._schema, self._to_avro = folder, schema, to_avro
         self._held: Held[bytes] = Held()
 
-    def add(self, folder: str, encoded: bytes, ending: str = ".avro") -> Iterator[File]:
-        """Add a record, and yield a file for each folder once the records reach a limit."""
-        if self._held.add((folder, ending), encoded, len(encoded)):
+    def add(self, record: R) -> Iterator[File]:
+        """Add a record, and yield a file once the records reach a limit."""
+        encoded = encode_record(self._schema, self._to_avro(record))
+        if self._held.add(None, encoded, len(encoded)):
             yield from self.rest()
 
     def rest(self) -> Iterator[File]:
-        """Yield a file for each folder."""
-        for (folder, ending), encoded in self._held.clear().items():
-            yield File(*stored_file(folder, encoded, self._schema, ending, deflated=self._deflated))
-
-
-class TogetherFiling(Filing[R]):
-    """Files all records of a bundle together."""
-
-    def __init__(self, folder: str, schema: str, to_avro: Callable[[R], Mapping[str, Any]]) -> None:
-        self._folder, self._schema, self._to_avro = folder, schema, to_avro
-        self._joined = Joined(schema, deflated=False)
-
-    def add(self, record: R) -> Iterator[File]:
-        """Add a record."""
-        return self._joined.add(self._folder, encode_record(self._schema, self._to_avro(record)))
-
-    def rest(self) -> Iterator[File]:
         """Yield the file."""
-        return self._joined.rest()
+        for encoded in self._held.clear().values():
+            yield File(*stored_file(self._folder, encoded, self._schema))

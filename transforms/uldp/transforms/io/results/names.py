@@ -1,6 +1,6 @@
 """Names of the files of panes, below a folder of results, and the content of a file of one record or of several."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from apache_beam.io.filesystems import FileSystems
@@ -10,6 +10,7 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import COUNTS
+from uldp.transforms.io.window_index import Place, indexed
 
 
 def window_folder(pane: PaneHeader) -> str:
@@ -61,9 +62,14 @@ def shared_folder(kind: str, pane: PaneHeader) -> str:
     return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
 
 
-def stored_file(
-    folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro", *, deflated: bool = False
-) -> tuple[str, bytes]:
+def stored_file(folder: str, encoded: Sequence[bytes], schema: str) -> tuple[str, bytes]:
     """Return the name of a file of several records, below the results' folder, and its content."""
-    content = container_bytes(schema, encoded, deflated=deflated)
-    return FileSystems.join(folder, f"{digest_of(encoded).hex()}{ending}"), content
+    return FileSystems.join(folder, f"{digest_of(encoded).hex()}.avro"), container_bytes(schema, encoded)
+
+
+def shared_file(
+    folder: str, panes: Iterable[tuple[Place, bytes]], schema: str, ending: str = ".avro"
+) -> tuple[str, bytes]:
+    """Return the name of a file of several panes, below the results' folder, and its content; see ``indexed``."""
+    digest, content = indexed(schema, panes)
+    return FileSystems.join(folder, f"{digest}{ending}"), content

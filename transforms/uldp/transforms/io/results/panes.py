@@ -10,8 +10,9 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, Joined
-from uldp.transforms.io.results.names import estimate_name, shared_folder, statistic_name
+from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, Held
+from uldp.transforms.io.results.names import estimate_name, shared_file, shared_folder, statistic_name
+from uldp.transforms.io.window_index import Place, place_of
 
 #: If a bundle has more panes than this, of one collection and estimator, they share files. Bundles of streams and of
 #: small backfills have no more, so that their files are named by window. A file for each of thousands of panes takes
@@ -50,47 +51,57 @@ class PaneFiling(Filing[P]):
         self._schema, self._name_of, self._shared, self._to_avro = schema, name_of, shared, to_avro
         self._newest_only = newest_only
         self._superseded: list[str] = []
-        self._joined = Joined(schema, deflated=True)
+        self._shared_panes: Held[tuple[Place, bytes]] = Held()
         self._panes: dict[Shared, int] = defaultdict(int)
-        self._waiting: dict[Shared, list[tuple[str, bytes]]] = defaultdict(list)
+        self._waiting: dict[Shared, list[tuple[str, Place, bytes]]] = defaultdict(list)
         self._waiting_bytes = 0
 
     def add(self, pane: P) -> Iterator[File]:
         """Add a pane to a file of its own, or to one with other panes."""
         self.supersede(pane)
-        name, shared = self._name_of(pane), self._shared(pane)
+        name, shared, place = self._name_of(pane), self._shared(pane), place_of(pane)
         encoded = encode_record(self._schema, self._to_avro(pane))
         # A job that is stopped replaces early panes, and so has to find their files.
         if not pane.n:
-            yield from self._joined.add(shared[0], encoded, shared[1])
+            yield from self._share(shared, place, encoded)
         elif pane.pane.kind is PaneKind.EARLY:
             yield File(name, container_bytes(self._schema, [encoded], deflated=True))
         else:
-            yield from self._wait(name, shared, encoded)
+            yield from self._wait(name, shared, place, encoded)
 
-    def _wait(self, name: str, shared: Shared, encoded: bytes) -> Iterator[File]:
+    def _wait(self, name: str, shared: Shared, place: Place, encoded: bytes) -> Iterator[File]:
         """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
         self._panes[shared] += 1
-        self._waiting[shared].append((name, encoded))
+        self._waiting[shared].append((name, place, encoded))
         self._waiting_bytes += len(encoded)
         if self._panes[shared] > MAX_OWN_FILES:
-            for _, waiting in self._waiting.pop(shared):
+            for _, other, waiting in self._waiting.pop(shared):
                 self._waiting_bytes -= len(waiting)
-                yield from self._joined.add(shared[0], waiting, shared[1])
+                yield from self._share(shared, other, waiting)
         elif self._waiting_bytes >= MAX_BYTES:
             yield from self._own_files()
+
+    def _share(self, shared: Shared, place: Place, encoded: bytes) -> Iterator[File]:
+        """Let a pane share a file, and yield the shared files once their panes reach a limit."""
+        if self._shared_panes.add(shared, (place, encoded), len(encoded)):
+            yield from self._shared_files()
+
+    def _shared_files(self) -> Iterator[File]:
+        """Yield a file for the panes of each folder and ending."""
+        for (folder, ending), panes in self._shared_panes.clear().items():
+            yield File(*shared_file(folder, panes, self._schema, ending))
 
     def _own_files(self) -> Iterator[File]:
         """Yield a file for each pane that waits."""
         while self._waiting:
-            for name, encoded in self._waiting.popitem()[1]:
+            for name, _, encoded in self._waiting.popitem()[1]:
                 yield File(name, container_bytes(self._schema, [encoded], deflated=True))
         self._waiting_bytes = 0
 
     def rest(self) -> Iterator[File]:
         """Yield the files of all panes that wait."""
         yield from self._own_files()
-        yield from self._joined.rest()
+        yield from self._shared_files()
 
     def supersede(self, pane: P) -> None:
         """Note the file of the pane before, if no pane but the newest is to stay.
