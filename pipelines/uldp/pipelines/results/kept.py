@@ -14,7 +14,8 @@ from uldp.mechanisms.questions.span import Version
 from uldp.pipelines.results.files import ResultsError, read_container
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import firing, newest_published
-from uldp.pipelines.results.panes import FEW_PANES, HEADERS, PANES, Panes, folders_of, read_files
+from uldp.pipelines.results.panes import FEW_PANES, HEADERS, PANES, Panes, read_files
+from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import Key, Selection, window_of
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import missing_spec
@@ -110,8 +111,8 @@ def _headers(
     """Read the headers of panes with their files, but those of windows with a damaged file."""
     headers: dict[PaneHeader, Path] = {}
     left_out: set[Key | None] = set()
-    for name in selection.folders(folders_of(root, kind)):
-        files = read_files(root, kind, name, selection, folder.damaged)
+    for name, first in selected_folders(root, (kind,), selection):
+        files = read_files(root, kind, name, selection, folder.damaged, first)
         if files is None:
             left_out.add(window_of(name))
         else:

@@ -13,7 +13,7 @@
 PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 
-The files in ``shared`` hold panes of several windows, and have an index of them; ``uldp compact`` writes those of a day.
+The files in ``shared`` hold panes of several windows, and an index of them; ``uldp compact`` writes those of a day.
 """
 
 from collections.abc import Callable, Mapping

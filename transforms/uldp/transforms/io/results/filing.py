@@ -66,19 +66,18 @@ class Held(Generic[R]):
         return held
 
 
-class TogetherFiling(Filing[R]):
-    """Files all records of a bundle together.
+class Joined:
+    """Encoded records of a bundle that share a file.
 
     They are held encoded: their size is then known, and the objects freed.
     """
 
-    def __init__(self, folder: str, schema: str, to_avro: Callable[[R], Mapping[str, Any]]) -> None:
-        self._folder, self._schema, self._to_avro = folder, schema, to_avro
+    def __init__(self, folder: str, schema: str) -> None:
+        self._folder, self._schema = folder, schema
         self._held: Held[bytes] = Held()
 
-    def add(self, record: R) -> Iterator[File]:
+    def add(self, encoded: bytes) -> Iterator[File]:
         """Add a record, and yield a file once the records reach a limit."""
-        encoded = encode_record(self._schema, self._to_avro(record))
         if self._held.add(None, encoded, len(encoded)):
             yield from self.rest()
 
@@ -86,3 +85,19 @@ class TogetherFiling(Filing[R]):
         """Yield the file."""
         for encoded in self._held.clear().values():
             yield File(*stored_file(self._folder, encoded, self._schema))
+
+
+class TogetherFiling(Filing[R]):
+    """Files all records of a bundle together."""
+
+    def __init__(self, folder: str, schema: str, to_avro: Callable[[R], Mapping[str, Any]]) -> None:
+        self._schema, self._to_avro = schema, to_avro
+        self._joined = Joined(folder, schema)
+
+    def add(self, record: R) -> Iterator[File]:
+        """Add a record."""
+        return self._joined.add(encode_record(self._schema, self._to_avro(record)))
+
+    def rest(self) -> Iterator[File]:
+        """Yield the file."""
+        return self._joined.rest()

@@ -21,7 +21,7 @@ class IdsFiling(Filing[MixedColumns]):
     """Files the ids of the reports of a bundle together, those of a time slice in records of their own."""
 
     def __init__(self) -> None:
-        self._joined = Joined("ids", deflated=False)
+        self._joined = Joined(IDS, "ids")
 
     def add(self, record: MixedColumns) -> Iterator[File]:
         """Add the ids of reports of several collections."""
@@ -37,7 +37,7 @@ class IdsFiling(Filing[MixedColumns]):
                         "slice": start,
                         "ids": of_slice[cut : cut + _IDS].astype("<u8").tobytes(),
                     }
-                    yield from self._joined.add(IDS, encode_record("ids", record_of))
+                    yield from self._joined.add(encode_record("ids", record_of))
 
     def rest(self) -> Iterator[File]:
         """Yield the file."""
