@@ -25,7 +25,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import stored_file
+from uldp.transforms.io.results import shared_file
+from uldp.transforms.io.window_index import place_of
 
 HOURS, N = 8, 1_600
 SPEC = spec(
@@ -108,10 +109,11 @@ def files(out: Path) -> dict[str, bytes]:
 def join_files(out: Path) -> None:
     """Put all panes into one file, as ``uldp compact`` does once they are a day old."""
     folder = out / "counts" / "c-v1"
-    encoded = [encode_record("statistic", counts_to_avro(pane)) for pane in ResultsFolder(out).panes()]
+    panes = ResultsFolder(out).panes()
+    encoded = [(place_of(pane), encode_record("statistic", counts_to_avro(pane))) for pane in panes]
     for path in list(folder.iterdir()):
         shutil.rmtree(path)
-    name, content = stored_file("counts/c-v1/shared", encoded, "statistic", deflated=True)
+    name, content = shared_file("counts/c-v1/shared", encoded, "statistic")
     write_file(str(out / name), content)
 
 
