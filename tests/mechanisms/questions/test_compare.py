@@ -32,7 +32,7 @@ def test_intervals_of_differences_cover_the_truth(keys: dict[str, Any]) -> None:
         answers += compare(first, second, groups_of(second, {"two": [0, 1]}))
         truth = [*(LATER - TRUTH), -0.1]
         covered += [each.low <= of <= each.high for each, of in zip(answers, truth, strict=True)]
-    assert covered[:5].mean() / WINDOWS >= 0.94  # those of Clopper and Pearson cover a little more often
+    assert FEWEST <= covered[:5].mean() / WINDOWS <= MOST
     assert FEWEST <= covered[5] / WINDOWS <= MOST + 0.01
 
 

@@ -51,9 +51,8 @@ class Combined:
 def combined(linear: Linear, w: Floats, coverage: float) -> Combined:
     """Return weighted sums of an unbiased estimate.
 
-    Intervals of a channel take z^2 reports more that nobody sent, half with the largest weight and half with the least,
-    as those of Agresti and Coull do (The American Statistician 52, 1998): without these, few reports of symbols without
-    noise agree by chance. Others are normal.
+    Intervals of a channel are as those of Wilson (Journal of the American Statistical Association 22, 1927): normal
+    ones would be too short where few reports of symbols without noise agree by chance. Others are normal.
 
     Args:
         linear: The estimate.
@@ -75,13 +74,44 @@ def combined(linear: Linear, w: Floats, coverage: float) -> Combined:
     variance = np.maximum((w * linear.times(w)).sum(axis=0), 0.0)
     if not isinstance(linear, PureLinear):
         return Combined(values, variance, z * np.sqrt(variance), z * np.sqrt(variance))
-    least, most = _scores(linear, w)
-    n = linear.reports
-    added, reports = z**2 / (n + z**2), n + z**2
-    middle = (1 - added) * values + added * (least + most) / 2
-    square = (1 - added) * (n * variance + values**2) + added * (least**2 + most**2) / 2
-    half = z * np.sqrt(np.maximum(square - middle**2, 0.0) / reports)
-    return Combined(values, variance, values - middle + half, middle + half - values)
+    return _scored(values, variance, linear.reports, *_scores(linear, w), z)
+
+
+def singles(linear: Linear, coverage: float) -> Combined:
+    """Return each entry of an estimate alone, with intervals whose differences cover as often as they say.
+
+    Those of a channel are Wilson's (Journal of the American Statistical Association 22, 1927) for the support counts:
+    those of Clopper and Pearson, which are published, cover more often, and so do differences of them. Newcombe
+    (Statistics in Medicine 17, 1998) recommends the former. Others are the estimate's own.
+    """
+    if not isinstance(linear, PureLinear) or linear.channel.q_non_sensitive is not None:
+        low, high = linear.interval(coverage)
+        return Combined(linear.values, linear.variance, linear.values - low, high - linear.values)
+    n, z, gain = linear.reports, normal_quantile(0.5 + coverage / 2), linear.channel.gain
+    m = linear.cells / n
+    middle, half = m + z**2 / (2 * n), z * np.sqrt(m * (1 - m) / n + z**2 / (4 * n**2))
+    below, above = m - (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n) - m
+    return Combined(linear.values, linear.variance, below / gain, above / gain)
+
+
+def _scored(values: Floats, variance: Floats, n: int, least: Floats, most: Floats, z: float) -> Combined:
+    """Return means of n numbers between ``least`` and ``most``, with Wilson's interval for two numbers, and alike.
+
+    The variance of one number is taken as a part kappa of (mean - least)(most - mean), whatever the mean: all of it, if
+    there are two numbers. If it is more, because reports support several values, the interval is normal.
+    """
+    width = np.where(most > least, most - least, 1.0)
+    x, spread = (values - least) / width, n * variance / width**2
+    inside = (x > 0) & (x < 1) & (spread <= x * (1 - x))
+    none = spread <= 0
+    kappa = np.where(inside & ~none, spread / np.where(inside, x * (1 - x), 1.0), 1.0) * z**2 / n
+    x = np.clip(x, 0.0, 1.0)
+    middle, half = (x + kappa / 2) / (1 + kappa), np.sqrt(kappa * x * (1 - x) + kappa**2 / 4) / (1 + kappa)
+    normal = z * np.sqrt(variance)
+    scored = inside | none & (most > least)
+    below = np.where(scored, width * np.maximum(x - middle + half, 0.0), normal)
+    above = np.where(scored, width * np.maximum(middle + half - x, 0.0), normal)
+    return Combined(values, variance, below, above)
 
 
 def _scores(linear: PureLinear, w: Floats) -> tuple[Floats, Floats]:

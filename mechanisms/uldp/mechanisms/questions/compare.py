@@ -12,7 +12,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.channel import normal_quantile
 from uldp.mechanisms.questions.answer import Answer, answer_of
-from uldp.mechanisms.questions.combination import Combined, combined
+from uldp.mechanisms.questions.combination import Combined, combined, singles
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Floats
@@ -91,12 +91,10 @@ def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None
 
 
 def _combined(shares: Shares, weights: Floats | None) -> Combined:
-    """Return sums, or single entries with the intervals that are published of them."""
-    if weights is not None:
-        return combined(shares.linear, weights, INTERVAL_LEVEL)
-    linear = shares.linear
-    low, high = linear.interval(INTERVAL_LEVEL)
-    return Combined(linear.values, linear.variance, linear.values - low, high - linear.values)
+    """Return sums, or single entries."""
+    if weights is None:
+        return singles(shares.linear, INTERVAL_LEVEL)
+    return combined(shares.linear, weights, INTERVAL_LEVEL)
 
 
 def _p_values(difference: Combined) -> Floats:
