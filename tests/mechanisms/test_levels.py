@@ -17,7 +17,7 @@ from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.pipelines.report.page import guarantee
+from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store

@@ -14,7 +14,7 @@ from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.metric.decoder import MatrixDecoder, em
 from uldp.mechanisms.families.metric.randomizer import MOST_NATS, RESOLUTION, MetricMechanism
 from uldp.mechanisms.protocol.mechanism import Privacy
-from uldp.pipelines.report.page import guarantee
+from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError

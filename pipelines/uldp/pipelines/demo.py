@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -121,5 +122,6 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
         say(pane_line(estimate, spec))
     say(summary(out / "results"))
     report = out / "report.html"
-    write_report(results, report, truth={spec.key: truth.shares()}, grid=(25, 25))
+    made = int(time.time() * 1000)
+    write_report(results, report, made=made, truth={spec.key: truth.shares()}, grid=(25, 25))
     say(f"report with the estimates and the truth: {report}")

@@ -1,8 +1,10 @@
 """The page: its contents, its links, and labels as text."""
 
+import hashlib
 import json
 import math
 import sys
+from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -24,7 +26,8 @@ from uldp.transforms.io.results import estimate_file, statistic_file, stored_fil
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
-from uldp.pipelines.report.page import guarantee, write_report
+from uldp.pipelines.report.guarantee import guarantee
+from uldp.pipelines.report.page import write_report
 from uldp.pipelines.report.shares import Scale
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.truth import KnownShares
@@ -113,12 +116,12 @@ def save(out: Path, spec: dict[str, Any], *fired: Fired) -> None:
 
 
 class Page(HTMLParser):
-    """What a browser would make of the page: tags with their attributes, and the text outside of style."""
+    """What a browser would make of the page: tags with their attributes, the text, and the script."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str]]] = []
-        self.text = ""
+        self.text = self.script = ""
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -126,7 +129,9 @@ class Page(HTMLParser):
         self.text += " " * (tag in {"td", "th", "dt", "dd"})
 
     def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1][0] != "style":
+        if self.cdata_elem == "script":
+            self.script += data
+        elif self.cdata_elem != "style":
             self.text += data
 
     def all(self, attribute: str) -> list[str]:
@@ -142,7 +147,7 @@ class Page(HTMLParser):
 
 def page(out: Path, **options: Any) -> Page:
     target = out.parent / "report.html"
-    write_report(ResultsFolder(out), target, **options)
+    write_report(ResultsFolder(out), target, made=START, **options)
     return Page(target.read_text(encoding="utf-8"))
 
 
@@ -155,10 +160,13 @@ class TestPage:
     def test_needs_nothing_else(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
         html = page(out, truth={("plain", 1): KnownShares(TRUTH)}, grid=(5, 6))
-        assert html.count("script") == html.count("link") == 0
+        assert html.count("script") == 1
+        assert html.count("link") == 0
         assert all(source.startswith("data:image/svg+xml;base64,") for source in html.all("src"))
         assert all(reference.startswith("#") for reference in html.all("href"))
-        assert "default-src 'none'" in html.all("content")[0]
+        policy = html.all("content")[0]
+        assert "default-src 'none'" in policy
+        assert f"script-src 'sha256-{b64encode(hashlib.sha256(html.script.encode()).digest()).decode()}'" in policy
 
     def test_links_lead_somewhere_and_images_say_what_they_show(self, out: Path) -> None:
         save(out, rr_spec(), *(rr_fired(rr_spec(), window=window) for window in range(3)))
@@ -181,7 +189,8 @@ class TestPage:
     def test_hostile_labels_are_text(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("<script>flag</script>",)))
         html = page(out)
-        assert html.count("script") == 0
+        assert html.count("script") == 1
+        assert HOSTILE not in html.script
         assert not html.all("onerror") + html.all("onmouseover")
         assert all(text in html.text for text in [HOSTILE, *LABELS[:4], "<script>flag</script>"])
 
@@ -189,7 +198,7 @@ class TestPage:
         save(out, pum_spec(), pum_fired())
         targets = [out.parent / name for name in ("one.html", "two.html")]
         for target in targets:
-            write_report(ResultsFolder(out), target, grid=(5, 6))
+            write_report(ResultsFolder(out), target, made=START, grid=(5, 6))
         assert targets[0].read_bytes() == targets[1].read_bytes()
 
     def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:

@@ -87,8 +87,8 @@ def test_other_tables_are_plain(out: Path) -> None:
     quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], keys=("0.5", "<i>0.95"))
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), mean, quantiles))
     html = page(out, truth={("plain", 1): KnownShares(TRUTH)})
-    assert "Mean of hours, ± standard error, from 100 reports. 7.25 ± 0.12, 95 % interval 6.9 to 7.6" in html.words
-    assert "Quantile, ± standard error, from 100 reports. 0.5 3 ± 0.2 <i>0.95 12.5 ± 0.31" in html.words
+    assert "Mean of hours, ± standard error, from 100 reports. 7.25 ± 0.12, 95 % interval 6.90 to 7.60" in html.words
+    assert "Quantile, ± standard error, from 100 reports. 0.5 3.00 ± 0.20 <i>0.95 12.50 ± 0.31" in html.words
     assert html.count("i") == html.count("svg") == 0
 
 

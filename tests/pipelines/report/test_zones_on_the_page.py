@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.pipelines.report.page import guarantee
+from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.specs.collection import CollectionSpec
 
 

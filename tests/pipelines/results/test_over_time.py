@@ -8,7 +8,7 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import serve
-from uldp.pipelines.report.page import guarantee
+from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text, spec_text
 from uldp.schemas.estimate import Estimate

@@ -123,7 +123,14 @@ def export(out: Path, target: Path, pooled: bool, **chosen: Any) -> None:
 @click.argument("results", metavar="OUT", type=FOLDER)
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File of the page.")
 @click.option("--truth", type=SPEC, help="CSV of value,tag,weight: the true distribution of a simulation.")
-@click.option("--collection", help="The collection of --truth, if the results have several.")
+@selection_options
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="LABEL",
+    help="Draw a line over time of this value too; may be repeated.",
+)
 @click.option(
     "--grid",
     type=grid_shape,
@@ -135,11 +142,16 @@ def report(
     results: Path,
     out: Path,
     truth: Path | None,
-    collection: str | None,
+    values: tuple[str, ...],
     grid: tuple[int, int] | None,
     simultaneous: bool,
+    collection: str | None,
+    **chosen: Any,
 ) -> None:
     """Write one self-contained HTML page of the newest pane of each window.
+
+    The page has lines over time with bands, and tables of the last windows; choose others by --since and --last. A
+    truth needs --collection if the results have several.
 
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
     """
@@ -156,7 +168,16 @@ def report(
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
     truths = {spec.key: Truth.load(truth, spec).shares() for spec in of_truth} if truth is not None else {}
-    write_report(folder, out, truth=truths, grid=grid, simultaneous=simultaneous)
+    write_report(
+        folder,
+        out,
+        folder.select(collection=collection, **chosen),
+        made=int(time.time() * 1000),
+        truth=truths,
+        grid=grid,
+        values=values,
+        simultaneous=simultaneous,
+    )
     say(f"wrote {out}")
     name_damaged(damaged)
 

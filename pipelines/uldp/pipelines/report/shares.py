@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from uldp.pipelines.report import all_values
 from uldp.pipelines.report.coverage import Covered, covered
 from uldp.pipelines.results.tables import carried, decimals, intervals_text, of_attributes, shown, unit_of
 from uldp.pipelines.simulation.truth import KnownShares
@@ -225,6 +226,44 @@ def shares_of(
         hidden=[] if hidden is None else _tags(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
     )
+
+
+@dataclass(frozen=True)
+class AllValues:
+    """A table of all values of a variable.
+
+    Attributes:
+        of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
+        size: The number of values.
+        unit: ``values``, or ``bins`` of a number.
+        headings: The names of the columns behind that of the labels.
+        rows: The rows as HTML, with escaped labels.
+    """
+
+    of: str
+    size: int
+    unit: str
+    headings: Sequence[str]
+    rows: str
+
+
+def all_values_of(estimate: Estimate, spec: CollectionSpec) -> list[AllValues]:
+    """Prepare the tables of all values of an estimate, for variables whose largest values are not all values."""
+    tables = []
+    for table in estimate.tables:
+        if table.name is not TableName.SHARE or len(table.values) <= TOP:
+            continue
+        visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
+        columns = {"Estimate": table.values, "Low": table.low, "High": table.high}
+        columns |= {
+            "Visible": None if visible is None else visible.values,
+            "Up to": None if band is None else band.high,
+        }
+        known = {name: column for name, column in columns.items() if column is not None}
+        rows = all_values.rows(value_labels(table, spec), [*known.values()], decimals(table.stderr))
+        of, unit = of_attributes(table.of), unit_of(table, spec)
+        tables.append(AllValues(of, len(table.values), unit, [*known], rows))
+    return tables
 
 
 def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:

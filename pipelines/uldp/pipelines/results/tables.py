@@ -50,7 +50,8 @@ def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
                 yield printable(f"{name}{labels[i]} {figure}")
         else:
             table = next(table for table in estimate.tables if table.of == of)
-            yield printable(f"{name}{table.name} {table.values[0]:.6g}±{table.stderr[0]:.2g}")
+            error = float(table.stderr[0])
+            yield printable(f"{name}{table.name} {rounded(table.values[0], error)}±{rounded(error, error)}")
 
 
 def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterator[str]:
@@ -231,13 +232,27 @@ def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Itera
 
 def entry_text(table: Table, i: int) -> str:
     """Write an entry with its standard error and, if the table has intervals, its interval."""
-    text = f"{table.values[i]:.6g} ± {table.stderr[i]:.2g}"
+    if table.name is TableName.UNEXPLAINED:
+        return share_text(table, i)
+    error = float(table.stderr[i])
+    text = f"{rounded(table.values[i], error)} ± {rounded(error, error)}"
     if table.low is None or table.high is None:
         return text
-    text = f"{text}, {100 * table.level:g} % interval {table.low[i]:.6g} to {table.high[i]:.6g}"
+    text = f"{text}, {100 * table.level:g} % interval {rounded(table.low[i], error)} to {rounded(table.high[i], error)}"
     if table.low_forged is None or table.high_forged is None:
         return text
-    return f"{text} [{table.low_forged[i]:.6g} to {table.high_forged[i]:.6g}]"
+    return f"{text} [{rounded(table.low_forged[i], error)} to {rounded(table.high_forged[i], error)}]"
+
+
+def rounded(value: float, error: float) -> str:
+    """Write a value in as many decimals as show two digits of its standard error; six digits without an error.
+
+    >>> rounded(8.40171, 0.58), rounded(8401.71, 580.4)
+    ('8.40', '8402')
+    """
+    if not (error > 0 and math.isfinite(error)):
+        return f"{value:.6g}"
+    return f"{value:z.{min(max(1 - math.floor(math.log10(error)), 0), 9)}f}"
 
 
 def share_text(table: Table, i: int) -> str:

@@ -1,0 +1,218 @@
+"""What the page says about each version of a collection: facts, quantities over time, and windows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from uldp.pipelines.report.guarantee import guarantee
+from uldp.pipelines.report.over_time import Lines, lines_of
+from uldp.pipelines.report.shares import TOP, AllValues, Shares, all_values_of, shares_of
+from uldp.pipelines.results.pooled import Pooled
+from uldp.pipelines.results.tables import (
+    WITH_SHARES,
+    entry_text,
+    forgers_text,
+    headlines,
+    largest,
+    share_text,
+    table_name,
+)
+from uldp.pipelines.results.text import accounting_text, shuffled_text, window_text
+from uldp.pipelines.simulation.truth import KnownShares
+from uldp.schemas.errors import RequestError
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import holds, is_listed
+from uldp.schemas.table import Table, TableName
+
+#: How many of the last windows of a version the page shows with tables of values, and how many it names.
+SHOWN, NAMED = 24, 400
+
+
+class Asked(NamedTuple):
+    """What the reader asked for: see ``uldp.pipelines.report.page.write_report``."""
+
+    truth: Mapping[tuple[str, int], KnownShares]
+    grid: tuple[int, int] | None
+    values: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Other:
+    """A table that is not about values: its name, n, size, and label and text of its first or largest entries."""
+
+    name: str
+    n: int
+    size: int
+    which: str
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One estimate as the page shows it; ``pooled`` says more about a pooled one."""
+
+    anchor: str
+    estimate: Estimate
+    window: str
+    accounting: str
+    shuffled: str
+    shares: Sequence[Shares]
+    others: Sequence[Other]
+    pooled: Pooled | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """One estimate in one line; ``section`` has its tables, unless the page leaves them out."""
+
+    text: str
+    estimate: Estimate
+    pane: str
+    largest: str
+    section: Section | None
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One version of one collection.
+
+    Attributes:
+        spec: Its spec.
+        mechanism: The mechanism in words.
+        guarantee: The privacy guarantee in sentences.
+        truth: Whether its true shares are known.
+        windows: The number of its windows.
+        reports: The number of reports that they counted.
+        lines: Its quantities over time.
+        sections: The estimates of its last windows with their tables, the last first, pooled ones before the others.
+        all_values: The tables of all values of its last window.
+        named: The estimates of its last windows, the last first.
+        unnamed: The number of windows before those that are named.
+    """
+
+    spec: CollectionSpec
+    mechanism: str
+    guarantee: str
+    truth: bool
+    windows: int
+    reports: int
+    lines: Lines
+    sections: Sequence[Section]
+    all_values: Sequence[AllValues]
+    named: Sequence[Window]
+    unnamed: int
+
+    @property
+    def anchor(self) -> str:
+        """The id of its heading."""
+        return f"{self.spec.collection}-v{self.spec.version}"
+
+    @property
+    def last(self) -> Section:
+        """The estimate of its last window, by the first of its estimators."""
+        return next(each for each in self.sections if each.pooled is None)
+
+
+def chapter_of(spec: CollectionSpec, estimates: Sequence[Estimate], pooled: Sequence[Pooled], asked: Asked) -> Chapter:
+    """Prepare a version of a collection.
+
+    Args:
+        spec: Its spec.
+        estimates: The newest estimates of its windows, in the order of time.
+        pooled: The pooled estimates of it and earlier versions.
+        asked: What the reader asked for.
+
+    Raises:
+        RequestError: if the truth is not a distribution over its values.
+    """
+    truth = asked.truth.get(spec.key)
+    if truth is not None:
+        _check_truth(truth, spec)
+    windows = sorted({each.key for each in estimates})
+    shown, named = set(windows[-SHOWN:]), set(windows[-NAMED:])
+    of_first = [each for each in estimates if each.estimator == spec.estimators[0]] or list(estimates)
+    sections = [
+        *(_pooled_section(each, spec, truth, asked.grid) for each in pooled if each.estimate.key in shown),
+        *(_section(each, spec, truth, asked.grid) for each in estimates if each.key in shown),
+    ]
+    sections.sort(key=lambda each: (each.estimate.window_end, each.estimate.window_start), reverse=True)
+    return Chapter(
+        spec,
+        mechanism=spec.mechanism.text,
+        guarantee=guarantee(spec),
+        truth=truth is not None,
+        windows=len(windows),
+        reports=sum({each.key: each.n for each in estimates}.values()),
+        lines=lines_of(of_first, spec, asked.values),
+        sections=sections,
+        all_values=all_values_of(of_first[-1], spec),
+        named=[
+            *(_window(each.estimate, spec, each) for each in sections),
+            *(_window(each, spec, None) for each in reversed(estimates) if each.key in named - shown),
+        ],
+        unnamed=max(len(windows) - NAMED, 0),
+    )
+
+
+def _window(estimate: Estimate, spec: CollectionSpec, section: Section | None) -> Window:
+    """Return the line of an estimate; a section has its tables."""
+    return Window(
+        window_text(estimate) if section is None else section.window,
+        estimate,
+        "" if section is not None and section.pooled else estimate.pane.kind.replace("_", " "),
+        next(headlines(estimate, spec), ""),
+        section,
+    )
+
+
+def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
+    if not is_listed(spec.domain.kind):
+        raise RequestError(
+            f"{spec.collection} collects {holds(spec.domain.kind)}, and a truth is for values; leave it out"
+        )
+    shares = truth.shares
+    if not (shares.shape == (spec.size,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6):
+        raise RequestError(
+            f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
+            f"got shape {shares.shape} and sum {shares.sum():g}"
+        )
+
+
+def _section(
+    estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
+) -> Section:
+    return Section(
+        anchor=f"{estimate.collection}-v{estimate.version}-{estimate.window_start}-{estimate.window_end}-{estimate.estimator}",
+        estimate=estimate,
+        window=window_text(estimate),
+        accounting=accounting_text(estimate.accounting),
+        shuffled=_shuffled(estimate),
+        shares=[
+            shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
+        ],
+        others=[_other(estimate, table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
+    )
+
+
+def _shuffled(estimate: Estimate) -> str:
+    sentence, ends = shuffled_text(estimate)
+    return f"{sentence[:1].upper()}{sentence[1:]}{': ' if ends else ''}{'; '.join(ends)}"
+
+
+def _pooled_section(
+    pooled: Pooled, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
+) -> Section:
+    section = _section(pooled.estimate, spec, truth, grid)
+    return replace(section, window=f"{section.window}, {pooled.title}", shuffled="", pooled=pooled)
+
+
+def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:
+    name = f"{table_name(table)}, ± standard error{forgers_text(estimate, table)}"
+    labels = value_labels(table, spec)
+    if table.name is TableName.ZONE:
+        rows = [(labels[i], share_text(table, i)) for i in largest(table.values, TOP)]
+        return Other(name, table.n, len(table.values), "largest", rows)
+    rows = [(label, entry_text(table, i)) for i, label in enumerate(labels[:TOP])]
+    return Other(name, table.n, len(table.values), "first", rows)

@@ -1,0 +1,176 @@
+"""The quantities of a collection over its windows: the largest and the chosen values, numbers, what was not counted."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from uldp.pipelines.report.time_line import Chart, Series, Span, draw, joined
+from uldp.pipelines.results.tables import decimals, of_attributes, percent, rounded, table_name
+from uldp.schemas.arrays import Floats
+from uldp.schemas.errors import RequestError
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
+from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import near, quote
+from uldp.schemas.table import Table, TableName
+
+#: How many of the largest values of each table have a line.
+_LARGEST = 5
+#: Tables whose entries have lines: shares in percent, others as they are.
+_IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED)
+_AS_THEY_ARE = (TableName.MEAN, TableName.QUANTILE)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A quantity over time: its name, its chart, its figure in the last window, and the ends of its axis."""
+
+    name: str
+    chart: Chart
+    last: str
+    axis: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """All lines of a version of a collection.
+
+    Attributes:
+        ticks: Places of times, in percent of the width, and the times.
+        lines: The lines.
+        reports: The chart of the reports in each window, which is one of them.
+        every: What a point of a line is: ``each window``.
+        flagged: Of each window with a flag, its place in percent of the width, and its flags.
+    """
+
+    ticks: Sequence[tuple[float, str]]
+    lines: Sequence[Line]
+    reports: Chart
+    every: str
+    flagged: Sequence[tuple[float, Sequence[str]]]
+
+    @property
+    def flag_names(self) -> Sequence[str]:
+        """Return the flags of all windows, each once."""
+        return list(dict.fromkeys(flag for _, flags in self.flagged for flag in flags))
+
+
+def lines_of(estimates: Sequence[Estimate], spec: CollectionSpec, chosen: Sequence[str]) -> Lines:
+    """Draw the estimates of one estimator, in the order of time.
+
+    Args:
+        estimates: One or more.
+        spec: Their spec.
+        chosen: Labels of values that have a line too.
+    """
+    every = _series(estimates, lambda each: float(each.n))
+    span = joined([every])
+    lines = [line for table in estimates[-1].tables for line in _of_table(table, estimates, spec, chosen, span)]
+    reports = _line("reports", every, span, lambda n: f"{n:,.0f}", "")
+    lines.append(reports)
+    for name, count in _UNCOUNTED.items():
+        series = _series(estimates, partial(_share_of, count))
+        if series.values.any():
+            lines.append(_line(name, series, span, lambda share: percent(share, 2), " %"))
+    at = span.at(every.middles) / 10
+    flagged = [(place, each) for place, each in zip(at.tolist(), estimates, strict=True) if each.flags]
+    return Lines(
+        list(span.ticks()), lines, reports.chart, "each window", [(place, each.flags) for place, each in flagged]
+    )
+
+
+def _share_of(count: Callable[[Accounting], int], estimate: Estimate) -> float:
+    return count(estimate.accounting) / max(estimate.accounting.received, 1)
+
+
+_UNCOUNTED: dict[str, Callable[[Accounting], int]] = {
+    "rejected": lambda each: each.rejected,
+    "late": lambda each: each.late,
+    "duplicate": lambda each: each.duplicate,
+}
+
+
+def _of_table(
+    last: Table, estimates: Sequence[Estimate], spec: CollectionSpec, chosen: Sequence[str], span: Span
+) -> Iterator[Line]:
+    """Yield the lines of one table of the last estimate; windows whose table has another size have none."""
+    if last.name not in (*_IN_PERCENT, *_AS_THEY_ARE):
+        return
+    found = [(each, each.table(last.name, last.of)) for each in estimates]
+    tables = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
+    labels = value_labels(last, spec)
+    for i in _entries(last, [table for _, table in tables], labels, chosen):
+        series = Series(
+            np.array([each.window_start for each, _ in tables]),
+            np.array([each.window_end for each, _ in tables]),
+            np.array([table.values[i] for _, table in tables]),
+            *_ends([table for _, table in tables], i),
+        )
+        error = float(last.stderr[i])
+        if last.name in _IN_PERCENT:
+            name = f"{_entry_name(last, labels, i)}{of_attributes(last.of)}"
+            yield _line(name, series, span, partial(percent, places=decimals(last.stderr[i : i + 1])), " %")
+        else:
+            key = f" {labels[i]}" if len(labels) > 1 else ""
+            yield _line(f"{table_name(last)}{key}", series, span, partial(rounded, error=error), "")
+
+
+def _entry_name(table: Table, labels: Sequence[str], i: int) -> str:
+    """Return the name of a share: its label, and what it is if it is not that of a value."""
+    return {TableName.SHARE: labels[i], TableName.HIDDEN: f"behind {labels[i]}"}.get(table.name, table.name.value)
+
+
+def _entries(last: Table, tables: Sequence[Table], labels: Sequence[str], chosen: Sequence[str]) -> list[int]:
+    """Return the entries that have lines: of shares the largest on average and the chosen ones, of others the first."""
+    if last.name is not TableName.SHARE:
+        return list(range(min(len(last.values), _LARGEST)))
+    total = np.zeros(len(last.values))
+    for table in tables:
+        total += table.values
+    largest = np.argsort(-total, kind="stable")[:_LARGEST].tolist()
+    return list(dict.fromkeys([*largest, *(i for i, label in enumerate(labels) if label in chosen)]))
+
+
+def _ends(tables: Sequence[Table], i: int) -> tuple[Floats, Floats] | tuple[None, None]:
+    """Return the ends of the intervals of one entry; None if a window has none."""
+    low = [table.low[i] for table in tables if table.low is not None]
+    high = [table.high[i] for table in tables if table.high is not None]
+    return (np.array(low), np.array(high)) if len(low) == len(high) == len(tables) else (None, None)
+
+
+def _series(estimates: Sequence[Estimate], value: Callable[[Estimate], float]) -> Series:
+    return Series(
+        np.array([each.window_start for each in estimates]),
+        np.array([each.window_end for each in estimates]),
+        np.array([value(each) for each in estimates]),
+    )
+
+
+def _line(name: str, series: Series, span: Span, text: Callable[[float], str], unit: str) -> Line:
+    chart = draw(series, span)
+    last = text(float(series.values[-1]))
+    if series.low is not None and series.high is not None:
+        last += f", {text(float(series.low[-1]))} to {text(float(series.high[-1]))}"
+    return Line(name, chart, f"{last}{unit}", f"{text(chart.least)} to {text(chart.most)}{unit}")
+
+
+def check_chosen(chosen: Sequence[str], last: Iterable[tuple[Estimate, CollectionSpec]]) -> None:
+    """Check that a table of shares of these estimates has each of the chosen labels.
+
+    Raises:
+        RequestError: if no table has one of them.
+    """
+    known = {
+        label
+        for estimate, spec in last
+        for table in estimate.tables
+        if table.name is TableName.SHARE
+        for label in value_labels(table, spec)
+    }
+    for label in chosen:
+        if label not in known:
+            hint = near(label, known)
+            raise RequestError(f"no collection has a value {quote(label)}{f'; {hint}' if hint else ''}")

@@ -1,0 +1,122 @@
+"""Quantities over the windows of a collection, as small line charts with bands: SVG paths that the page draws.
+
+The page draws them itself: a chart of 200 windows takes 4 kB, its colours are those of the page, and its
+labels are text.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.records import iso
+
+#: The size of a chart; the page stretches it.
+WIDTH, HEIGHT = 1000, 100
+#: A step between windows that is longer than so many usual steps is a gap.
+_GAP = 1.5
+_DAY = 86_400_000
+_TICKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A quantity in some windows, in the order of time.
+
+    Attributes:
+        starts: Starts of the windows in milliseconds, of shape (w,).
+        ends: Their ends, of shape (w,).
+        values: The quantity in each window, of shape (w,).
+        low: Lower ends of its intervals, of shape (w,); None without intervals.
+        high: Upper ends.
+    """
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    values: Floats
+    low: Floats | None = field(default=None)
+    high: Floats | None = field(default=None)
+
+    @property
+    def middles(self) -> Floats:
+        """The middle of each window in milliseconds, of shape (w,)."""
+        return (self.starts + self.ends) / 2
+
+    def least_and_most(self) -> tuple[float, float]:
+        """Return the ends of an axis that holds zero, all values and all intervals."""
+        arrays = [each for each in (self.values, self.low, self.high) if each is not None]
+        least = min(0.0, *(float(each.min()) for each in arrays))
+        return least, max(max(float(each.max()) for each in arrays), least + 1e-9)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn series: the path of its line, that of the band of its intervals, and the ends of its axis."""
+
+    line: str
+    band: str
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time that a chart shows, in milliseconds."""
+
+    start: int
+    end: int
+
+    def at(self, times: Floats) -> Floats:
+        """Return the places of times on the chart, of the same shape."""
+        return (times - self.start) * (WIDTH / max(self.end - self.start, 1))
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yield places in percent of the width with the time there, as a day, or with its minute in a short span."""
+        short = self.end - self.start < 3 * _DAY
+        for i in range(_TICKS):
+            time = self.start + (self.end - self.start) * i // _TICKS
+            text = iso(time)
+            yield 100 * i / _TICKS, text[:16].replace("T", " ") if short else text[:10]
+
+
+def draw(series: Series, span: Span) -> Chart:
+    """Draw a series; a gap between windows is a gap in the line, and a single window a short line."""
+    least, most = series.least_and_most()
+    lines, bands = [], []
+    for run in _runs(series):
+        x = span.at(series.middles[run])
+        if len(x) == 1:
+            x = span.at(np.array([series.starts[run][0], series.ends[run][0]], dtype=np.float64))
+        lines.append(_path(x, _height(series.values[run], least, most, len(x))))
+        if series.low is not None and series.high is not None:
+            low, high = (_height(each[run], least, most, len(x)) for each in (series.low, series.high))
+            bands.append(_path(np.append(x, x[::-1]), np.append(high, low[::-1])) + "Z")
+    return Chart("".join(lines), "".join(bands), least, most)
+
+
+def _runs(series: Series) -> list[slice]:
+    """Return the runs of windows that follow each other without a gap."""
+    middles = series.middles
+    steps = np.diff(middles)
+    cuts = np.flatnonzero(steps > _GAP * np.median(steps)) + 1 if len(steps) else np.array([], dtype=np.intp)
+    edges = [0, *cuts.tolist(), len(middles)]
+    return [slice(start, end) for start, end in pairwise(edges)]
+
+
+def _height(values: Floats, least: float, most: float, points: int) -> Floats:
+    """Return how far below the top of the chart values are; a single value is drawn as a line of two points."""
+    height = HEIGHT * (most - values) / (most - least)
+    return np.repeat(height, points) if len(height) == 1 else height
+
+
+def _path(x: Floats, y: Floats) -> str:
+    points = np.rint(np.stack([x, y], axis=1)).astype(np.int64).tolist()
+    return "M" + "L".join(f"{at} {height}" for at, height in points)
+
+
+def joined(series: Sequence[Series]) -> Span:
+    """Return the time that holds all of several series."""
+    return Span(min(int(each.starts[0]) for each in series), max(int(each.ends.max()) for each in series))
