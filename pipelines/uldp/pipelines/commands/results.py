@@ -124,6 +124,7 @@ def export(out: Path, target: Path, pooled: bool, **chosen: Any) -> None:
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File of the page.")
 @click.option("--truth", type=SPEC, help="CSV of value,tag,weight: the true distribution of a simulation.")
 @selection_options
+@click.option("--every", type=click.Choice(["1d", "1w", "1mo"]), help="Draw lines over days, ISO weeks or months.")
 @click.option(
     "--value",
     "values",
@@ -142,6 +143,7 @@ def report(
     results: Path,
     out: Path,
     truth: Path | None,
+    every: Any,
     values: tuple[str, ...],
     grid: tuple[int, int] | None,
     simultaneous: bool,
@@ -176,6 +178,7 @@ def report(
         truth=truths,
         grid=grid,
         values=values,
+        every=every,
         simultaneous=simultaneous,
     )
     say(f"wrote {out}")

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.report.over_time import Lines, lines_of
+from uldp.pipelines.report.points import points_of
 from uldp.pipelines.report.shares import TOP, AllValues, Shares, all_values_of, shares_of
+from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
@@ -36,6 +39,7 @@ class Asked(NamedTuple):
     truth: Mapping[tuple[str, int], KnownShares]
     grid: tuple[int, int] | None
     values: Sequence[str]
+    every: Every | None
 
 
 @dataclass(frozen=True)
@@ -115,17 +119,20 @@ class Chapter:
         return next(each for each in self.sections if each.pooled is None)
 
 
-def chapter_of(spec: CollectionSpec, estimates: Sequence[Estimate], pooled: Sequence[Pooled], asked: Asked) -> Chapter:
+def chapter_of(
+    spec: CollectionSpec, estimates: Sequence[Estimate], pooled: Sequence[Pooled], found: Current, asked: Asked
+) -> Chapter:
     """Prepare a version of a collection.
 
     Args:
         spec: Its spec.
         estimates: The newest estimates of its windows, in the order of time.
         pooled: The pooled estimates of it and earlier versions.
+        found: The results, which have the counts of the estimates.
         asked: What the reader asked for.
 
     Raises:
-        RequestError: if the truth is not a distribution over its values.
+        RequestError: if the truth is not a distribution over its values, or if windows cannot be summed as asked.
     """
     truth = asked.truth.get(spec.key)
     if truth is not None:
@@ -145,7 +152,7 @@ def chapter_of(spec: CollectionSpec, estimates: Sequence[Estimate], pooled: Sequ
         truth=truth is not None,
         windows=len(windows),
         reports=sum({each.key: each.n for each in estimates}.values()),
-        lines=lines_of(of_first, spec, asked.values),
+        lines=lines_of(*points_of(of_first, spec, found, asked.every), spec, asked.values),
         sections=sections,
         all_values=all_values_of(of_first[-1], spec),
         named=[

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from uldp.pipelines.report.time_line import Chart, Series, Span, draw, joined
+from uldp.pipelines.report.time_line import Chart, Series, Span, draw
 from uldp.pipelines.results.tables import decimals, of_attributes, percent, rounded, table_name
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
@@ -22,6 +23,33 @@ _LARGEST = 5
 #: Tables whose entries have lines: shares in percent, others as they are.
 _IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED)
 _AS_THEY_ARE = (TableName.MEAN, TableName.QUANTILE)
+
+
+class Point(NamedTuple):
+    """A window, or the sum of those of a period, in one place of the lines."""
+
+    start: int
+    end: int
+    n: int
+    accounting: Accounting
+    flags: Sequence[str]
+    tables: Sequence[Table]
+
+    def table(self, name: TableName, of: tuple[str, ...]) -> Table | None:
+        """Return the table of a quantity of some attributes; None without one."""
+        return next((table for table in self.tables if (table.name, table.of) == (name, of)), None)
+
+
+def point_of(estimate: Estimate) -> Point:
+    """Return the point of an estimate."""
+    return Point(
+        estimate.window_start,
+        estimate.window_end,
+        estimate.n,
+        estimate.accounting,
+        estimate.flags,
+        estimate.tables,
+    )
 
 
 @dataclass(frozen=True)
@@ -42,7 +70,7 @@ class Lines:
         ticks: Places of times, in percent of the width, and the times.
         lines: The lines.
         reports: The chart of the reports in each window, which is one of them.
-        every: What a point of a line is: ``each window``.
+        every: What a point of a line is, such as ``each window``.
         flagged: Of each window with a flag, its place in percent of the width, and its flags.
     """
 
@@ -58,32 +86,31 @@ class Lines:
         return list(dict.fromkeys(flag for _, flags in self.flagged for flag in flags))
 
 
-def lines_of(estimates: Sequence[Estimate], spec: CollectionSpec, chosen: Sequence[str]) -> Lines:
-    """Draw the estimates of one estimator, in the order of time.
+def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: Sequence[str]) -> Lines:
+    """Draw the estimates of one estimator.
 
     Args:
-        estimates: One or more.
+        points: One or more, in the order of time.
+        every: What a point is.
         spec: Their spec.
         chosen: Labels of values that have a line too.
     """
-    every = _series(estimates, lambda each: float(each.n))
-    span = joined([every])
-    lines = [line for table in estimates[-1].tables for line in _of_table(table, estimates, spec, chosen, span)]
-    reports = _line("reports", every, span, lambda n: f"{n:,.0f}", "")
+    counted = _series(points, lambda each: float(each.n))
+    span = Span(int(counted.starts[0]), int(counted.ends.max()))
+    lines = [line for table in points[-1].tables for line in _of_table(table, points, spec, chosen, span)]
+    reports = _line("reports", counted, span, lambda n: f"{n:,.0f}", "")
     lines.append(reports)
     for name, count in _UNCOUNTED.items():
-        series = _series(estimates, partial(_share_of, count))
+        series = _series(points, partial(_share_of, count))
         if series.values.any():
             lines.append(_line(name, series, span, lambda share: percent(share, 2), " %"))
-    at = span.at(every.middles) / 10
-    flagged = [(place, each) for place, each in zip(at.tolist(), estimates, strict=True) if each.flags]
-    return Lines(
-        list(span.ticks()), lines, reports.chart, "each window", [(place, each.flags) for place, each in flagged]
-    )
+    at = span.percent(counted.middles).tolist()
+    flagged = [(place, each.flags) for place, each in zip(at, points, strict=True) if each.flags]
+    return Lines(list(span.ticks()), lines, reports.chart, every, flagged)
 
 
-def _share_of(count: Callable[[Accounting], int], estimate: Estimate) -> float:
-    return count(estimate.accounting) / max(estimate.accounting.received, 1)
+def _share_of(count: Callable[[Accounting], int], point: Point) -> float:
+    return count(point.accounting) / max(point.accounting.received, 1)
 
 
 _UNCOUNTED: dict[str, Callable[[Accounting], int]] = {
@@ -94,18 +121,18 @@ _UNCOUNTED: dict[str, Callable[[Accounting], int]] = {
 
 
 def _of_table(
-    last: Table, estimates: Sequence[Estimate], spec: CollectionSpec, chosen: Sequence[str], span: Span
+    last: Table, points: Sequence[Point], spec: CollectionSpec, chosen: Sequence[str], span: Span
 ) -> Iterator[Line]:
-    """Yield the lines of one table of the last estimate; windows whose table has another size have none."""
+    """Yield the lines of one table of the last point; those whose table has another size have no place in them."""
     if last.name not in (*_IN_PERCENT, *_AS_THEY_ARE):
         return
-    found = [(each, each.table(last.name, last.of)) for each in estimates]
+    found = [(each, each.table(last.name, last.of)) for each in points]
     tables = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
     labels = value_labels(last, spec)
     for i in _entries(last, [table for _, table in tables], labels, chosen):
         series = Series(
-            np.array([each.window_start for each, _ in tables]),
-            np.array([each.window_end for each, _ in tables]),
+            np.array([each.start for each, _ in tables]),
+            np.array([each.end for each, _ in tables]),
             np.array([table.values[i] for _, table in tables]),
             *_ends([table for _, table in tables], i),
         )
@@ -141,11 +168,11 @@ def _ends(tables: Sequence[Table], i: int) -> tuple[Floats, Floats] | tuple[None
     return (np.array(low), np.array(high)) if len(low) == len(high) == len(tables) else (None, None)
 
 
-def _series(estimates: Sequence[Estimate], value: Callable[[Estimate], float]) -> Series:
+def _series(points: Sequence[Point], value: Callable[[Point], float]) -> Series:
     return Series(
-        np.array([each.window_start for each in estimates]),
-        np.array([each.window_end for each in estimates]),
-        np.array([value(each) for each in estimates]),
+        np.array([each.start for each in points]),
+        np.array([each.end for each in points]),
+        np.array([value(each) for each in points]),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from uldp.collector.tables import tables_of
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of
 from uldp.pipelines.report.over_time import check_chosen
@@ -47,6 +48,7 @@ def write_report(
     truth: Mapping[tuple[str, int], KnownShares] | None = None,
     grid: tuple[int, int] | None = None,
     values: Sequence[str] = (),
+    every: Every | None = None,
     simultaneous: bool = False,
 ) -> None:
     """Write the newest pane of the selected windows of results as one HTML page. The same input gives the same bytes.
@@ -63,6 +65,7 @@ def write_report(
         grid: Rows and columns, for collections with |X| values that are the cells of a map: value i is in row
             i // columns, with row 0 at the bottom.
         values: Labels of values that have a line over time too, beside the largest.
+        every: The period of the points of lines over time; None for windows, or for periods if there are too many.
         simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
 
     Raises:
@@ -70,7 +73,8 @@ def write_report(
         ResultsError: if the directory holds no results.
         SpecError: if a spec in it is invalid.
         RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
-            rows x columns values or one of ``values``, or counts that ``simultaneous`` needs are missing.
+            rows x columns values or one of ``values``, windows cannot be summed by ``every``, or counts that
+            ``simultaneous`` or ``every`` needs are missing.
     """
     try:
         import jinja2
@@ -104,9 +108,9 @@ def write_report(
     if grid is not None and by_spec:
         _check_grid(grid, [specs[key] for key in by_spec])
     check_chosen(values, [(mine[-1], specs[key]) for key, mine in by_spec.items()])
-    asked = Asked(truth or {}, grid, values)
+    asked = Asked(truth or {}, grid, values, every)
     newest_first = sorted(by_spec, key=lambda key: (key[0], -key[1]))
-    chapters = [chapter_of(specs[key], by_spec[key], pooled.get(key, ()), asked) for key in newest_first]
+    chapters = [chapter_of(specs[key], by_spec[key], pooled.get(key, ()), found, asked) for key in newest_first]
     script = resources.files("uldp.pipelines.report").joinpath("page.js").read_text(encoding="utf-8")
     rejected, missing = _rejections(folder), _missing(folder)
     left_out = folder.left_out()

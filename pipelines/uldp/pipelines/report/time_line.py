@@ -4,7 +4,7 @@ The page draws them itself: a chart of 200 windows takes 4 kB, its colours are t
 labels are text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -73,6 +73,10 @@ class Span:
         """Return the places of times on the chart, of the same shape."""
         return (times - self.start) * (WIDTH / max(self.end - self.start, 1))
 
+    def percent(self, times: Floats) -> Floats:
+        """Return the places of times in percent of the width, of the same shape."""
+        return self.at(times) * (100 / WIDTH)
+
     def ticks(self) -> Iterator[tuple[float, str]]:
         """Yield places in percent of the width with the time there, as a day, or with its minute in a short span."""
         short = self.end - self.start < 3 * _DAY
@@ -115,8 +119,3 @@ def _height(values: Floats, least: float, most: float, points: int) -> Floats:
 def _path(x: Floats, y: Floats) -> str:
     points = np.rint(np.stack([x, y], axis=1)).astype(np.int64).tolist()
     return "M" + "L".join(f"{at} {height}" for at, height in points)
-
-
-def joined(series: Sequence[Series]) -> Span:
-    """Return the time that holds all of several series."""
-    return Span(min(int(each.starts[0]) for each in series), max(int(each.ends.max()) for each in series))

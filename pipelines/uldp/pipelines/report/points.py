@@ -1,0 +1,71 @@
+"""The points of lines over time: windows, or sums of windows where there are too many to draw.
+
+The mean of published rows is wrong, so counts are summed and estimated anew; see ``uldp.mechanisms.questions.rollup``.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC
+
+from uldp.mechanisms.questions.periods import EVERY, Every
+from uldp.mechanisms.questions.rollup import roll_up
+from uldp.mechanisms.questions.span import Version
+from uldp.pipelines.report.over_time import Point, point_of
+from uldp.pipelines.results.newest import Current
+from uldp.schemas.errors import RequestError
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.specs.collection import CollectionSpec
+
+#: So many points are drawn at most, unless the reader asks for more.
+MOST = 400
+_DAYS = {"1d": 1, "1w": 7, "1mo": 30}
+_NAMES = {"1d": "the sum of each day", "1w": "the sum of each ISO week", "1mo": "the sum of each month"}
+_DAY = 86_400_000
+
+
+def points_of(
+    estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every | None
+) -> tuple[list[Point], str]:
+    """Return the points of the estimates of one estimator, and what a point is.
+
+    Args:
+        estimates: One or more, in the order of time.
+        spec: Their spec.
+        found: The results, which have the counts of the estimates.
+        every: The period of a point; None to choose it by the number of windows.
+
+    Raises:
+        RequestError: if windows cannot be summed by ``every``.
+    """
+    if every is None and len(estimates) <= MOST:
+        return [point_of(each) for each in estimates], "each window"
+    try:
+        return _summed(estimates, spec, found, every or _period(estimates))
+    except RequestError:
+        if every is not None:
+            raise
+        return [point_of(each) for each in estimates[-MOST:]], f"each of the last {MOST} windows"
+
+
+def _period(estimates: Sequence[Estimate]) -> Every:
+    """Return the shortest period of which there are few enough."""
+    days = (estimates[-1].window_end - estimates[0].window_start) / _DAY
+    return next((every for every in EVERY if days / _DAYS[every] <= MOST), EVERY[-1])
+
+
+def _summed(
+    estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every
+) -> tuple[list[Point], str]:
+    statistics = [statistic for each in estimates if (statistic := found.statistic_of(each)) is not None]
+    if len(statistics) < len(estimates):
+        raise RequestError(
+            f"{spec.collection} v{spec.version}: {len(estimates) - len(statistics):,} windows lack their counts,"
+            " from which sums follow; copy the folder counts beside estimates"
+        )
+    spans = roll_up(Version(spec), statistics, every, UTC)
+    points = [
+        Point(
+            span.period.start, span.period.end, span.n, span.accounting, span.flags, span.tables(estimates[0].estimator)
+        )
+        for span in spans
+    ]
+    return [point for point in points if point.tables], f"{_NAMES[every]}, in UTC"
