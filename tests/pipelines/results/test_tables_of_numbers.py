@@ -23,7 +23,7 @@ def of_a_number(*of: str) -> tuple[Table, ...]:
 def test_the_most_frequent_bins_are_listed_in_the_order_of_the_range_after_the_figures() -> None:
     estimate = replace(build.estimate(build.pane([100]), [1.0], [0.0]), tables=of_a_number())
     assert list(tables_text(estimate, SPEC, top=3)) == [
-        "  mean: 14.5 ± 0.2",
+        "  mean: 14.50 ± 0.20",
         "  quantile, ± standard error",
         "    0.5  15 ± 0.3",
         "  the 3 largest of 4 bins, in % ± standard error",
@@ -42,7 +42,7 @@ def test_values_of_a_record_come_before_its_figures_and_bins() -> None:
     estimate = replace(build.estimate(build.pane([100]), [1.0], [0.0]), tables=tables)
     assert [line for line in tables_text(estimate, spec, top=1) if " of " in line] == [
         "  the 1 largest of 2 values of place, in % ± standard error",
-        "  mean of hours: 14.5 ± 0.2",
+        "  mean of hours: 14.50 ± 0.20",
         "  quantile of hours, ± standard error",
         "  the 1 largest of 4 bins of hours, in % ± standard error",
     ]

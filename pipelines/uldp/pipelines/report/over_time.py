@@ -71,13 +71,15 @@ class Lines:
         lines: The lines.
         reports: The chart of the reports in each window, which is one of them.
         every: What a point of a line is, such as ``each window``.
-        flagged: Of each window with a flag, its place in percent of the width, and its flags.
+        points: The number of points.
+        flagged: Of each point with a flag, its place in percent of the width, and its flags.
     """
 
     ticks: Sequence[tuple[float, str]]
     lines: Sequence[Line]
     reports: Chart
     every: str
+    points: int
     flagged: Sequence[tuple[float, Sequence[str]]]
 
     @property
@@ -106,7 +108,7 @@ def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: 
             lines.append(_line(name, series, span, lambda share: percent(share, 2), " %"))
     at = span.percent(counted.middles).tolist()
     flagged = [(place, each.flags) for place, each in zip(at, points, strict=True) if each.flags]
-    return Lines(list(span.ticks()), lines, reports.chart, every, flagged)
+    return Lines(list(span.ticks()), lines, reports.chart, every, len(points), flagged)
 
 
 def _share_of(count: Callable[[Accounting], int], point: Point) -> float:

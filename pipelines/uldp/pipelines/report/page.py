@@ -127,7 +127,7 @@ def write_report(
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
     page = environment.get_template("report.html.j2").render(
         title=_title(chapters, folder.path.resolve().name),
-        made=minute_text(made),
+        made=minute_text(made // 60_000 * 60_000),
         script=script,
         digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         chart={"width": WIDTH, "height": HEIGHT},
