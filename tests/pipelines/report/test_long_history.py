@@ -117,6 +117,8 @@ def test_a_point_of_a_day_is_estimated_from_the_sum_of_its_counts(tmp_path: Path
     ]
     total = build.pane(sum(each.cells for each in day), key=("hours", 1), device_digest=day[0].device_digest)
     share = tables_of(served().protocol.decoder, served().spec, total, "auto")[0]
+    assert share.low is not None
+    assert share.high is not None
     expected = f"home {100 * share.values[0]:.1f}, {100 * share.low[0]:.1f} to {100 * share.high[0]:.1f} %"
     assert expected in page(out).words
     means = np.mean([build.shares_of(each).values[0] for each in hours[-len(day) :]])

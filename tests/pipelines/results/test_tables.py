@@ -32,7 +32,10 @@ def test_shares_are_named_by_the_labels_of_the_domain() -> None:
         (build.table("mean", [7.25], [0.123], of=("hours",)), "  mean of hours: 7.25 ± 0.12"),
         (build.table("mean", [7.25], [0.123], n=90), "  mean, n 90: 7.25 ± 0.12"),
         (build.table("mean", [7.25], [0.123], **INTERVALS), "  mean: 7.25 ± 0.12, 95 % interval 6.90 to 7.60"),
-        (build.table("mean", [7.25], [0.123], level=0.9, **INTERVALS), "  mean: 7.25 ± 0.12, 90 % interval 6.90 to 7.60"),
+        (
+            build.table("mean", [7.25], [0.123], level=0.9, **INTERVALS),
+            "  mean: 7.25 ± 0.12, 90 % interval 6.90 to 7.60",
+        ),
     ],
 )
 def test_a_number_is_a_line(table: Table, line: str) -> None:
@@ -50,7 +53,7 @@ def test_intervals_that_allow_for_forgers_are_in_brackets() -> None:
         f"  the 2 largest of 2 values, in % with 95 % intervals{said}",
         "     red   60.0  50.0 to 70.0 [0.0 to 100.0]",
         "    blue   40.0  30.0 to 50.0 [10.0 to 75.0]",
-        f"  mean: 7.25 ± 0.12, 95 % interval 6.90 to 7.60 [1 to 9]{said}",
+        f"  mean: 7.25 ± 0.12, 95 % interval 6.90 to 7.60 [1.00 to 9.00]{said}",
     ]
 
 

@@ -25,13 +25,13 @@ def test_the_most_frequent_bins_are_listed_in_the_order_of_the_range_after_the_f
     assert list(tables_text(estimate, SPEC, top=3)) == [
         "  mean: 14.50 ± 0.20",
         "  quantile, ± standard error",
-        "    0.5  15 ± 0.3",
+        "    0.5  15.00 ± 0.30",
         "  the 3 largest of 4 bins, in % ± standard error",
         "     6 to 12   30.0  ± 1.0",
         "    12 to 18   20.0  ± 1.0",
         "    18 to 24   40.0  ± 1.0",
     ]
-    assert list(headlines(estimate, SPEC)) == ["mean 14.5±0.2"]
+    assert list(headlines(estimate, SPEC)) == ["mean 14.50±0.20"]
 
 
 def test_values_of_a_record_come_before_its_figures_and_bins() -> None:
@@ -46,4 +46,4 @@ def test_values_of_a_record_come_before_its_figures_and_bins() -> None:
         "  quantile of hours, ± standard error",
         "  the 1 largest of 4 bins of hours, in % ± standard error",
     ]
-    assert list(headlines(estimate, spec)) == ["hours mean 14.5±0.2", "place 1 80.00±10.00 %"]
+    assert list(headlines(estimate, spec)) == ["hours mean 14.50±0.20", "place 1 80.00±10.00 %"]
