@@ -13,7 +13,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import commands, estimators, kernels, latency, peers, rejects, restart, scaling, state, throughput
+from benchmarks import (
+    commands,
+    estimators,
+    kernels,
+    latency,
+    peers,
+    rejects,
+    restart,
+    scaling,
+    sliding,
+    state,
+    throughput,
+)
 from benchmarks.figure import draw
 from benchmarks.guard import guard
 from benchmarks.rows import Row, markdown
@@ -33,6 +45,7 @@ PARTS = {
     "kernels": kernel_rows,
     "peers": peers.rows,
     "scaling": scaling.rows,
+    "sliding": sliding.rows,
     "state": state.rows,
     "restart": restart.rows,
     "rejects": rejects.rows,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import rejects, restart
+from benchmarks import rejects, restart, sliding
 from benchmarks.kernels import unpacked
 from benchmarks.rows import in_turn, timed
 from benchmarks.throughput import MEASUREMENTS, measure
@@ -81,6 +81,17 @@ def restart_rates() -> dict[str, float]:
     return {name: RESTART_REPORTS / taken for name, taken in in_turn(runs, REPEAT).items()}
 
 
+#: A report that is in 1,440 windows of a stream costs its bundle as much as one in a single window.
+SLIDING_MARGINS = (Margin("sliding 24 h / 1 min", "fixed 1 h", 0.67),)
+SLIDING_SEGMENTS = 60
+
+
+def sliding_rates() -> dict[str, float]:
+    """Measure how fast a stream is counted in sliding windows, and in fixed ones."""
+    runs = {name: partial(sliding.run, window, 1, SLIDING_SEGMENTS) for name, window in sliding.WINDOWS.items()}
+    return {name: 1 / taken for name, taken in in_turn(runs, REPEAT).items()}
+
+
 #: A rejected report takes less than ten times as long as one that is counted; if each had a record, it would take 60.
 REJECT_MARGINS = (Margin(Reason.TOO_EARLY, "counted", 0.1),)
 REJECTS = 8_000
@@ -124,7 +135,12 @@ def graph_rates(margins: Sequence[Margin], repeat: int) -> dict[str, float]:
 
 def guard() -> Iterator[tuple[bool, str]]:
     """Measure what the margins name, and judge each."""
-    parts = (KERNEL_MARGINS, kernel_rates), (RESTART_MARGINS, restart_rates), (REJECT_MARGINS, reject_rates)
+    parts = (
+        (KERNEL_MARGINS, kernel_rates),
+        (RESTART_MARGINS, restart_rates),
+        (SLIDING_MARGINS, sliding_rates),
+        (REJECT_MARGINS, reject_rates),
+    )
     for margins, rates in parts:
         measured = rates()
         for margin in margins:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import commands, estimators, guard, rejects, restart, scaling
+from benchmarks import commands, estimators, guard, rejects, restart, scaling, sliding
 from benchmarks.graphs import Run
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
@@ -60,7 +60,7 @@ def test_all_parts_make_one_table_and_one_figure(
 
 def without_other_margins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out all margins but those of graphs, and their measurements."""
-    for of in ("KERNEL", "RESTART", "REJECT"):
+    for of in ("KERNEL", "RESTART", "SLIDING", "REJECT"):
         monkeypatch.setattr(guard, f"{of}_MARGINS", [])
         monkeypatch.setattr(guard, f"{of.lower()}_rates", dict)
 
@@ -112,6 +112,14 @@ def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.Mo
 def test_a_kernel_and_the_plain_way_are_both_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "KERNEL_REPEAT", 1)
     assert set(guard.kernel_rates()) == {name for margin in KERNEL_MARGINS for name in (margin.fast, margin.slow)}
+
+
+def test_the_guard_compares_sliding_windows_with_fixed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SLIDING_SEGMENTS", sliding.WARM + 3)
+    monkeypatch.setattr(guard, "REPEAT", 1)
+    rates = guard.sliding_rates()
+    assert set(rates) == {name for margin in guard.SLIDING_MARGINS for name in (margin.fast, margin.slow)}
+    assert min(rates.values()) > 0
 
 
 def test_more_segments_are_measured_against_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
