@@ -23,6 +23,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.text import held_text
+from uldp.pipelines.results.waiting import waiting
 from uldp.schemas.pane import Accounting, PaneHeader, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -168,6 +169,8 @@ def test_what_is_left_is_apart_with_an_accounting_that_says_so(tmp_path: Path) -
     assert ([each.n for each in found.estimates], found.unpublished) == ([8], [])
     (held,) = map(held_text, found.held)
     assert "late reports wait until more have come\n  n 10  pane late" in held
+    (line,) = waiting(found, ResultsFolder(tmp_path).specs)
+    assert line.endswith(" v1, windows that wait for more reports: 1 whose estimate leaves late reports out")
 
 
 def test_a_pane_that_only_amends_the_accounting_is_published(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.selection import ALL
     from uldp.pipelines.results.text import estimate_text, held_text, unpublished_text
+    from uldp.pipelines.results.waiting import waiting
 
     damaged: list[ResultsError] = []
     folder = ResultsFolder(out, damaged.append)
@@ -65,6 +66,8 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
         say(unpublished_text(pane), err=as_json)
     for pane in found.held:
         say(held_text(pane), err=as_json)
+    for line in waiting(found, folder.specs):
+        say(line, err=as_json)
     if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     if left_out := folder.left_out():
