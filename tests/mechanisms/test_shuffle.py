@@ -12,8 +12,9 @@ from tests import build
 from tests.mechanisms.protocols import alternatives, specs
 from uldp.collector.collections import serve
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.inference.shuffle import DELTA, MOST_REPORTS, Clones, shuffled, shuffled_epsilon
+from uldp.mechanisms.inference.shuffle import DELTA, MOST_REPORTS, Clones, forecast_shuffled, shuffled, shuffled_epsilon
 from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, PureMechanism
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
@@ -200,3 +201,29 @@ def test_forgers_that_a_spec_assumes_hide_nobody_and_all_may_be_of_one_part() ->
     estimate = of_two_parts("record of bits", 3000, 50, 1, assume_forgers=0.02)
     assert [(each.of, each.reports) for each in estimate.shuffle] == [(("app",), 3000 - 61), (("hours",), 0)]
     assert [each.epsilon for each in estimate.shuffle] == [shuffled_epsilon(1.0, 2939), 1.0]
+
+
+@pytest.mark.parametrize("name", ONE_PART)
+def test_a_forecast_is_the_promise_of_reports_of_equally_frequent_symbols(name: str) -> None:
+    _, mechanism = serves(name)
+    n, rng = 20_000, np.random.default_rng(8)
+    ((of, forecast),) = forecast_shuffled(mechanism, (), n)
+    # Of a tag with nested zones, which of them a user is in reveals nothing more.
+    inputs = mechanism._first_inputs if isinstance(mechanism, NestedResponse) else alternatives(mechanism)[0]
+    cells = mechanism.statistic(mechanism.perturb(np.resize(inputs, n), rng))
+    found = list(shuffled(mechanism, (), cells, n))
+    assert of == ()
+    assert (forecast is None) == (not found)
+    for promise in found:
+        assert forecast is not None
+        assert forecast.reports == pytest.approx(promise.reports, abs=5 * n**0.5)
+        assert forecast.epsilon == shuffled_epsilon(mechanism.guarantee.epsilon or 0, max(forecast.reports, 1))
+
+
+def test_a_forecast_of_a_record_is_for_the_users_who_draw_the_attribute() -> None:
+    spec, mechanism = serves("record of bits")
+    assert isinstance(mechanism, Strata)
+    found = dict(forecast_shuffled(mechanism, [*spec.mechanism.parts], 10_000, forged=100))
+    reports = [max(round(10_000 * share) - 100, 0) for share in mechanism.shares.tolist()]
+    assert [each and each.reports for each in found.values()] == reports
+    assert [*found] == [(name,) for name in spec.mechanism.parts]

@@ -64,11 +64,35 @@ def shuffled(
     if names and isinstance(mechanism, Strata):
         parts = zip(((name,) for name in names), mechanism.parts, mechanism.split_cells(cells), strict=True)
     for of, part, (own, reports) in parts:
-        epsilon, revealed = part.guarantee.epsilon, part.revealed(own)
-        if reports and epsilon is not None and revealed is not None:
-            protected = max(reports - revealed - forged, 0)
-            bound = shuffled_epsilon(epsilon, max(protected, 1))
-            yield Shuffled(of=of, reports=protected, epsilon=bound, delta=DELTA)
+        revealed = part.revealed(own)
+        if reports and part.guarantee.epsilon is not None and revealed is not None:
+            yield _promise(of, part.guarantee.epsilon, reports - revealed - forged)
+
+
+def forecast_shuffled(
+    mechanism: Mechanism, names: Sequence[str], n: int, *, forged: int = 0
+) -> Iterator[tuple[tuple[str, ...], Shuffled | None]]:
+    """Yield the promise to expect about one of n reports, if users hold all values equally often; see ``shuffled``.
+
+    Yields:
+        The part, and None in place of its promise where the proof does not hold.
+    """
+    parts: Iterable[tuple[tuple[str, ...], Mechanism, float]] = [((), mechanism, 1.0)]
+    if names and isinstance(mechanism, Strata):
+        parts = (
+            ((name,), part, share) for name, part, share in zip(names, mechanism.parts, mechanism.shares, strict=True)
+        )
+    for of, part, share in parts:
+        epsilon, revealed = part.guarantee.epsilon, part.revealed_share()
+        if epsilon is None or revealed is None:
+            yield of, None
+        else:
+            yield of, _promise(of, epsilon, round(n * share * (1 - revealed)) - forged)
+
+
+def _promise(of: tuple[str, ...], epsilon: float, protected: int) -> Shuffled:
+    protected = max(protected, 0)
+    return Shuffled(of=of, reports=protected, epsilon=shuffled_epsilon(epsilon, max(protected, 1)), delta=DELTA)
 
 
 def shuffled_epsilon(epsilon: float, reports: int) -> float:

@@ -169,6 +169,10 @@ class Mechanism(ABC):
         """
         return 0 if self.guarantee.privacy in (Privacy.LDP, Privacy.ID_LDP) else None
 
+    def revealed_share(self) -> float | None:
+        """Return the share of reports outside of Y_P if all symbols are held equally often; None as ``revealed``."""
+        return 0.0 if self.guarantee.privacy in (Privacy.LDP, Privacy.ID_LDP) else None
+
     def law(self, r: Floats) -> Floats | None:
         """Return the probability of each payload if symbols are distributed as ``r``, shape (symbols,).
 
@@ -246,6 +250,15 @@ class PureMechanism(Mechanism):
             return None
         supports = cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
         return int(supports[~self.sensitive].sum())
+
+    def revealed_share(self) -> float | None:
+        """Return the probability that a report supports a symbol that is not protected; see the base class."""
+        if self.guarantee.privacy is not Privacy.ULDP:
+            return super().revealed_share()
+        if self.sensitive.sum() < 2:
+            return None
+        equal = np.full(self.channel.size, 1 / self.channel.size)
+        return float(self.channel.support_probability(equal)[~self.sensitive].sum())
 
 
 class UniformNoise(Mechanism):

@@ -150,6 +150,10 @@ class Memoized(WithMemory):
         """Return how many reports are outside of Y_P, by the mechanism of one report."""
         return self.once.revealed(cells)
 
+    def revealed_share(self) -> float | None:
+        """Return the share of reports outside of Y_P, by the mechanism of one report."""
+        return self.once.revealed_share()
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Return the statistic of each group, by the mechanism of one report."""
         return self.once.tally(parts, groups, k)

@@ -125,6 +125,11 @@ class NestedResponse(Mechanism):
         """Return how many reports name a value of X_N."""
         return int(self.fold(cells)[self.channel.q == 0].sum())
 
+    def revealed_share(self) -> float:
+        """Return the probability that a report names a value of X_N; see the base class."""
+        equal = np.full(self.channel.size, 1 / self.channel.size)
+        return float(self.channel.support_probability(equal)[self.channel.q == 0].sum())
+
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of the outer symbols."""
         counts: Counts = np.add.reduceat(cells, self.first_payloads[:-1])

@@ -7,7 +7,9 @@ from datetime import timedelta
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.inference.shuffle import forecast_shuffled
 from uldp.mechanisms.protocol.decoder import DEPENDS_ON_N
+from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
@@ -58,6 +60,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
         rows.append(_row("forgers", _forgers_text(spec.assume_forgers, record="" not in spec.variables)))
     rows.append(f"  limits      {', '.join(_limits(spec))}")
     rows += [_row(*fact) for fact in last]
+    rows += [_row("tables", text) for text in _forecast_text(spec, protocol.mechanism, users)]
     return "\n".join(rows)
 
 
@@ -67,6 +70,24 @@ def _begins(spec: CollectionSpec) -> str:
     if slices % timedelta(days=1):
         return ""
     return " from Thursday 00:00 UTC" if not slices % timedelta(days=7) else " from 00:00 UTC"
+
+
+def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> Iterator[str]:
+    """Say what readers of the tables alone are given to expect; nothing without any privacy."""
+    names = (*spec.mechanism.parts, *spec.mechanism.user_groups)
+    forged = math.ceil((spec.assume_forgers or 0.0) * users)
+    seen = f"only those of a window of {users:,} users, with ids, times and senders dropped by a trusted party"
+    reader = f"whoever sees {seen}"
+    if mechanism.guarantee.epsilon is None:
+        return
+    for of, promise in forecast_shuffled(mechanism, names, users, forged=forged):
+        if promise is None:
+            given = f"{of[0]}: as much as its epsilon" if of else "as much as epsilon"
+            yield f"{reader}, may be given {given}: the theorem of shuffling does not cover it"
+        else:
+            uldp = mechanism.guarantee.privacy is Privacy.ULDP
+            equally = ", if all values are held equally often" if uldp else ""
+            yield f"{reader}, is given {_promise(promise)}{equally}"
 
 
 def _row(heading: str, text: str) -> str:
