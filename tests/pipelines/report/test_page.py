@@ -254,6 +254,12 @@ class TestContents:
         assert "plain version 1 2026-01-01 10:00 to 11:00 UTC 20,000 20,010 rejected_ratio" in found.words
         assert found.count("article") == 1  # what was published of the later window is not current
 
+    def test_windows_that_wait_for_more_reports_are_counted(self, out: Path) -> None:
+        fired = rr_fired(rr_spec())
+        save(out, rr_spec(), fired.but(pane=Pane(PaneKind.EARLY, 0)))
+        line = "plain v1, windows that wait for more reports: 1 open, whose early estimate is a step behind."
+        assert line in page(out).words
+
     def test_window(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("rejected_ratio",)))
         words = page(out).words

@@ -26,6 +26,7 @@ from uldp.pipelines.results.selection import ALL, Selection
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.tables import percent
 from uldp.pipelines.results.text import minute_text, number_of, window_text
+from uldp.pipelines.results.waiting import waiting
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.errors import RequestError
@@ -143,6 +144,7 @@ def write_report(
         not_pooled=not_pooled,
         unpublished=found.unpublished,
         held=found.held,
+        waiting=list(waiting(found, specs)),
         flag_meanings=flags.MEANING,
         rejected=rejected,
         left_out=left_out,
