@@ -231,6 +231,18 @@ def difference(protocol: LdpProtocol, first: Windows, other: Windows, *, same_de
     return _difference(protocol.decoder, protocol.mechanism, first, other, same_devices)
 
 
+def response_variance(mechanism: Mechanism, linear: Linear, n: int) -> Floats:
+    """Return the part of the variances of an estimate of n reports that comes from kept responses, shape (m,).
+
+    It is 0 if devices keep none, and all of the variance if it is not known.
+    """
+    if not mechanism.memory:
+        return np.zeros_like(linear.values)
+    once = linear.once if isinstance(linear, Summed) else linear
+    responses = _responses(mechanism, once, n)
+    return linear.variance if responses is None else np.minimum(responses.variance, linear.variance)
+
+
 def _summed(decoder: Decoder, mechanism: Mechanism, windows: Windows) -> Linear:
     cells, sizes = windows
     n = _total(sizes)

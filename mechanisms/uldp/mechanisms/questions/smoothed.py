@@ -1,0 +1,89 @@
+"""Answers of each time by the windows around it: those of the filter and of the smoother, beside no window's own."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.questions.answer import Answer, answer_of
+from uldp.mechanisms.questions.kept import response_variance
+from uldp.mechanisms.questions.over_time import OverTime, over_time
+from uldp.mechanisms.questions.shares import Shares, shares_of
+from uldp.mechanisms.questions.span import Span
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.errors import RequestError
+from uldp.schemas.table import INTERVAL_LEVEL, TableName
+
+_WALK = (
+    "; what is smoothed changes by a random walk or jumps, and is no estimate of a window alone: filtered by the"
+    " windows up to it, smoothed by all"
+)
+
+
+def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
+    """Yield the filtered and the smoothed numbers of the spans of a version, by time: what was measured, not assumed.
+
+    Raises:
+        RequestError: if the spans have reports in common, or if fewer than three have counts.
+    """
+    if any(after.period.start < before.period.end for before, after in pairwise(spans)):
+        raise RequestError("sliding windows have reports in common, so they cannot be smoothed; add --every")
+    series: dict[str, list[Shares]] = defaultdict(list)
+    for span in spans:
+        for shares in shares_of(span):
+            series[shares.attribute].append(shares)
+    if not series:
+        raise RequestError("no window has enough reports to smooth; add --every, so that they are summed")
+    found = {attribute: _over_time(of) for attribute, of in series.items()}
+    places = {(of.span.period, attribute): t for attribute, each in series.items() for t, of in enumerate(each)}
+    for span in spans:
+        for attribute, each in series.items():
+            if (t := places.get((span.period, attribute))) is not None:
+                yield from _answers(each[t], found[attribute], t)
+
+
+def _over_time(series: Sequence[Shares]) -> OverTime:
+    shared = [response_variance(_mechanism(each), each.linear, each.n) for each in series]
+    return over_time([each.linear for each in series], shared, [each.span.period.start for each in series])
+
+
+def _mechanism(shares: Shares) -> Mechanism:
+    """Return the mechanism of a variable."""
+    mechanism = shares.span.version.protocol.mechanism
+    if shares.attribute and isinstance(mechanism, Strata):
+        return mechanism.parts[list(shares.span.version.spec.variables).index(shares.attribute)]
+    return mechanism
+
+
+def _answers(shares: Shares, found: OverTime, t: int) -> Iterator[Answer]:
+    labels: Sequence[str | None] = [*shares.labels, *(shares.pum.tags if shares.pum else ())]
+    labels = labels if shares.pum is not None else [None] * found.smoothed.shape[1]
+    for causal, kind in ((True, "filtered"), (False, "smoothed")):
+        values, stderr = (found.filtered, found.filtered_stderr) if causal else (found.smoothed, found.smoothed_stderr)
+        low, high = found.interval(INTERVAL_LEVEL, causal=causal)
+        bounds = (0.0, 1.0) if shares.pum is not None else (-np.inf, np.inf)
+        for i, label in enumerate(labels):
+            yield answer_of(
+                shares.span,
+                "over_time",
+                attribute=shares.attribute,
+                n=shares.n,
+                quantity=f"{_quantity(shares, i).value}, {kind}",
+                label=label,
+                estimate=float(np.clip(values[t, i], *bounds)),
+                stderr=float(stderr[t, i]),
+                low=float(np.clip(low[t, i], *bounds)),
+                high=float(np.clip(high[t, i], *bounds)),
+                level=INTERVAL_LEVEL,
+                assumed=shares.span.assumed + _WALK,
+            )
+
+
+def _quantity(shares: Shares, i: int) -> TableName:
+    if shares.pum is None:
+        return TableName.MEAN
+    if i >= len(shares.labels):
+        return TableName.HIDDEN
+    return TableName.VISIBLE if shares.pum.tags else TableName.SHARE
