@@ -38,6 +38,8 @@ READ = {
     "decode specs": ("decode", "full", "--spec", "nowhere"),
     "decode registry_ids": ("decode", "full", "--registry-ids", "nowhere"),
     "export out": ("export", "nowhere", "--to", "new.csv"),
+    "merge folders": ("merge", "results", "nowhere", "--to", "new"),
+    "merge private": ("merge", "results", "results", "--to", "new", "--private", "nowhere"),
     "prune out": ("prune", "nowhere"),
     "replay rejected": ("replay", "nowhere", "--to", "full"),
     "report results": ("report", "nowhere", "--out", "new.html"),
@@ -64,7 +66,7 @@ WRITTEN = {
     "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),
 }
 #: Folders that a command creates with those above them, and what a job has made before it is asked for.
-CREATED = {"background to", "demo out", "audit private", "replay kafka_config"}
+CREATED = {"background to", "merge out", "merge private_to", "demo out", "audit private", "replay kafka_config"}
 REMEDIES = ("check the path", "; give a directory that holds ", "; create it")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.merge.part import Ids
-from uldp.pipelines.results.files import ResultsError, finished, read_container, refuse
+from uldp.pipelines.results.files import ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import firing
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, PaneRecord, Panes, folders_of, read_files
@@ -133,6 +133,8 @@ def folders_to_merge(paths: Sequence[Path], private: Sequence[Path]) -> list[Mer
     Raises:
         ResultsError: if a private folder is of none of these jobs.
     """
+    for place in private:
+        check_directory(place)
     jobs, apart = [_job_of(path) for path in paths], [_job_of(place) for place in private]
     for place, job in zip(private, apart, strict=True):
         if job is None or job not in jobs:
