@@ -149,3 +149,32 @@ def test_a_name_far_away_leads_out_of_no_folder(uldp: Run, monkeypatch: pytest.M
     code, _, errors = uldp("ask", "mem://b")
     assert code == 1
     assert "a name with .. is none that a job writes" in errors
+
+
+def test_over_time_each_window_has_filtered_and_smoothed_numbers_beside_its_own(uldp: Run, results: Path) -> None:
+    code, text, _ = uldp("ask", results, "--over", "time", "--json")
+    answers = lines(text)
+    _, own, _ = uldp("ask", results, "--json")
+    assert code == 0
+    assert {each["quantity"] for each in answers} == {
+        f"{quantity}, {kind}" for quantity in ("visible", "hidden") for kind in ("filtered", "smoothed")
+    }
+    assert {each["start"] for each in answers} == {each["start"] for each in lines(own)}
+    assert all("no estimate of a window alone" in each["assumed"] for each in answers)
+    last = max(each["start"] for each in answers)
+    of = {(each["label"], each["quantity"]): each for each in answers if each["start"] == last}
+    hidden = next(each for each in lines(own) if (each["label"], each["start"]) == ("home", last))
+    assert of["home", "hidden, filtered"]["stderr"] < hidden["stderr"]
+    assert of["home", "hidden, filtered"]["low"] < hidden["high"]
+    assert of["home", "hidden, filtered"]["high"] > hidden["low"]
+
+
+def test_two_windows_are_too_few_to_smooth_and_one_question_is_put_at_a_time(uldp: Run, results: Path) -> None:
+    assert uldp("ask", results, "--over", "time", "--last", "2") == (
+        1,
+        "",
+        "error: smoothing needs 3 windows or more with counts; leave out --over, or choose shorter periods\n",
+    )
+    code, _, err = uldp("ask", results, "--over", "time", "--sum", "360")
+    assert code == 2
+    assert "--over is a question of its own" in err

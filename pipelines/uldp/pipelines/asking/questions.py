@@ -9,6 +9,7 @@ from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.rollup import roll_up, total
 from uldp.mechanisms.questions.shares import shares_of
+from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span
 from uldp.mechanisms.questions.sums import groups_of, sums
 from uldp.pipelines.asking.groups import Wanted
@@ -75,6 +76,15 @@ class Asked:
             return
         for shares, groups in wanted.of([each for _, each in both]):
             yield from compare(of_before[shares.attribute], shares, groups_of(shares, groups), correction)
+
+    def over_time(self) -> Iterator[Answer]:
+        """Yield the filtered and the smoothed numbers of each span.
+
+        Raises:
+            RequestError: if a version has fewer than three spans, or its spans have reports in common.
+        """
+        for spans in self.spans:
+            yield from smoothed(spans)
 
     def explain(self, name: str, value: str) -> Iterator[tuple[str, str]]:
         """Yield the steps of the estimate of a value, each a heading and a sentence."""

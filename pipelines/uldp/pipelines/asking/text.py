@@ -45,7 +45,7 @@ def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], 
     if answers[0].against is not None:
         yield from _difference_text(attribute, quantity, answers, top)
         return
-    percent = quantity in _SHARES
+    percent = quantity.partition(",")[0] in _SHARES
     shown = sorted(answers, key=lambda each: -each.estimate)[:top] if percent else answers[:top]
     of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
     how_many = f"the {len(shown)} largest of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     type=click.Choice(["holm", "bh"]),
     help="Correction of p-values of --compare: Holm's, or Benjamini and Hochberg's.",
 )
+@click.option(
+    "--over",
+    type=click.Choice(["time"]),
+    help="Smooth the numbers of windows or periods: each by those up to it, and by all.",
+)
 @click.option("--explain", nargs=2, metavar="W VALUE", help="How the estimate of a value follows from the counts.")
 @click.option("--private", type=FOLDER, help="The folder of --private-to, to sum windows of few reports too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
@@ -120,6 +125,8 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
         raise click.UsageError(
             "--explain is a question of its own, and its answer is text; leave out the other options"
         )
+    if question["over"] and (question["compare"] or question["explain"] or groups):
+        raise click.UsageError("--over is a question of its own, about each value; leave out the other options")
 
 
 def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
@@ -127,6 +134,8 @@ def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
     from uldp.pipelines.asking.groups import Wanted
 
     wanted = Wanted.read(question["sums"], question["groups"], question["where"])
+    if question["over"]:
+        return asked.over_time()
     if question["compare"]:
         first, second = question["compare"]
         return asked.compare(first, second, wanted, question["correct"])
