@@ -4,6 +4,8 @@ Where n is small, the noise of most symbols is larger than their shares, and eve
 noise of those that are high by chance. A prior learnt from the counts of the window itself says how far to trust them.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
@@ -48,11 +50,12 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
-    rough = wls(channel, counts, n)
+    classes = _classes(channel, channel.size - bots)
+    rough = wls(channel, counts, n) if classes else np.zeros(channel.size)
     means = channel.unbiased(counts, n).copy()
     a, c = (each / n for each in weights(channel, means))
     noise = channel.noise(means)
-    for members in _classes(channel, channel.size - bots):
+    for members in classes:
         q = float(noise[members[0]])
         p = q + float(channel.gain[members[0]])
         usual = max(float(rough[members].sum()), 1 / n) / len(members)
@@ -65,12 +68,13 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
     return nearest
 
 
-def _classes(channel: Channel, values: int) -> list[Symbols]:
+@lru_cache(maxsize=64)
+def _classes(channel: Channel, values: int) -> tuple[Symbols, ...]:
     """Return the noisy values with the same p and q, for each such pair that is not rare."""
     pairs = (channel.p + 1j * channel.q)[:values]
     different, of, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
     kept = np.flatnonzero((different.imag > 0) & (sizes >= SMALLEST_CLASS))
-    return [np.flatnonzero(of == each) for each in kept]
+    return tuple(np.flatnonzero(of == each) for each in kept)
 
 
 def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tuple[Floats, Floats]:

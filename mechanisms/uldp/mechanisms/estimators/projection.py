@@ -60,6 +60,9 @@ def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
         channel: p and q of the mechanism.
         r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q.
     """
+    if (channel.q > 0).all():
+        nobody = np.zeros(channel.size)
+        return channel.variance_given_values(nobody, 1, channel.non_sensitive(r)), nobody
     absent, present = _variances(channel, r)
     # Without obfuscation there is no variance at all, and any equal weights will do.
     return absent, np.where(channel.q > 0, 0.0, np.maximum(present, _LEAST_VARIANCE))
