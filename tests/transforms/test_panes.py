@@ -3,24 +3,30 @@
 from collections.abc import Iterator
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.coders import BytesCoder, Coder
+from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.pane import Accounting
+from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import PartialCoder
-from uldp.transforms.panes import _FirePanesFn
+from uldp.transforms.panes import FirePanes, _FirePanesFn
 from uldp.transforms.slide import slide
+from uldp.transforms.windows import at_time
 
 FIXED = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window={"size": "1h", "early_every": "10s"})
 SLIDING = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window={"size": "6h", "period": "1h"})
+
+
+OTHER = SLIDING.model_copy(update={"collection": "sliding"})
 
 
 class Kept:
@@ -182,3 +188,27 @@ def test_slices_are_freed_while_others_come() -> None:
     held: Partial = key.slices.read()
     assert len(held) == (key.served.window_size + key.served.held_for) // HOUR - 1
     assert len(key.histories.entries[0]) < (len(held) + 7) * 9 * 8
+
+
+def test_timers_fire_in_workers_of_a_portable_runner() -> None:
+    """The local runner of streams has state and timers of its own; clusters have those of Beam's Fn API."""
+    parts = [
+        at_time(START + hour * HOUR, (spec.key, build.part(np.array([hour, 0, 1]), Accounting(hour + 1, hour + 1))))
+        for hour in (0, 1, 5, 0)
+        for spec in (FIXED, OTHER)
+    ]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        slices = (
+            pipeline
+            | beam.Create(range(len(parts)))
+            | beam.Map(parts.__getitem__).with_output_types(tuple[tuple[str, int], Partial])
+        )
+        panes = (
+            slices
+            | FirePanes([FIXED, OTHER], simulated_clock=True)
+            | beam.Filter(lambda pane: pane.pane.kind is PaneKind.ON_TIME)
+            | beam.Map(lambda pane: (pane.collection, (pane.window_start - START) // HOUR, pane.n))
+        )
+        fixed = [("c", 0, 2), ("c", 1, 2), ("c", 5, 6)]
+        sliding = [(-5, 2), (-4, 4), (-3, 4), (-2, 4), (-1, 4), (0, 10), (1, 8), (2, 6), (3, 6), (4, 6), (5, 6)]
+        assert_that(panes, equal_to([*fixed, *(("sliding", start, n) for start, n in sliding)]))
