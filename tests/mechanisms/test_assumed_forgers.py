@@ -1,5 +1,6 @@
 """Intervals that allow for forgers hold the truth, whichever possible payload forgers choose; see ``with_forgers``."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -167,3 +168,20 @@ def test_the_ends_of_a_number_of_a_record_are_those_of_its_own_reports() -> None
     assert (most >= 10 * np.array(QUANTILE_LEVELS)).all()
     assert (least < low).any()
     assert (most > high).any()
+
+
+@pytest.mark.parametrize("forged", [0.01, 0.016])
+def test_forgers_of_one_value_are_honest_users_of_another_distribution_under_rr(forged: float) -> None:
+    """So no test of the counts can flag them: see docs/threats.md."""
+    protocol = build_protocol(build.spec(domain={"size": 100}, mechanism={"name": "rr", "epsilon": 1.0}))
+    honest, target = np.full(100, 0.01), np.arange(100) == 7
+    bound = forged / (1 - forged) / math.expm1(1.0)
+    assert bound < honest.min()
+    others = (1 - forged) * honest - forged / math.expm1(1.0)
+    looks = np.where(target, 0.0, others)
+    looks[7] = 1 - looks.sum()
+    assert looks.min() >= 0
+    law = protocol.mechanism.law
+    mixed, same = (1 - forged) * np.asarray(law(honest)) + forged * target, np.asarray(law(looks))
+    np.testing.assert_allclose(mixed, same, rtol=1e-12)
+    assert looks[7] - honest[7] > 50 * forged
