@@ -49,7 +49,7 @@ class Room:
 
 
 _CORE = ("decoders", "estimators", "inference", "kernels", "protocol")
-_STEPS = ("count", "decode", "deduplicate", "remembered", "seal", "slide", "windows")
+_STEPS = ("count", "decode", "deduplicate", "fixed", "limit_senders", "panes", "remembered", "seal", "slide", "windows")
 #: From the lowest floor to the highest: what is below a room stays loaded while its lines change.
 ROOMS = {
     "mechanisms": Room(
