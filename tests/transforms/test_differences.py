@@ -101,6 +101,12 @@ def test_early_panes_stay_one_step_behind(tmp_path: Path) -> None:
         assert pane.accounting.received == pane.accounting.counted == pane.n
 
 
+def test_a_pane_on_time_with_the_reports_of_an_early_one_is_public(tmp_path: Path) -> None:
+    panes = Script().send(LEAST, 5).tick().run(tmp_path)
+    assert shape(panes) == [("early", LEAST), ("on_time", LEAST)]
+    assert not any(pane.flags for pane in panes)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_comes_no_two_public_files_isolate_few_reports(seed: int, tmp_path: Path) -> None:
     """Windows of an hour, which take reports for half an hour more, while the next one has early panes."""
