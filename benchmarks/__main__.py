@@ -18,6 +18,7 @@ from benchmarks import (
     estimators,
     kernels,
     latency,
+    panes,
     peers,
     rejects,
     restart,
@@ -52,6 +53,7 @@ PARTS = {
     "estimators": estimators.rows,
     "latency": latency.rows,
     "commands": commands.rows,
+    "panes": panes.rows,
 }
 
 
