@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks import (
     commands,
     estimators,
+    ids,
     kernels,
     latency,
     panes,
@@ -48,6 +49,7 @@ PARTS = {
     "scaling": scaling.rows,
     "sliding": sliding.rows,
     "state": state.rows,
+    "ids": ids.rows,
     "restart": restart.rows,
     "rejects": rejects.rows,
     "estimators": estimators.rows,

@@ -17,8 +17,9 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.rows import Row, alone, clock, print_table
+from uldp.collector.id_table import Hashes
+from uldp.collector.seen import Lot
 from uldp.pipelines.jobs import local as jobs
-from uldp.schemas.arrays import ReportIds
 from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms import remembered
@@ -79,9 +80,9 @@ class _Watch:
         self.ids = 0
         self.kept: list[Kept] = []
 
-    def pack_ids(self, expiry: int, ids: ReportIds) -> bytes:
-        self.ids += len(ids)
-        return pack_ids(expiry, ids)
+    def pack_ids(self, lot: Lot, hashes: Hashes) -> bytes:
+        self.ids += len(hashes[0])
+        return pack_ids(lot, hashes)
 
     def forget_expired(self, bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
         before = self.ids

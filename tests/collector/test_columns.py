@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.columns import ReportColumns, by_shard, concatenate, ids_by_slice
+from uldp.collector.columns import ReportColumns, by_shard, concatenate
 from uldp.collector.hashing import key_of
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.specs.collection import CollectionKey
@@ -65,20 +65,6 @@ def test_a_shard_keeps_the_order_of_arrival() -> None:
     assert len(shards) == 2
     for [part] in shards.values():
         assert part.payloads.tolist() == sorted(part.payloads.tolist())
-
-
-@given(
-    st.lists(st.integers(0, 5) | st.integers(0, 10**9), min_size=1, max_size=30), st.sampled_from([1, 250, 3_600_000])
-)
-def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
-    ids = np.array([(position, 0) for position in range(len(numbers))], dtype=np.uint64)
-    parts = list(ids_by_slice(ids, np.array(numbers, dtype=np.int64) * slice_size, slice_size))
-    assert [start for start, _ in parts] == sorted({number * slice_size for number in numbers})
-    for start, of_slice in parts:
-        # In the order of arrival, which the id tells.
-        assert of_slice.tolist() == [
-            [position, 0] for position, number in enumerate(numbers) if number * slice_size == start
-        ]
 
 
 def test_nbytes_are_the_bytes_of_all_columns() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from tests import build
 from uldp.collector.columns import by_shard
-from uldp.collector.hashing import hash_ids, key_of, mask_of, spread
+from uldp.collector.hashing import hash_ids, hash_key, hash_words, key_of, mask_of, spread
 from uldp.schemas.arrays import Words
 
 N, SHARDS = 16_000, 16
@@ -84,3 +84,61 @@ def test_masks_of_collections_differ_and_never_change() -> None:
         (0x4A59390016E8233E, 0x34B1E164654F8933),
         (0x0AECD8F9E811A84E, 0x96777BD125B75BC8),
     ]
+
+
+# The words that are kept of an id.
+
+
+def test_both_words_name_the_id() -> None:
+    """The network is run backwards, in whole numbers."""
+    a, b, *of_g = map(int, hash_key(b"0123456789abcdef"))
+    half, whole = 1 << 32, 1 << 64
+    low, high = words(2**63 + 11, 2**50 + 1), words(7, 2**45 - 1)
+    for first, second, of_low, of_high in zip(
+        *(part.tolist() for part in hash_words(hash_key(b"0123456789abcdef"), low, high)),
+        low.tolist(),
+        high.tolist(),
+        strict=True,
+    ):
+        upper, lower = (((second // half + c) * (second + d) + e) % whole // half for c, d, e in (of_g[:3], of_g[3:]))
+        assert first ^ (upper * half + lower) == of_high
+        assert second ^ ((of_high // half + a) * (of_high + b)) % whole == of_low
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((0, 0), (1, 0)),
+        ((0, 0), (2**31, 0)),
+        ((0, 0), (0, 1)),
+        ((0, 0), (2**32, 0)),
+        ((0, 0), (0, 2**63)),
+        ((5, 5), (2**63 + 5, 2**63 + 5)),
+        ((1, 2), (2, 1)),
+        ((2**64 - 1, 0), (0, 2**64 - 1)),
+        ((2**32, 1), (1, 2**32)),
+    ],
+)
+@pytest.mark.parametrize("shift", [60, 28])
+def test_hashes_of_any_two_ids_are_uniform_and_independent(
+    one: tuple[int, int], other: tuple[int, int], shift: int
+) -> None:
+    """Over the keys, each of the 256 pairs of 4 upper bits of a half is as likely: a chi-square test at 5 sigma."""
+    draws = 2**17
+    key = np.random.default_rng(3).integers(0, 2**64, (8, draws), dtype=np.uint64)
+
+    def bits(id_: tuple[int, int]) -> Words:
+        low, high = (np.full(draws, word, dtype=np.uint64) for word in id_)
+        return hash_words(key, low, high)[0] >> np.uint64(shift) & np.uint64(15)
+
+    cells = np.bincount((16 * bits(one) + bits(other)).astype(np.intp), minlength=256)
+    chi_square = ((cells - draws / 256) ** 2 / (draws / 256)).sum()
+    assert abs(chi_square - 255) < 5 * np.sqrt(2 * 255)
+
+
+def test_hashes_never_change() -> None:
+    """The state of running jobs depends on them: if this fails, raise STATE in uldp.pipelines.jobs.identity."""
+    low, high = (np.array(column, dtype=np.uint64) for column in ([0, 2**64 - 1], [7, 2**63]))
+    first, second = hash_words(hash_key(bytes(16)), low, high)
+    assert first.tolist() == [15906683096200312507, 4224417910727841823]
+    assert second.tolist() == [17673548933651679148, 16954097842484542919]

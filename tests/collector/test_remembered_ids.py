@@ -11,7 +11,7 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns
-from uldp.collector.remembered_ids import FILL, bag_to_fill, forget_at, ids_by_expiry, masked_ids
+from uldp.collector.remembered_ids import FILL, are_exact, bag_to_fill, expiries, forget_at, masked_ids
 
 SERVED = serve(
     [
@@ -35,16 +35,36 @@ def test_versions_of_a_collection_share_their_ids() -> None:
     assert len(set(map(tuple, masked_ids(parts).tolist()))) == 1
 
 
-@pytest.mark.parametrize("fresh", [[True] * 6, [True, False, True, True, False, True], [False] * 6])
-def test_ids_are_split_by_the_time_when_their_last_window_closes(fresh: list[bool]) -> None:
-    ids = masked_ids(PARTS)
+def test_ids_expire_when_their_last_window_closes() -> None:
     # Rows of a, b and c: an hour of window, and for c an hour of lateness.
     closes = [START + hours * HOUR for hours in (1, 2, 1, 2, 2, 3)]
-    expected = {(at, *id_) for at, id_, new in zip(closes, ids.tolist(), fresh, strict=True) if new}
-    split = ids_by_expiry(SERVED, PARTS, ids, np.array(fresh))
-    found = [(at, *id_) for at, expiring in split for id_ in expiring.tolist()]
-    assert len(found) == len(expected)
-    assert set(found) == expected
+    assert expiries(SERVED, PARTS).tolist() == closes
+    assert expiries(SERVED, MixedColumns(PARTS.parts[:2])).tolist() == closes[:4]
+    assert PARTS.parts[0].slices.tolist() == [START, START + HOUR]
+
+
+@pytest.mark.parametrize("lateness", ["0s", "90m", "3h", "24h", "1000h"])
+@pytest.mark.parametrize("period", [None, "10m"])
+def test_ids_expire_at_few_times_and_never_too_early(lateness: str, period: str | None) -> None:
+    window = {"size": "1h", "allowed_lateness": lateness} | ({"period": period} if period else {})
+    (of,) = serve([build.spec(window=window)]).values()
+    slices = START // HOUR * HOUR + of.slice_size * np.arange(5000)
+    over = of.forgotten_at(slices) - slices - of.remembered_for
+    # Never too early, and late by less than a quarter, rounded up to slices.
+    assert over.min() == 0
+    assert over.max() < -(-of.remembered_for // (4 * of.slice_size)) * of.slice_size
+    for now in slices[-1000:].tolist():
+        remembered = slices[(slices <= now) & (now < of.forgotten_at(slices))]
+        assert len(np.unique(of.forgotten_at(remembered))) <= 5
+
+
+def test_all_bits_are_kept_of_the_ids_of_collections_that_ask_for_it() -> None:
+    served = serve([build.spec(collection=name, dedup=dedup) for name, dedup in (("a", "hashed"), ("b", "exact"))])
+    of_a, of_b = (build.columns([(1, 0)] * n, key=key) for key, n in zip(served, (2, 3), strict=True))
+    assert are_exact(served, MixedColumns((of_a,))) is False
+    assert are_exact(served, MixedColumns((of_b, of_b))) is True
+    found = are_exact(served, MixedColumns((of_a, of_b)))
+    assert np.array(found).tolist() == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize(

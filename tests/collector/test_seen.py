@@ -1,24 +1,25 @@
-"""A set of report ids: against a Python set, whatever the ids, their order and the slots that they fall into."""
+"""The ids that a stage has seen: against a Python set, whenever they expire, and however many bits are kept."""
 
-from collections.abc import Iterable
-from functools import partial
-from random import Random
+from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from uldp.collector import seen
-from uldp.collector.seen import SeenIds
+from uldp.collector.id_table import BLOCK, Hashes
+from uldp.collector.seen import Lot, SeenIds
 from uldp.schemas.arrays import ReportIds, Words
 
 Id = tuple[int, int]
 
+SECRET = bytes(range(16))
 #: Words of which few bits differ, and the differences are where a hash by multiplication is weak.
 WORDS = st.sampled_from([0, 1, 2, 2**31, 2**32, 2**62, 2**63, 2**63 + 2**31, 2**64 - 1])
-BATCHES = st.lists(st.lists(st.tuples(WORDS, WORDS), max_size=25), max_size=8)
+#: An id, the time at which it expires, and whether all its bits are kept.
+ROWS = st.tuples(st.tuples(WORDS, WORDS), st.integers(-1, 3), st.booleans())
+BATCHES = st.lists(st.lists(ROWS, max_size=25), max_size=8)
 
 
 def as_ids(ids: Iterable[Id]) -> ReportIds:
@@ -29,68 +30,41 @@ def random_ids(n: int, seed: int = 1) -> ReportIds:
     return np.random.default_rng(seed).integers(0, 2**64, (n, 2), dtype=np.uint64)
 
 
-def assert_is_a_set(batches: Iterable[ReportIds]) -> None:
-    ids, reference = SeenIds(), set[Id]()
-    for batch in batches:
+def news(known: SeenIds, rows: list[tuple[Id, int, bool]]) -> list[bool]:
+    ids, until, exact = ([row[part] for row in rows] for part in range(3))
+    added = known.add(as_ids(ids), np.array(until, dtype=np.int64), np.array(exact, dtype=np.bool_))  # type: ignore[arg-type]
+    assert sum(len(hashes[0]) for _, hashes in added.lots) == added.new.sum()
+    return added.new.tolist()  # type: ignore[no-any-return]
+
+
+@given(BATCHES, st.lists(st.integers(-1, 3), min_size=8, max_size=8))
+@example([[((0, 1), 2, False), ((0, 1), 1, False), ((0, 1), 1, True)]], [0] * 8)
+def test_an_id_is_new_unless_it_is_there_and_has_not_been_forgotten(
+    batches: list[list[tuple[Id, int, bool]]], times: list[int]
+) -> None:
+    """In a batch and across them, a copy may name another expiry, and another way of keeping it."""
+    known, reference, now = SeenIds(SECRET), dict[Id, int](), -2
+    for batch, time in zip(batches, times, strict=False):
         expected = []
-        for low, high in batch.tolist():
-            expected.append((low, high) not in reference)
-            reference.add((low, high))
-        assert ids.add(batch).tolist() == expected
-        assert len(ids) == len(reference)
-
-
-@given(BATCHES)
-@example([[(0, 5)], [(2**63, 5 - 2**31 + 2**63)], [(2**63, 5 - 2**31 + 2**63)]])
-@example([[(1, 2), (2, 1), (1, 2)], [(2, 1), (1, 1), (2, 2)], [(1, 1), (1, 2)]])
-@example([[], [(0, 0)], [], [(0, 0), (0, 0)]])
-def test_seen_ids_are_a_set(batches: list[list[Id]]) -> None:
-    assert_is_a_set(map(as_ids, batches))
-
-
-def one_slot(low: Words, high: Words) -> Words:
-    return np.zeros_like(low)
-
-
-def last_slot(low: Words, high: Words) -> Words:
-    return np.full_like(low, 2**64 - 1)
-
-
-def few_slots(low: Words, high: Words) -> Words:
-    return (low ^ high) << np.uint64(62)
-
-
-@pytest.mark.parametrize("hashes", [one_slot, last_slot, few_slots])
-@given(BATCHES)
-def test_ids_that_share_a_slot_are_told_apart(hashes: object, batches: list[list[Id]]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen, "_hashes", hashes)
-        assert_is_a_set(map(as_ids, batches))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hashes", [None, few_slots], ids=["hashed", "few_slots"])
-@pytest.mark.parametrize("block", [7, 8192])
-def test_seen_ids_are_a_set_as_they_grow(monkeypatch: pytest.MonkeyPatch, hashes: object, block: int) -> None:
-    """Hundreds of calls, each with copies of its own ids and of others, through five sizes of the table."""
-    monkeypatch.setattr(seen, "_BLOCK", block)
-    if hashes is not None:
-        monkeypatch.setattr(seen, "_hashes", hashes)
-    rng = np.random.default_rng(2)
-    assert_is_a_set(rng.integers(0, 50, (rng.integers(1, 60), 2), dtype=np.uint64) for _ in range(250))
+        for id_, until, _ in batch:
+            expected.append(id_ not in reference)
+            reference.setdefault(id_, until)
+        assert news(known, batch) == expected
+        assert len(known) == len(reference)
+        now = max(now, time)
+        known.forget(now)
+        reference = {id_: until for id_, until in reference.items() if until > now}
 
 
 def test_a_call_may_have_many_more_ids_than_are_added_at_once() -> None:
-    ids = random_ids(3 * seen._BLOCK)
-    assert_is_a_set([np.concatenate([ids, ids[::-1]]), ids[:10], random_ids(10, seed=2)])
-
-
-@pytest.mark.parametrize("position", [0, 1, 4999])
-def test_of_many_copies_the_first_is_new(position: int) -> None:
-    ids = random_ids(5000)
-    ids[position:] = ids[position]
-    new = SeenIds().add(ids)
-    assert np.flatnonzero(new).tolist() == list(range(position + 1))
+    ids = random_ids(2 * BLOCK + 5)
+    known = SeenIds(SECRET)
+    assert known.add(np.concatenate([ids, ids[::-1]])).new.tolist() == [True] * len(ids) + [False] * len(ids)
+    until = np.arange(len(ids)) // 100
+    known = SeenIds(SECRET)
+    assert known.add(np.repeat(ids, 2, axis=0), np.repeat(until, 2)).new.tolist() == [True, False] * len(ids)
+    known.forget(49)
+    assert (known.add(ids, 1000).new == (until <= 49)).all()
 
 
 @pytest.mark.parametrize(
@@ -104,169 +78,77 @@ def test_of_many_copies_the_first_is_new(position: int) -> None:
     ],
     ids=["reversed", "strided", "words swapped", "columns first", "unaligned and read-only"],
 )
-def test_ids_are_read_through_any_view_and_left_alone(view: object) -> None:
-    assert callable(view)
-    ids = view(random_ids(100) % np.uint64(7))
+def test_ids_are_read_through_any_view_and_left_alone(view: Callable[[ReportIds], ReportIds]) -> None:
+    ids = view(random_ids(100))
     ids.flags.writeable = False
     before = ids.copy()
-    assert_is_a_set([ids, ids[:50]])
+    known = SeenIds(SECRET)
+    assert known.add(ids).new.all()
+    assert not known.add(ids).new.any()
     np.testing.assert_array_equal(ids, before)
 
 
-def test_the_ids_are_copied() -> None:
-    ids, known = random_ids(10), SeenIds()
-    assert known.add(ids).all()
-    ids += np.uint64(1)
-    assert known.add(ids).all()
-    assert not known.add(random_ids(10)).any()
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_was_added_is_restored(exact: bool) -> None:
+    """A set that has the secret and the hashes of another knows the same ids."""
+    known, ids = SeenIds(SECRET), random_ids(20_000)
+    restored = SeenIds(SECRET)
+    for lot, hashes in known.add(ids, np.arange(len(ids)) % 3, exact).lots:
+        assert lot.exact == exact
+        restored.restore(lot, hashes)
+    assert len(restored) == len(ids)
+    restored.forget(0)
+    assert (restored.add(ids, 3, exact).new == (np.arange(len(ids)) % 3 == 0)).all()
 
 
-@given(BATCHES, st.randoms(use_true_random=False))
-def test_the_ids_kept_are_the_set_of_these(batches: list[list[Id]], random: Random) -> None:
-    known = SeenIds()
-    new = [known.add(as_ids(batch)) for batch in batches]
-    added = [
-        id_ for batch, of in zip(batches, new, strict=True) for id_, is_new in zip(batch, of, strict=True) if is_new
-    ]
-    kept = np.array([random.random() < 0.5 for _ in added], dtype=np.bool_)
-    known.keep(kept)
-    assert len(known) == kept.sum()
-    assert known.add(as_ids(added)).tolist() == (~kept).tolist()
-    assert len(known) == len(added)
+def test_hashes_that_are_there_are_not_restored_again() -> None:
+    known = SeenIds(SECRET)
+    ((lot, hashes),) = known.add(random_ids(10), 2).lots
+    known.restore(lot._replace(until=1), hashes)
+    assert len(known) == 10
+    known.forget(1)
+    assert len(known) == 10
 
 
-def test_some_of_many_ids_are_kept_in_their_memory_alone() -> None:
-    known, ids = SeenIds(), random_ids(50_000)
-    known.add(ids)
-    kept = np.arange(len(ids)) >= 20_000
-    known.keep(kept)
-    assert memory(known) <= 20 * (30_000 + 1) + 16 * 30_000
-    assert (known.add(ids) == ~kept).all()
-    known.keep(np.zeros(len(known), dtype=np.bool_))
-    assert memory(known) < 200
-    assert known.add(ids).all()
+def colliding(key: Words, low: Words, high: Words) -> tuple[Words, Words]:
+    """First words that are equal for ids with one word equal."""
+    return low.copy(), high.copy()
+
+
+def test_ids_with_equal_hashes_are_copies_unless_all_bits_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen, "hash_words", colliding)
+    one, other = as_ids([(7, 1)]), as_ids([(7, 2)])
+    for exact in (False, True):
+        known = SeenIds(SECRET)
+        known.add(one, exact=exact)
+        assert known.add(other, exact=exact).new.tolist() == [exact]
 
 
 def test_sets_are_apart() -> None:
-    first, second = SeenIds(), SeenIds()
-    ids = random_ids(100)
-    assert first.add(ids).all()
-    assert second.add(ids).all()
+    first, second = SeenIds(SECRET), SeenIds(SECRET)
+    assert first.add(random_ids(100)).new.all()
+    assert second.add(random_ids(100)).new.all()
 
 
 # Memory.
 
 
-def memory(ids: SeenIds) -> int:
-    return sum(array.nbytes for array in vars(ids).values() if isinstance(array, np.ndarray))
+@pytest.mark.parametrize(("exact", "most"), [(False, 20), (True, 32)])
+def test_an_id_takes_few_bytes_and_what_has_expired_takes_none(exact: bool, most: int) -> None:
+    known = SeenIds(SECRET)
+    for hour in range(3):
+        known.add(random_ids(150_000, seed=hour), hour, exact)
+    assert known.nbytes <= most * len(known)
+    known.forget(1)
+    assert len(known) == 150_000
+    assert known.nbytes <= most * len(known)
+    known.forget(2)
+    assert (len(known), known.nbytes) == (0, 0)
 
 
-def test_an_empty_set_is_small() -> None:
-    assert memory(SeenIds()) < 100
-
-
-def test_memory_is_bounded_by_the_ids() -> None:
-    ids, known = random_ids(200_000), SeenIds()
-    for start in range(0, len(ids), 1000):
-        known.add(ids[start : start + 1000])
-        assert memory(known) <= 25 * (len(known) + 1) + 16 * (len(known) + 1000)
-        assert len(known) <= len(known._heads)
-
-
-def test_copies_take_no_memory() -> None:
-    known, ids = SeenIds(), random_ids(1000)
-    known.add(ids)
-    before = memory(known)
-    for id_ in random_ids(20, seed=2):
-        known.add(np.concatenate([np.tile(id_, (2000, 1)), ids]))
-    assert len(known) == 1020
-    # The table has room for the 3000 ids of a call; the rows that the ids take grow by 20.
-    assert memory(known) <= before + 16 * 4096 + 25 * 3000
-
-
-# The hash.
-
-
-def reference_hash(low: int, high: int) -> int:
-    """The definition, in integers without bounds."""
-    summand, a, b, c, d = map(int, seen._secret())
-    return ((low // 2**32 + a) * (low + b) + (high // 2**32 + c) * (high + d) + summand) % 2**64
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=1, max_size=5))
-def test_hashes_are_what_they_are_defined_to_be(ids: list[Id]) -> None:
-    low, high = as_ids(ids).T
-    assert seen._hashes(low, high).tolist() == [reference_hash(*id_) for id_ in ids]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ((0, 0), (1, 0)),
-        ((0, 0), (2**31, 0)),
-        ((0, 0), (0, 1)),
-        ((0, 0), (2**32, 0)),
-        ((0, 0), (0, 2**63)),
-        ((5, 5), (2**63 + 5, 2**63 + 5)),
-        ((1, 2), (2, 1)),
-        ((2**64 - 1, 0), (0, 2**64 - 1)),
-        ((2**32, 1), (1, 2**32)),
-    ],
-)
-def test_hashes_of_any_two_ids_are_uniform_and_independent(monkeypatch: pytest.MonkeyPatch, one: Id, other: Id) -> None:
-    """Over the factors, each of the 256 pairs of 4 upper bits is as likely: a chi-square test at 5 sigma."""
-    draws = 2**17
-    secrets = np.random.default_rng(3).integers(0, 2**64, (5, draws), dtype=np.uint64)
-    monkeypatch.setattr(seen, "_secret", lambda: secrets)
-
-    def upper_bits(id_: Id) -> npt.NDArray[np.uint64]:
-        low, high = (np.full(draws, word, dtype=np.uint64) for word in id_)
-        return seen._hashes(low, high) >> np.uint64(60)
-
-    cells = np.bincount((16 * upper_bits(one) + upper_bits(other)).astype(np.intp), minlength=256)
-    chi_square = ((cells - draws / 256) ** 2 / (draws / 256)).sum()
-    assert abs(chi_square - 255) < 5 * np.sqrt(2 * 255)
-
-
-def chains(known: SeenIds) -> list[list[int]]:
-    """The rows in each slot."""
-    found = []
-    for head in known._heads.tolist():
-        rows = [head] if head else []
-        while rows and known._before[rows[-1]]:
-            rows.append(int(known._before[rows[-1]]))
-        found.append(rows)
-    return found
-
-
-def test_each_id_is_once_in_the_chain_of_the_upper_bits_of_its_hash() -> None:
-    known = SeenIds()
-    for part in np.array_split(np.repeat(random_ids(1000), 2, axis=0), 7):
-        known.add(part)
-    slots = chains(known)
-    assert sorted(row for rows in slots for row in rows) == list(range(1, 1001))
-    for slot, rows in enumerate(slots):
-        for row in rows:
-            assert slot == reference_hash(int(known._low[row]), int(known._high[row])) * len(slots) // 2**64
-
-
-@pytest.mark.parametrize("stride", [1, 2**16, 2**31, 2**32, 2**48])
-@pytest.mark.parametrize("word", [0, 1])
-def test_chains_are_as_short_as_of_a_strongly_universal_hash(
-    monkeypatch: pytest.MonkeyPatch, stride: int, word: int
-) -> None:
-    """Over the factors, two of n ids share one of m slots with probability 1/m; here of ids in a row."""
-    n, rng = 500, np.random.default_rng(4)
-    ids = np.zeros((n, 2), dtype=np.uint64)
-    ids[:, word] = np.arange(n, dtype=np.uint64) * np.uint64(stride)
-    pairs = []
-    for _ in range(40):
-        secrets = rng.integers(0, 2**64, 5, dtype=np.uint64)
-        monkeypatch.setattr(seen, "_secret", partial(np.copy, secrets))
-        known = SeenIds()
-        for part in np.array_split(ids, 3):
-            known.add(part)
-        lengths = list(map(len, chains(known)))
-        pairs.append(sum(length * (length - 1) / 2 for length in lengths))
-    z = (np.mean(pairs) - n * (n - 1) / 2 / len(lengths)) / (np.std(pairs, ddof=1) / np.sqrt(len(pairs)))
-    assert z < 4
+def test_a_lot_has_a_word_or_two() -> None:
+    found: list[tuple[Lot, Hashes]] = []
+    known = SeenIds(SECRET)
+    for exact in (False, True):
+        found += known.add(random_ids(5, seed=exact), 1, exact).lots
+    assert [(lot, len(hashes)) for lot, hashes in found] == [(Lot(1, False), 1), (Lot(1, True), 2)]

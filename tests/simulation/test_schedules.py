@@ -35,6 +35,7 @@ from tests.simulation.scripts import InjectedError, Script, failing, scripts
 from uldp.collector import plain, seen
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.schemas.arrays import ReportIds
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
@@ -247,13 +248,17 @@ def test_what_failed_once(name: str) -> None:
     assert not broken_promises([schedule], script)
 
 
+def nothing_new(self: seen.SeenIds, ids: ReportIds, *of_ids: object) -> seen.Added:
+    return seen.Added(np.zeros(len(ids), dtype=np.bool_), [])
+
+
 def test_the_simulation_sees_double_counts_and_losses() -> None:
     twice = Schedule(
         POLICIES[0], False, (Delivery(5, (Row(1, 5),)), Delivery(20, (Row(1, 5), Row(2, 5)), batched=True))
     )
     (lines,) = broken_promises([twice], Script(), deduplicate=False).values()
     assert "(1, 0): counts [0, 2, 1, 0, 0, 0, 0, 0]" in lines
-    with mock.patch.object(seen.SeenIds, "add", lambda self, ids: np.zeros(len(ids), dtype=np.bool_)):
+    with mock.patch.object(seen.SeenIds, "add", nothing_new):
         (lines,) = broken_promises([twice], Script()).values()
     assert "report 1 counted in set(), not in one of {frozenset({(1, 0)})}" in lines
 

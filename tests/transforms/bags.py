@@ -2,7 +2,7 @@
 
 from uldp.transforms.remembered import unpack_ids
 
-Id = tuple[int, int]
+Hash = tuple[int, ...]
 
 
 class Bag:
@@ -23,9 +23,9 @@ class Bag:
         self.entries = []
 
 
-def held(bag: Bag) -> dict[int, list[Id]]:
-    """The ids in a bag, by expiry."""
-    found: dict[int, list[Id]] = {}
-    for expiry, ids in map(unpack_ids, bag.entries):
-        found.setdefault(expiry, []).extend(map(tuple, ids.tolist()))
+def held(bag: Bag) -> dict[int, list[Hash]]:
+    """The hashes in a bag, by expiry."""
+    found: dict[int, list[Hash]] = {}
+    for lot, hashes in map(unpack_ids, bag.entries):
+        found.setdefault(lot.until, []).extend(zip(*(words.tolist() for words in hashes), strict=True))
     return found

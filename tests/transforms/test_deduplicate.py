@@ -15,11 +15,11 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, START
-from tests.transforms.bags import Bag, held
+from tests.transforms.bags import Bag, Hash, held
 from uldp.collector import remembered_ids
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
-from uldp.collector.hashing import mask_of
+from uldp.collector.hashing import hash_key, hash_words, mask_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
@@ -293,14 +293,22 @@ def small_bags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembered_ids, "FILL", 2)
 
 
+def numbers_of(shard: Shard, hashes: Iterable[Hash]) -> list[int]:
+    """The numbers of the ids with these hashes, by the secret in the shard's state."""
+    assert shard.token.value is not None
+    numbers = np.arange(100, dtype=np.uint64)
+    low, high = mask_of("a")
+    words, _ = hash_words(hash_key(shard.token.value[:16]), numbers ^ low, np.full(100, 7, dtype=np.uint64) ^ high)
+    return [words.tolist().index(first) for (first,) in hashes]
+
+
 @pytest.mark.usefixtures("small_bags")
 def test_a_shard_fills_one_bag_and_then_the_next() -> None:
     shard, worker = Shard(), Worker()
     n = len(shard.bags)
     for id_ in range(2 * n + 1):
         assert worker.keeps(shard, [id_]) == [id_]
-    mask = int(mask_of("a")[0])
-    found = [[id_[0] ^ mask for ids in held(bag).values() for id_ in ids] for bag in shard.bags]
+    found = [[number for hashes in held(bag).values() for number in numbers_of(shard, hashes)] for bag in shard.bags]
     assert found == [[0, 1, 2 * n], *([2 * bag, 2 * bag + 1] for bag in range(1, n))]
     assert Worker().keeps(shard, range(2 * n + 3)) == [2 * n + 1, 2 * n + 2]
 
@@ -337,8 +345,8 @@ def test_a_worker_does_not_keep_ids_that_expire_long_before_others_of_their_elem
     worker.keeps(shard, range(100), hour=[0] * 99 + [1])
     worker.forgets(shard, EXPIRY)
     assert worker.keeps(shard, [98, 99], hour=[0, 1]) == [98]
-    # It read the bag to write the rest anew, and again to have only that in memory.
-    assert shard.bags[0].reads == 2
+    # It read the bag to write the rest anew; it has only that in memory.
+    assert shard.bags[0].reads == 1
 
 
 def test_an_id_that_came_again_after_its_expiry_is_kept_as_long_as_its_last_window() -> None:
@@ -355,6 +363,26 @@ def test_an_id_that_came_again_after_its_expiry_is_kept_as_long_as_its_last_wind
     assert taken_over.keeps(shard, [0, 80], hour=2) == [80]
     taken_over.forgets(shard, EXPIRY + HOUR)
     assert taken_over.keeps(shard, range(81), hour=2) == list(range(1, 40))
+
+
+def secret_of(shard: Shard) -> bytes | None:
+    return None if shard.token.value is None else shard.token.value[:16]
+
+
+def test_the_secret_of_a_shard_stays_until_nothing_is_left() -> None:
+    shard, found = Shard(), []
+    for ids, hour in (([1], 0), ([1, 2], 1), ([3], 1)):
+        Worker().keeps(shard, ids, hour)
+        found.append(secret_of(shard))
+    worker = Worker()
+    worker.forgets(shard, EXPIRY)
+    assert [*found, secret_of(shard)] == [found[0]] * 4
+    worker.forgets(shard, EXPIRY + HOUR)
+    assert secret_of(shard) is None
+    other = Shard()
+    for fresh in (shard, other):
+        worker.keeps(fresh, [1])
+    assert len({found[0], secret_of(shard), secret_of(other)}) == 3
 
 
 def test_there_may_be_nothing_to_forget() -> None:
@@ -396,7 +424,8 @@ def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
     assert list(fn.process((0, parts), shard.token, shard.timer, *shard.bags)) == [parts]
     # One entry holds all ids of a time, and each id apart from that of another collection.
     [entry] = [entry for bag in shard.bags for entry in bag.entries]
-    assert len(set(map(tuple, unpack_ids(entry)[1].tolist()))) == 100
+    _, (hashes,) = unpack_ids(entry)
+    assert len(set(hashes.tolist())) == 100
 
 
 def test_copies_are_accounted_in_their_own_slices() -> None:

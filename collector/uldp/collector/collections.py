@@ -29,6 +29,8 @@ YEAR_9000 = 221_845_392_000_000
 #: A span has up to so many time slices: more save little, and leave fewer spans that workers can share. If it has
 #: several, it has up to so many cells, because sums copy them.
 _MOST_SLICES, BLOCK_CELLS = 8, 1 << 16
+#: While an id is remembered, a job forgets ids so many times.
+_LOTS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,17 @@ class ServedCollection:
         A copy may claim another slice of the same sliding window, and the job counts that slice for longer.
         """
         return self.closes_after + self.window_size - self.slice_size
+
+    def forgotten_at(self, slices: Times) -> Times:
+        """Return the times, in milliseconds, at which a job forgets the ids of slices, which it does for many together.
+
+        An id is looked up in a set for each of these times that is to come. So there are five at the most: an id is
+        remembered by up to a quarter longer than it needs, if a window and its lateness are more than four slices.
+        """
+        together = self.slice_size * -(-self.remembered_for // (self.slice_size * _LOTS))
+        if together > self.slice_size:
+            slices = -(-slices // together) * together
+        return slices + self.remembered_for
 
     @cached_property
     def held_for(self) -> int:

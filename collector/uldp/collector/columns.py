@@ -132,13 +132,6 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
         yield shard, MixedColumns(tuple(runs))
 
 
-def ids_by_slice(ids: ReportIds, slices: Times, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
-    """Split the ids of one or more reports by time slice, and yield the start of each slice and its ids."""
-    starts, groups = slice_groups(slices, slice_size)
-    for group, rows in grouped(groups):
-        yield int(starts[group]), ids if rows is None else ids.take(rows, axis=0)
-
-
 def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
     """Number the time slices of one or more reports.
 

@@ -11,7 +11,10 @@ from uldp.schemas.errors import RequestError
 #: Bytes of a key of ``hash_ids``.
 KEY_BYTES = 40
 
-_HALF = np.uint64(32)
+#: Bytes of the secret of ``hash_key``, and words of its key.
+SECRET_BYTES, _KEY_WORDS = 16, 8
+
+_HALF, _UPPER = np.uint64(32), np.uint64(0xFFFFFFFF_00000000)
 
 
 def key_of(secret: int) -> Words:
@@ -58,6 +61,53 @@ def hash_ids(key: Words, low: Words, high: Words) -> Words:
     hashes += products
     hashes += summand
     return hashes
+
+
+@functools.lru_cache(maxsize=4096)
+def hash_key(secret: bytes) -> Words:
+    """Expand 16 secret bytes into a key of ``hash_words``: shape (8,)."""
+    return np.frombuffer(hashlib.shake_256(b"words" + secret).digest(8 * _KEY_WORDS), np.uint64)
+
+
+def hash_words(key: Words, low: Words, high: Words) -> tuple[Words, Words]:
+    """Hash ids, given as their two words, to two words: the first is a hash of 64 bits, and both together name the id.
+
+    The words are two rounds of a Feistel network, ``second = low ^ f(high)`` and ``first = high ^ g(second)``, so ids
+    that differ never agree in both. Here f and each half of g are the upper half of a product as in ``hash_ids``, and
+    strongly universal. So if a device chooses two ids without knowing the key, their first words are equal with
+    probability 2^-64 at the most: if the second words differ, g must differ by exactly ``high ^ high``, and otherwise
+    the first words differ as the ids do.
+
+    As with ``hash_ids``, no output may show hashes, and the key must be secret.
+
+    Args:
+        key: Shape (8,): uniform.
+        low: Shape (n,): the first words of the ids.
+        high: Shape (n,): the second words.
+
+    Returns:
+        Shape (n,) each.
+    """
+    a, b, *of_g = key
+    second = _product(a, b, high)
+    second ^= low
+    first = _product(of_g[0], of_g[1], second)
+    first += of_g[2]
+    first &= _UPPER
+    lower = _product(of_g[3], of_g[4], second)
+    lower += of_g[5]
+    lower >>= _HALF
+    first |= lower
+    first ^= high
+    return first, second
+
+
+def _product(a: np.uint64, b: np.uint64, words: Words) -> Words:
+    """Return (a + the upper half of a word) times (b + the word)."""
+    product = words >> _HALF
+    product += a
+    product *= words + b
+    return product
 
 
 @functools.cache

@@ -1,19 +1,18 @@
 """The ids of reports as deduplication remembers them: of all collections together, and by the time of their expiry."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import MixedColumns, ids_by_slice
+from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import mask_of
 from uldp.schemas.arrays import Mask, ReportIds, Times
 from uldp.schemas.specs.collection import CollectionKey
 
-#: Ids that a shard adds to one of its bags before it adds to another; they take 8 MiB.
-FILL = 1 << 19
+#: Ids that a shard adds to one of its bags before it adds to another; they take 8 MiB, or twice that if exact.
+FILL = 1 << 20
 
 
 def masked_ids(parts: MixedColumns) -> ReportIds:
@@ -26,28 +25,23 @@ def masked_ids(parts: MixedColumns) -> ReportIds:
     return ids
 
 
-def ids_by_expiry(
-    served: Mapping[CollectionKey, ServedCollection], parts: MixedColumns, ids: ReportIds, fresh: Mask
-) -> Iterator[tuple[int, ReportIds]]:
-    """Split those of ``ids``, which are of ``parts``, that are ``fresh`` by the time from which no copy is counted."""
-    policies: defaultdict[tuple[int, int], list[tuple[Times, slice]]] = defaultdict(list)
+def expiries(served: Mapping[CollectionKey, ServedCollection], parts: MixedColumns) -> Times:
+    """Return the time at which to forget the id of each report: no copy is counted from then on."""
+    of = [served[part.collection, part.version] for part in parts]
+    slices = np.concatenate([part.slices for part in parts])
+    if len({(each.slice_size, each.remembered_for) for each in of}) == 1:
+        return of[0].forgotten_at(slices)
     start = 0
-    for part in parts:
-        of = served[part.collection, part.version]
-        policies[of.slice_size, of.remembered_for].append((part.slices, slice(start, start + len(part))))
+    for each, part in zip(of, parts, strict=True):
+        slices[start : start + len(part)] = each.forgotten_at(part.slices)
         start += len(part)
-    all_fresh = fresh.all()
-    for (slice_size, remembered_for), of_policy in policies.items():
-        slices = np.concatenate([slices for slices, _ in of_policy])
-        of_these, rows = ids, fresh
-        if len(policies) > 1:
-            of_these = np.concatenate([ids[rows] for _, rows in of_policy])
-            rows = np.concatenate([fresh[part] for _, part in of_policy])
-        if not all_fresh:
-            slices, of_these = slices.compress(rows), of_these.compress(rows, axis=0)
-        if len(slices):
-            for start_of_slice, expiring in ids_by_slice(of_these, slices, slice_size):
-                yield start_of_slice + remembered_for, expiring
+    return slices
+
+
+def are_exact(served: Mapping[CollectionKey, ServedCollection], parts: MixedColumns) -> Mask | bool:
+    """Return for which reports all bits of the id are kept; one value if it holds for all of them."""
+    exact = [served[part.collection, part.version].spec.dedup == "exact" for part in parts]
+    return exact[0] if len(set(exact)) == 1 else np.repeat(exact, list(map(len, parts)))
 
 
 def forget_at(expiring: Mapping[int, int]) -> int:

@@ -4,6 +4,9 @@ State is packed: each shard of the ids of all collections has bags of byte strin
 the ids of the shards that it serves in memory. Every write stores a new random token in the state; the worker compares
 tokens to see whether its memory is still that of the state.
 
+State and memory hold keyed hashes of ids. Their key is secret and of the shard alone. It is in the state with them, so
+it is that of the hashes after each restart, from a savepoint too, and no option, log or result has it.
+
 A shard is of all collections, because Beam takes as long to write a few ids as thousands. With shards of one
 collection, a bundle with reports of a thousand collections wrote sixteen thousand times.
 """
@@ -28,8 +31,9 @@ from apache_beam.transforms.userstate import (
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, numbers_of
-from uldp.collector.remembered_ids import ids_by_expiry, masked_ids
+from uldp.collector.remembered_ids import are_exact, expiries, masked_ids
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import skew_counts
 from uldp.schemas.arrays import Mask
@@ -60,7 +64,8 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
 
     The state keeps an id until every window that counted its report has closed. Then no copy can come into one of these
     windows any more: a later copy is late, or names other windows. So the state is bounded by the reports of
-    window + allowed lateness (twice the window, if it slides), 16 bytes each.
+    window + allowed lateness (twice the window, if it slides), and a quarter of that: 8 bytes each, or 16 if the spec
+    has ``dedup: exact``.
     """
 
     specs: Iterable[CollectionSpec]
@@ -86,7 +91,7 @@ def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
 class _DeduplicateFn(beam.DoFn):
     IDS = tuple(BagStateSpec(f"ids{bag}", BytesCoder()) for bag in range(BAGS))
-    #: 8 random bytes, drawn at every write.
+    #: The secret bytes of the shard's hashes, drawn when it is first written, and 8 random bytes, drawn at every write.
     TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
@@ -121,17 +126,17 @@ class _DeduplicateFn(beam.DoFn):
         bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
         written = token.read() or b""
         remembered = self._remembered(shard, written, bags)
-        masked = masked_ids(parts)
-        fresh = remembered.ids.add(masked)
+        until = expiries(self._specs.served, parts) if self._forgets else 0
+        fresh, lots = remembered.ids.add(masked_ids(parts), until, are_exact(self._specs.served, parts))
         yield from self._drop_copies(parts, fresh)
         if not fresh.any():
             self._keep(shard, written, remembered)
             return
         pending = remembered.forget_at() if written else None
-        remembered.write(bags, ids_by_expiry(self._specs.served, parts, masked, fresh))
+        remembered.write(bags, lots)
         if self._forgets and (due := remembered.forget_at()) != pending:
             expiry.set(Timestamp(micros=due * 1000))
-        self._keep(shard, _write(token), remembered)
+        self._keep(shard, _write(token, remembered.secret), remembered)
 
     @on_timer(EXPIRY)
     def forget(
@@ -157,9 +162,7 @@ class _DeduplicateFn(beam.DoFn):
             token.clear()
             return
         expiry.set(Timestamp(micros=remembered.forget_at() * 1000))
-        written = _write(token)
-        if remembered.is_tight():
-            self._keep(shard, written, remembered)
+        self._keep(shard, _write(token, remembered.secret), remembered)
 
     def _drop_copies(self, parts: MixedColumns, fresh: Mask) -> Iterator[Any]:
         """Yield the accounting of the reports that are not ``fresh``, and then the others, if there are any."""
@@ -187,8 +190,9 @@ class _DeduplicateFn(beam.DoFn):
         cached = self._cache.pop(shard, None)
         if cached is not None and cached[0] == written:
             return cached[1]
-        # Without a token, nothing was ever written.
-        return Remembered.read(bags if written else ())
+        if not written:  # nothing is in state
+            return Remembered(secrets.token_bytes(SECRET_BYTES))
+        return Remembered.read(written[:SECRET_BYTES], bags)
 
     def _keep(self, shard: int, written: bytes, remembered: Remembered) -> None:
         """Keep the ids of a shard in memory, with ``written``, which identifies the state that they equal."""
@@ -197,8 +201,8 @@ class _DeduplicateFn(beam.DoFn):
             self._cache.popitem(last=False)
 
 
-def _write(token: Any) -> bytes:
-    """Write a new token, and return it."""
-    written = secrets.token_bytes(8)
+def _write(token: Any, secret: bytes) -> bytes:
+    """Write the secret of a shard's hashes and a new token, and return both."""
+    written = secret + secrets.token_bytes(8)
     token.write(written)
     return written

@@ -1,8 +1,8 @@
 """The ids that a shard remembers, in the bags of its state and in memory.
 
-An entry of a bag is an expiry and ids that expire then. A shard fills one bag and then the next, because a runner may
-write a bag anew when it grows: Flink keeps each bag as one value of RocksDB. When all ids of a bag have expired, the
-shard clears the bag without reading it.
+An entry of a bag is the time of an expiry, and hashes of ids that expire then. A shard fills one bag and then the next,
+because a runner may write a bag anew when it grows: Flink keeps each bag as one value of RocksDB. When all ids of a bag
+have expired, the shard clears the bag without reading it.
 """
 
 import struct
@@ -12,32 +12,34 @@ from typing import Any, Self
 
 import numpy as np
 
+from uldp.collector.id_table import Hashes
 from uldp.collector.remembered_ids import bag_to_fill, forget_at
-from uldp.collector.seen import SeenIds
-from uldp.schemas.arrays import ReportIds
+from uldp.collector.seen import Lot, SeenIds
 
 #: Bags of a shard.
 BAGS = 8
+#: Of an entry: when its ids expire, in milliseconds, and whether it has all bits of them.
+_HEAD = struct.Struct("<q?")
 
 
-def pack_ids(expiry: int, ids: ReportIds) -> bytes:
-    """Write ids that all expire at ``expiry`` (milliseconds) as one state entry."""
-    return struct.pack("<q", expiry) + np.ascontiguousarray(ids).tobytes()
+def pack_ids(lot: Lot, hashes: Hashes) -> bytes:
+    """Write the hashes of a lot as one state entry: 8 bytes each, or 16 if they are exact."""
+    return _HEAD.pack(*lot) + b"".join(words.tobytes() for words in hashes)
 
 
-def unpack_ids(entry: bytes) -> tuple[int, ReportIds]:
+def unpack_ids(entry: bytes) -> tuple[Lot, Hashes]:
     """Read back what ``pack_ids`` wrote."""
-    return struct.unpack_from("<q", entry)[0], np.frombuffer(entry, np.uint64, -1, 8).reshape(-1, 2)
+    lot = Lot(*_HEAD.unpack_from(entry))
+    return lot, list(np.frombuffer(entry, np.uint64, -1, _HEAD.size).reshape(lot.columns, -1))
 
 
-def unexpired(entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
-    """Join the entries that expire after ``now``, by expiry."""
-    left: dict[int, list[ReportIds]] = {}
-    for entry in entries:
-        expiry, ids = unpack_ids(entry)
-        if expiry > now:
-            left.setdefault(expiry, []).append(ids)
-    return {expiry: np.concatenate(parts) for expiry, parts in sorted(left.items())}
+def unexpired(entries: Iterable[bytes], now: int) -> dict[Lot, Hashes]:
+    """Join the entries that expire after ``now``, by lot."""
+    left: dict[Lot, list[Hashes]] = {}
+    for lot, hashes in map(unpack_ids, entries):
+        if lot.until > now:
+            left.setdefault(lot, []).append(hashes)
+    return {lot: list(map(np.concatenate, zip(*parts, strict=True))) for lot, parts in sorted(left.items())}
 
 
 def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
@@ -53,65 +55,70 @@ def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
         return expiring
     left = unexpired(bag.read(), now) if expired < expiring.total() else {}
     bag.clear()
-    for until, ids in left.items():
-        bag.add(pack_ids(until, ids))
-    return Counter({until: len(ids) for until, ids in left.items()})
+    for lot, hashes in left.items():
+        bag.add(pack_ids(lot, hashes))
+    return _sizes(left.items())
+
+
+def _sizes(entries: Iterable[tuple[Lot, Hashes]]) -> Counter[int]:
+    """Count ids by expiry."""
+    sizes = Counter[int]()
+    for lot, hashes in entries:
+        sizes[lot.until] += len(hashes[0])
+    return sizes
 
 
 class Remembered:
     """The ids of a shard in memory.
 
     Attributes:
+        secret: The 16 secret bytes of the hashes.
         ids: The ids.
         expiring: The number of ids in state, by expiry.
     """
 
-    def __init__(self) -> None:
-        self.ids = SeenIds()
+    def __init__(self, secret: bytes) -> None:
+        self.secret = secret
+        self.ids = SeenIds(secret)
         self.expiring: Counter[int] = Counter()
         self._by_bag: list[Counter[int]] = [Counter() for _ in range(BAGS)]
-        # In the order in which ids were added: the time at which the last id of a run expires, and the run's length.
-        self._runs: list[tuple[int, int]] = []
 
     @classmethod
-    def read(cls, bags: Iterable[Any]) -> Self:
+    def read(cls, secret: bytes, bags: Iterable[Any]) -> Self:
         """Read the ids from bag states."""
-        remembered, found = cls(), list[tuple[int, ReportIds]]()
+        remembered, found = cls(secret), list[tuple[Lot, Hashes]]()
         for number, bag in enumerate(bags):
             entries = list(map(unpack_ids, bag.read()))
             remembered._count(number, entries)
             found += entries
         # An id may have come again when it had expired, and was still in state. Then it expires with the later entry.
-        for until, ids in sorted(found, key=lambda entry: -entry[0]):
-            remembered._runs.append((until, int(np.count_nonzero(remembered.ids.add(ids)))))
+        for lot, hashes in sorted(found, key=lambda entry: -entry[0].until):
+            remembered.ids.restore(lot, hashes)
         return remembered
 
-    def write(self, bags: Sequence[Any], by_expiry: Iterable[tuple[int, ReportIds]]) -> None:
-        """Write ids to state by expiry: those that were new to ``ids`` when they were last added there."""
-        filled, entries = bag_to_fill([of_bag.total() for of_bag in self._by_bag]), list(by_expiry)
-        for entry in entries:
-            bags[filled].add(pack_ids(*entry))
-        self._count(filled, entries)
-        self._runs.append((max(until for until, _ in entries), sum(len(ids) for _, ids in entries)))
+    def write(self, bags: Sequence[Any], entries: Sequence[tuple[Lot, Hashes]]) -> None:
+        """Write ids to state, which ``ids`` has added."""
+        filled = bag_to_fill([of_bag.total() for of_bag in self._by_bag])
+        by_lot: dict[Lot, list[Hashes]] = {}
+        for lot, hashes in entries:
+            by_lot.setdefault(lot, []).append(hashes)
+        joined = {lot: list(map(np.concatenate, zip(*parts, strict=True))) for lot, parts in by_lot.items()}
+        for lot, hashes in joined.items():
+            bags[filled].add(pack_ids(lot, hashes))
+        self._count(filled, joined.items())
 
-    def _count(self, bag: int, entries: Sequence[tuple[int, ReportIds]]) -> None:
+    def _count(self, bag: int, entries: Iterable[tuple[Lot, Hashes]]) -> None:
         """Count ids in a bag."""
-        for until, ids in entries:
-            self.expiring[until] += len(ids)
-            self._by_bag[bag][until] += len(ids)
+        sizes = _sizes(entries)
+        self.expiring += sizes
+        self._by_bag[bag] += sizes
 
     def forget_at(self) -> int:
         """Return the time at which to forget ids, in milliseconds; there must be some."""
         return forget_at(self.expiring)
 
     def forget(self, bags: Sequence[Any], now: int) -> None:
-        """Free state and memory of ids that have expired: all but a sixteenth of those in state."""
+        """Free state of ids that have expired, all but a sixteenth of those in state, and memory of all of them."""
         self._by_bag = [forget_expired(*of_bag, now) for of_bag in zip(bags, self._by_bag, strict=True)]
         self.expiring = sum(self._by_bag, Counter())
-        until, lengths = np.array(self._runs, dtype=np.int64).reshape(-1, 2).T
-        self.ids.keep(np.repeat(until > now, lengths))
-        self._runs = [run for run in self._runs if run[0] > now]
-
-    def is_tight(self) -> bool:
-        """Return whether memory holds at most a sixteenth more ids than state: runs of mixed expiry may hold more."""
-        return len(self.ids) * 16 <= self.expiring.total() * 17
+        self.ids.forget(now)

@@ -1,5 +1,6 @@
 """Count the reports of messages again: of which window each is, and whether it is late or rejected."""
 
+import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -7,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.remembered_ids import masked_ids
@@ -110,7 +112,7 @@ class Recount:
             self.specs, judge_lateness=judge_lateness, sender_key=_NO_KEY, registry_ids=registry_ids
         )
         self._judge_lateness = judge_lateness
-        self._seen = SeenIds()
+        self._seen = SeenIds(secrets.token_bytes(SECRET_BYTES))
         self._senders = CountedOfSenders()
         self._latest: dict[str, int] = {}
         self.different: Counter[str] = Counter()
@@ -139,7 +141,9 @@ class Recount:
             ids = masked_ids(MixedColumns((part,)))
             if self._one_id_a_slice:
                 ids[:, 1] += part.slices.view(np.uint64)
-            fresh = self._seen.add(ids)
+            fresh = self._seen.add(
+                ids, exact=self.specs.served[part.collection, part.version].spec.dedup == "exact"
+            ).new
             self.different[part.collection] += int(fresh.sum()) - self._over_limit(part.take(fresh))
 
     def _over_limit(self, part: ReportColumns) -> int:

@@ -126,6 +126,8 @@ class CollectionSpec(Strict):
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
+    #: What a job remembers of a report's id: a keyed hash of 64 bits, or all 128 bits.
+    dedup: Literal["hashed", "exact"] = "hashed"
     #: What a user may spend over all collections before devices refuse to report to this one.
     budget: Budget | None = None
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
