@@ -101,10 +101,12 @@ def test_early_panes_stay_one_step_behind(tmp_path: Path) -> None:
         assert pane.accounting.received == pane.accounting.counted == pane.n
 
 
-def test_a_pane_on_time_with_the_reports_of_an_early_one_is_public(tmp_path: Path) -> None:
-    panes = Script().send(LEAST, 5).tick().run(tmp_path)
-    assert shape(panes) == [("early", LEAST), ("on_time", LEAST)]
-    assert not any(pane.flags for pane in panes)
+def test_a_late_pane_with_a_copy_and_no_report_more_is_public(tmp_path: Path) -> None:
+    script = Script().send(LEAST, 5).until(61)
+    script.stream = script.stream.add_elements(reports(0, 1, 5, published=62))
+    panes = script.run(tmp_path)
+    assert shape(panes) == [("on_time", LEAST), ("late", LEAST)]
+    assert [(pane.accounting.duplicate, pane.flags) for pane in panes] == [(0, ()), (1, ())]
 
 
 @pytest.mark.parametrize("seed", range(2))
