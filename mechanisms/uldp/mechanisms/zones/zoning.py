@@ -115,7 +115,8 @@ class Zoning(Encoding):
 
     def name(self, bot: Bot) -> str:
         """Return a name for a bot: that of its tag, or ``tag/zone``."""
-        return self.pum.tags[bot.tag] if bot.zone is None else self.zone_names(bot.tag)[bot.zone]
+        tag, zones = self.pum.tags[bot.tag], self.zones[bot.tag]
+        return tag if bot.zone is None or zones is None else f"{tag}/{zones.labels[bot.zone]}"
 
     def zone_names(self, tag: int) -> list[str]:
         """Return a name for each zone of a tag: ``tag/zone``."""

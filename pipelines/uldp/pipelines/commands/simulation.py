@@ -29,22 +29,31 @@ if TYPE_CHECKING:
     help="Print what a device spends that reports one value in each window for so many days, and simulate, with a"
     " fixed seed, how many values a reader then knows.",
 )
-def check(specs: tuple[Path, ...], users: int, days: int | None) -> None:
+@click.option(
+    "--zones",
+    is_flag=True,
+    help="Say how much better an estimate gets by zones of a tag with background, and their price.",
+)
+def check(specs: tuple[Path, ...], users: int, days: int | None, *, zones: bool) -> None:
     """Validate specs; print p, q, epsilon and the expected errors, and warn of probable mistakes.
 
     Example: uldp check examples/manhattan/spec.yaml --users 179527 --days 90
     """
     from uldp.pipelines.caveats import caveats
-    from uldp.pipelines.exposure import exposure_text
     from uldp.pipelines.results.text import spec_text
-    from uldp.pipelines.zones import proposals
 
     for path, spec in zip(specs, load(specs), strict=True):
         say(f"{path}: {spec_text(spec, users)}")
-        for line in exposure_text(spec, days) if days is not None else ():
-            say(f"  {f'{days} days':<11} {line}")
-        for line in proposals(spec, users):
-            say(f"  possible    zones: {line}")
+        if days is not None:
+            from uldp.pipelines.exposure import exposure_text
+
+            for line in exposure_text(spec, days):
+                say(f"  {f'{days} days':<11} {line}")
+        if zones:
+            from uldp.pipelines.zones import proposals
+
+            for line in proposals(spec, users):
+                say(f"  possible    zones: {line}")
         for caveat in caveats(spec, users):
             say(f"warning: {path}: {caveat}")
 
