@@ -20,6 +20,7 @@ from benchmarks import (
     kernels,
     latency,
     panes,
+    panes_in_stream,
     peers,
     rejects,
     restart,
@@ -56,6 +57,7 @@ PARTS = {
     "latency": latency.rows,
     "commands": commands.rows,
     "panes": panes.rows,
+    "panes in a stream": panes_in_stream.rows,
 }
 
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-from benchmarks.graphs import Run, Totals, aggregate, keyed, naive, run_graph, source
+from benchmarks.graphs import Run, Totals, aggregate, keyed, naive, presummed, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
 from uldp.collector.collections import serve
@@ -117,6 +117,7 @@ def _of_singles(kind: str) -> tuple[Measurement, ...]:
     return (
         Measurement(slow, f"few {kind}", partial(run_graph, naive), *to),
         Measurement(faster, f"few {kind}", partial(run_graph, keyed), *to),
+        Measurement(f"{kind}, best graph by messages", f"few {kind}", partial(run_graph, presummed), *to),
         Measurement(limit, kind, decode_alone, *to),
         Measurement(f"{kind} one by one, no deduplication", kind, _COUNT_ONE_BY_ONE, *to),
         Measurement(f"{kind} one by one", kind, _COUNT_ONCE_ONE_BY_ONE, *to),
