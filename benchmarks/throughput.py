@@ -117,7 +117,7 @@ def _of_singles(kind: str) -> tuple[Measurement, ...]:
     return (
         Measurement(slow, f"few {kind}", partial(run_graph, naive), *to),
         Measurement(faster, f"few {kind}", partial(run_graph, keyed), *to),
-        Measurement(f"{kind}, best graph by messages", f"few {kind}", partial(run_graph, presummed), *to),
+        Measurement(f"{kind}, best graph by messages", kind, partial(run_graph, presummed), *to),
         Measurement(limit, kind, decode_alone, *to),
         Measurement(f"{kind} one by one, no deduplication", kind, _COUNT_ONE_BY_ONE, *to),
         Measurement(f"{kind} one by one", kind, _COUNT_ONCE_ONE_BY_ONE, *to),
