@@ -23,7 +23,7 @@ from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.records import Message
 
 MARKER = bytes(range(16))
-NAMES = ("message", "rejected", "missing", "statistic", "estimate")
+NAMES = ("message", "rejected", "missing", "statistic", "estimate", "ids")
 CODECS = (b"null", b"deflate", b"", b"snappy", b"\xff", b"zstandard")
 
 

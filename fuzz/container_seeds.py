@@ -58,6 +58,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
     "missing": [Missing("t/0", 7, 9, TIME, TIME).to_avro()],
     "statistic": [COUNTS.to_avro() | PANE],
     "estimate": [ESTIMATE.to_avro() | PANE],
+    "ids": [{"collection": "c", "version": 1, "slice": TIME, "ids": bytes(range(32))}],
 }
 _FIELDS = (
     b'{"name":"data","type":"bytes"},{"name":"attributes","type":{"type":"map","values":"string"}},'

@@ -39,6 +39,11 @@ def _text(name: str) -> Callable[[Place], str]:
     return lambda place: (place / name).read_text()
 
 
+def _page(place: Place) -> str:
+    """The page without the time at which it was made."""
+    return re.sub(r"Made [-0-9]* [0-9:]* UTC", "", (place / "page.html").read_text(encoding="utf-8"))
+
+
 def _messages_of(place: Place) -> Any:
     from uldp.transforms.io.message_files import read_messages
 
@@ -79,6 +84,7 @@ def _stream_anew(place: Place) -> Ran:
 def _readers(out: str) -> Mapping[str, Command]:
     return {
         "show": Command(lambda place: uldp("show", "--json", place / out)),
+        "ask": Command(lambda place: uldp("ask", place / out, "--json")),
         "export": Command(lambda place: uldp("export", place / out, "--to", place / "rows.csv"), _text("rows.csv")),
         "audit": Command(lambda place: uldp("audit", place / "stream", place / out)),
     }
@@ -99,7 +105,7 @@ OF_CLIENTS: Mapping[str, Command] = {
 #: What reads or writes the results of a stream.
 OF_RESULTS: Mapping[str, Command] = {
     **_readers("live"),
-    "report": Command(lambda place: uldp("report", place / "live", "--out", place / "page.html"), _text("page.html")),
+    "report": Command(lambda place: uldp("report", place / "live", "--out", place / "page.html"), _page),
     "replay": _replay("live"),
     "prune": Command(_kept(_prune, "live")),
     "compact": Command(_kept(compact, "live")),

@@ -19,7 +19,7 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Table
+from uldp.schemas.table import ARRAYS, Table
 
 APPS, HOURS, CITIES = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.4, 0.1, 0.1, 0.0])
 TRUTHS = (APPS, HOURS, CITIES)
@@ -48,10 +48,9 @@ def statistics(n: int, runs: int, seed: int) -> list[Counts]:
 
 
 def same(one: Table, other: Table) -> bool:
-    arrays = ("values", "stderr", "low", "high")
-    bare = dict.fromkeys(arrays)
+    bare = dict.fromkeys(ARRAYS)
     return replace(one, **bare) == replace(other, **bare) and all(  # type: ignore[arg-type]
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ARRAYS
     )
 
 

@@ -126,4 +126,4 @@ def _step(
         yield counted, until
     else:
         for version, start in together:
-            yield counted | {(version, start)}, start + policy.remembered
+            yield counted | {(version, start)}, policy.forgotten_at(start)

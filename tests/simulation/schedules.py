@@ -4,6 +4,7 @@ Report ``number`` of a schedule names symbol ``number`` and no other report does
 is a double count, a missing 1 is a loss. Times are minutes from ``START``.
 """
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -48,6 +49,15 @@ class Policy:
     def remembered(self) -> int:
         """From the start of a slice until no copy of its report can come into a window that has counted it."""
         return self.closes_after + self.size - self.period
+
+    def forgotten_at(self, start: int) -> int:
+        """When the id of a report of a slice is forgotten, with those of so many slices that four such sets are live.
+
+        Sets begin at multiples of their length since 1970.
+        """
+        together = self.period * math.ceil(self.remembered / (4 * self.period))
+        since = START // MINUTE
+        return math.ceil((since + start) / together) * together - since + self.remembered
 
     def slice_of(self, at: int) -> int:
         return at // self.period * self.period

@@ -125,7 +125,10 @@ def test_a_table_that_takes_estimates_passes(table_service: Service, answers: An
         ({"estimate_panes": (400, {})}, "BigQuery refused the request; see its documentation"),
         ({"estimate_panes:testIamPermissions": (200, {})}, rf"dataEditor on the table \(missing: {PERMISSION}\)"),
         ({"estimate_panes:testIamPermissions": (403, {})}, "grant the job's account roles/bigquery.dataEditor"),
-        ({"estimate_panes": table(columns()[:2])}, "has no column table_name; create the table from deploy/bigquery"),
+        (
+            {"estimate_panes": table(columns()[:-1])},
+            f"has no column {columns()[-1]['name']}; create the table from deploy/bigquery",
+        ),
     ],
 )
 def test_the_check_names_the_table_and_the_remedy(
