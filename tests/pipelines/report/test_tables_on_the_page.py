@@ -106,3 +106,23 @@ def test_bins_of_a_number_are_in_the_order_of_its_range(out: Path) -> None:
     words = page(out).words
     assert "All 4 bins, in % of users" in words
     assert "0 to 2 10.0 – 2 to 4 20.0 – 4 to 6 30.0 – 6 to 8 40.0 –" in words
+
+
+def test_the_distribution_of_a_number_is_a_histogram_and_a_curve_with_quantiles(out: Path) -> None:
+    """Shares of .1, .2, .3 and .4: bars of a quarter to the whole height, and a curve through their sums."""
+    number = {"domain": {"number": {"low": 0, "high": 8}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 4}}
+    spec = build.MINIMAL | number
+    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
+    shares = [replace(each, whole=True) for each in build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)]
+    ends: dict[str, Any] = {"low": build.floats(4.0), "high": build.floats(6.0), "basis": Basis.NORMAL}
+    median = build.table("quantile", [5.0], [0.5], keys=("0.5",), **ends)
+    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=[*shares, median], mechanism="block")))
+    html = page(out)
+    assert html.all("d")[:4] == [
+        "M0 100L0 75L250 75L250 50L500 50L500 25L750 25L750 0L1000 0L1000 100Z",
+        "M0 100L250 90L500 70L750 40L1000 0",
+        "M500 50H750",
+        "M625 50v50",
+    ]
+    assert "of which the fullest has 40 %" in html.words
+    assert "The upright lines are the quantiles 0.5, with their intervals." in html.words

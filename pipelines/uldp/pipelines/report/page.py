@@ -143,7 +143,6 @@ def write_report(
         ),
         not_pooled=not_pooled,
         unpublished=found.unpublished,
-        held=found.held,
         waiting=list(waiting(found, specs)),
         flag_meanings=flags.MEANING,
         rejected=rejected,

@@ -10,6 +10,7 @@ import numpy as np
 
 from uldp.pipelines.report import all_values
 from uldp.pipelines.report.coverage import Covered, covered
+from uldp.pipelines.report.distribution import Distribution, distribution_of
 from uldp.pipelines.results.tables import carried, decimals, intervals_text, of_attributes, shown, unit_of
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
@@ -126,6 +127,7 @@ class Shares:
         places: The number of decimals of a share in percent.
         rows: The largest values.
         scale: The scale of the bars of ``rows``.
+        distribution: The figure of all bins of a number.
         hidden: The tags of the variable.
         bound: The largest l1 error from wrong background, if there are tags.
     """
@@ -143,6 +145,7 @@ class Shares:
     scale: Scale
     scatter: Picture | None
     heat_map: Picture | None
+    distribution: Distribution | None
     hidden: Sequence[Hidden]
     bound: float | None
 
@@ -223,6 +226,7 @@ def shares_of(
         ),
         scatter=_scatter(table.values, _interval(table), sensitive, shares),
         heat_map=_heat_map(table.values, visible, shares, grid),
+        distribution=_distribution(estimate, table, spec),
         hidden=[] if hidden is None else _tags(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
     )
@@ -271,6 +275,13 @@ def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
         Hidden(tag, float(hidden.values[i]), float(hidden.stderr[i]), _interval_of(hidden, i), _forged_of(hidden, i))
         for i, tag in enumerate(value_labels(hidden, spec))
     ]
+
+
+def _distribution(estimate: Estimate, table: Table, spec: CollectionSpec) -> Distribution | None:
+    variable = spec.variable(table.of)
+    if variable is None or variable.kind.ends is None or not table.whole:
+        return None
+    return distribution_of(table.values, variable.kind.ends, estimate.table(TableName.QUANTILE, table.of))
 
 
 def _sensitive(table: Table, spec: CollectionSpec) -> Mask:

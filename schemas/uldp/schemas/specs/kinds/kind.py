@@ -56,6 +56,11 @@ class Kind(ABC):
     def extent(self) -> str:
         """How large the domain is, under ``heading``."""
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest number; None if the domain is no range of numbers."""
+        return None
+
     @abstractmethod
     def read(self, text: str) -> int | float | str:
         """Return what a table holds about a device.

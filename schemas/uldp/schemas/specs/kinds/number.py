@@ -38,6 +38,11 @@ class Number(Strict, Kind):
         return self
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """See ``Kind``."""
+        return self.low, self.high
+
+    @property
     def text(self) -> str:
         """See ``Kind``."""
         return f"a number from {self.low:g} to {self.high:g}"
