@@ -24,16 +24,17 @@ TOO_LONG_MS = 3_600_000
 OUTAGE_SECONDS = 60.0
 
 
-def one_each(reports: int) -> CollectionSpec:
+def one_each(reports: int, overlap: int = 1) -> CollectionSpec:
     """Return a spec of which each report has a symbol of its own and no privacy.
 
-    So a right count is 1: a 2 is a double count, a 0 a loss.
+    So a right count is 1: a 2 is a double count, a 0 a loss. So many windows overlap, and each of them has the report.
     """
+    window = {"size": "10s", "early_every": "1s", "allowed_lateness": "30m"}
     return build.spec(
         collection="one-each",
         domain={"size": reports},
         mechanism={"name": "identity"},
-        window={"size": "10s", "early_every": "1s", "allowed_lateness": "30m"},
+        window=window if overlap == 1 else window | {"period": f"{10 // overlap}s"},
     )
 
 
@@ -107,13 +108,13 @@ class Devices:
         return Report(*self.spec.key, self._randomness.bytes(16), at, symbol).encode()
 
 
-def assert_counted_once(devices: Devices, results: Results) -> None:
-    """Assert that each report is in the counts, once."""
+def assert_counted_once(devices: Devices, results: Results, overlap: int = 1) -> None:
+    """Assert that each report is in the counts of so many windows, once."""
     assert devices.sent.counted == devices.spec.size
-    assert results.total().counted == devices.sent.counted
+    assert results.total().counted == overlap * devices.sent.counted
     # Without the windows that count nothing, whose counts are a single 0.
     counts = np.sum([*results.counts().values()], axis=0)
-    assert counts.tolist() == [1] * devices.spec.size
+    assert counts.tolist() == [overlap] * devices.spec.size
 
 
 def wait_a_minute() -> None:

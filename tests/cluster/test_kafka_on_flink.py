@@ -78,11 +78,15 @@ def test_readers_that_take_turns_read_every_message_once(broker: KafkaBroker) ->
     assert read == [[b"%d" % index for index in range(3 * MAX_MESSAGES)]] * len(readers)
 
 
-def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: Flink, tmp_path: Path) -> None:
-    cluster, results, devices = flink.cluster, Results(tmp_path / "out"), Devices(SPEC)
-    topic = broker.create("killed", PARTITIONS, retention_ms="-1")
+@pytest.mark.parametrize("overlap", [1, pytest.param(5, marks=pytest.mark.nightly)])
+def test_task_managers_that_are_killed_lose_nothing(
+    overlap: int, broker: KafkaBroker, flink: Flink, tmp_path: Path
+) -> None:
+    spec = one_each(BATCHES * EACH, overlap)
+    cluster, results, devices = flink.cluster, Results(tmp_path / "out"), Devices(spec)
+    topic = broker.create(f"killed-{overlap}", PARTITIONS, retention_ms="-1")
     senders, idle = Senders(topic, devices), connections_to(broker.servers)
-    with following(flink, str(topic), write_spec(SPEC, tmp_path), results.folder) as job:
+    with following(flink, str(topic), write_spec(spec, tmp_path), results.folder) as job:
         senders.send(BATCHES // 3)
         wait_until(results.panes, "a pane", seconds=120)
         # Each worker reads half of the partitions.
@@ -98,7 +102,7 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
             cluster.wait_for_checkpoints(job, 1)
         senders.send(BATCHES - BATCHES // 3 - 2 * (BATCHES // 6 + BATCHES // 12))
         # No more is sent: that time goes on is known only from partitions being read to their ends.
-        results.wait_for(devices.sent)
+        results.wait_for(sum([devices.sent] * overlap, Accounting()))
         cluster.wait_for_checkpoints(job, 2)  # of readers that have nothing to read
         assert connections_to(broker.servers) - idle <= 2 * PARTITIONS * CONNECTIONS_OF_READER
         # The runner without deploy/flink/src makes a state with a name of its own for each bundle of a reader.
@@ -106,8 +110,8 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
         checkpointed = wait_until(partial(cluster.checkpointed, job), "a checkpoint is read")
         assert b"sdf_checkpoint" in checkpointed
         assert not re.search(rb"sdf_checkpoint:\d+:\d", checkpointed)
-    assert results.total() == devices.sent
-    assert_counted_once(devices, results)
+    assert results.total() == sum([devices.sent] * overlap, Accounting())
+    assert_counted_once(devices, results, overlap)
     assert_readers_agree(topic, devices.sent, results.folder)
 
 
