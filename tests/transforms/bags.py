@@ -1,4 +1,6 @@
-"""A runner's bag state of the ids of a shard."""
+"""The state that a runner keeps of a shard, and its timer, for steps that a test calls."""
+
+from apache_beam.utils.timestamp import Timestamp
 
 from uldp.transforms.remembered import unpack_ids
 
@@ -21,6 +23,32 @@ class Bag:
 
     def clear(self) -> None:
         self.entries = []
+
+
+class Cell:
+    """A runner's state of one value."""
+
+    def __init__(self) -> None:
+        self.value: bytes | None = None
+
+    def write(self, value: bytes) -> None:
+        self.value = value
+
+    def read(self) -> bytes | None:
+        return self.value
+
+    def clear(self) -> None:
+        self.value = None
+
+
+class Timer:
+    """A timer that never fires, and the times at which it should, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def set(self, time: Timestamp) -> None:
+        self.times.append(time.micros / 1000)
 
 
 def held(bag: Bag) -> dict[int, list[Hash]]:

@@ -15,7 +15,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, START
-from tests.transforms.bags import Bag, Hash, held
+from tests.transforms.bags import Bag, Cell, Hash, Timer, held
 from uldp.collector import remembered_ids
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
@@ -199,32 +199,6 @@ def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own() 
 
 
 # What a worker keeps in memory is only ever as good as the state.
-
-
-class Cell:
-    """A runner's state of one value."""
-
-    def __init__(self) -> None:
-        self.value: bytes | None = None
-
-    def write(self, value: bytes) -> None:
-        self.value = value
-
-    def read(self) -> bytes | None:
-        return self.value
-
-    def clear(self) -> None:
-        self.value = None
-
-
-class Timer:
-    """A timer that never fires, and the times at which it should, in milliseconds."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def set(self, time: Timestamp) -> None:
-        self.times.append(time.micros / 1000)
 
 
 class Shard:

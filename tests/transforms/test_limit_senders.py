@@ -16,7 +16,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, SENDER_KEY, START
-from tests.transforms.bags import Bag
+from tests.transforms.bags import Bag, Cell, Timer
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.origins import Origins, as_column
 from uldp.collector.shared_specs import SharedSpecs
@@ -92,32 +92,6 @@ def test_a_shard_is_forgotten_when_its_reports_can_be_counted_no_more(watermark:
         assert_that(limited.columns | beam.FlatMap(ids), equal_to([0, 1, 2, 4, 5][: counted + 1]), "Counted")
         reasons = limited.rejected | beam.FlatMap(lambda record: [record.reason] * record.reports)
         assert_that(reasons, equal_to([Reason.OVER_SENDER_LIMIT] * (5 - counted)), "Rejected")
-
-
-class Cell:
-    """A runner's state of one value."""
-
-    def __init__(self) -> None:
-        self.value: bytes | None = None
-
-    def write(self, value: bytes) -> None:
-        self.value = value
-
-    def read(self) -> bytes | None:
-        return self.value
-
-    def clear(self) -> None:
-        self.value = None
-
-
-class Timer:
-    """The times at which a timer should fire, in milliseconds."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def set(self, time: Timestamp) -> None:
-        self.times.append(time.micros / 1000)
 
 
 class Shard:

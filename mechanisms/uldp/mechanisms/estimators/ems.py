@@ -43,11 +43,6 @@ def smooth_partly(values: Floats, part: Floats | float) -> Floats:
     return values + part * (smooth(values) - values)
 
 
-def em_step(channel: PointChannel, f: Floats, shares: Floats) -> Floats:
-    """Return the shares after one step of EM, shape (..., size), from the shares f of the outputs, (..., G+W)."""
-    return _em(channel, f, shares, channel.outputs(shares))
-
-
 def ems(channel: PointChannel, cells: Counts, smoothings: Floats, start: Floats | None = None) -> Floats:
     """Estimate the shares of inputs from cells: fixed points of a step of EM that is smoothed.
 
@@ -71,13 +66,13 @@ def ems(channel: PointChannel, cells: Counts, smoothings: Floats, start: Floats 
     for _ in range(MAX_STEPS // 3):
         here, seen = fits[going], f[going]
         p = channel.outputs(here)
-        one = smooth_partly(_em(channel, seen, here, p), parts[going])
+        one = smooth_partly(em_step(channel, seen, here, p), parts[going])
         p_one = channel.outputs(one)
-        two = smooth_partly(_em(channel, seen, one, p_one), parts[going])
+        two = smooth_partly(em_step(channel, seen, one, p_one), parts[going])
         far = _extrapolate(here, one, two)
         p_far = channel.outputs(far)
         lost = n[going] * (seen * np.log(p_one / p_far)).sum(axis=-1) > _MOST_LOST
-        ahead = smooth_partly(_em(channel, seen, far, p_far), parts[going])
+        ahead = smooth_partly(em_step(channel, seen, far, p_far), parts[going])
         moving = n[going] * np.abs((seen * np.log(p_one / p)).sum(axis=-1)) >= TOLERANCE
         fits[going] = np.where((moving & ~lost)[:, np.newaxis], ahead, two)
         going = going[moving]
@@ -133,7 +128,15 @@ def stderr(moves: Floats, f: Floats, n: float) -> Floats:
     return error
 
 
-def _em(channel: PointChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
+def em_step(channel: PointChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
+    """Return the shares after one step of EM, shape (..., size).
+
+    Args:
+        channel: The law of an output given an input.
+        f: Shape (..., G+W): the shares of the outputs among the reports.
+        shares: Shape (..., size): the shares before.
+        p: Shape (..., G+W): the probabilities of the outputs under ``shares``.
+    """
     # A difference of sums may be slightly below 0.
     step: Floats = shares * np.maximum(channel.averages(f / p), 0)
     return step
