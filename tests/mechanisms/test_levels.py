@@ -11,7 +11,6 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.families.levels.decoder import DIFFER_LEVEL, LevelsDecoder
-from uldp.mechanisms.families.levels.encoding import LevelEncoding
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
@@ -88,7 +87,6 @@ def test_a_device_keeps_its_response_at_its_level() -> None:
 def test_a_simulation_draws_levels_by_their_shares() -> None:
     levels = {"strict": {"epsilon": 0.5, "share": 0.25}, "open": {"epsilon": 2.0, "share": 0.75}}
     encoding = build_protocol(build.spec(**keys(levels))).encoding
-    assert isinstance(encoding, LevelEncoding)
     symbols = encoding.encode([Held(np.zeros(10_000, np.int64), np.full(10_000, -1))], np.random.default_rng(1))
     assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.families.sample_one.encoding import RecordEncoding
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.protocol.cells import SparseCells, as_dense
 from uldp.mechanisms.protocol.encoding import Encoding, Held
@@ -59,6 +59,11 @@ class Fixed:
         assert (self.given < high).all()
         assert len(self.given) == size
         return self.given
+
+
+def of_record(encodings: Sequence[Encoding], strata: Strata) -> StrataEncoding:
+    """Each part reads a column of its own, as of a record."""
+    return StrataEncoding([StratumSource(each, (number,)) for number, each in enumerate(encodings)], strata)
 
 
 def every_symbol(strata: Strata, times: int) -> Values:
@@ -275,7 +280,7 @@ def test_draws_have_the_frequencies_of_the_shares() -> None:
 
 def test_a_record_becomes_the_symbol_of_its_drawn_variable() -> None:
     strata = Strata([response(5), response(3)], [0.5, 0.5])
-    encoding = RecordEncoding([pum(5), pum(3)], strata)
+    encoding = of_record([pum(5), pum(3)], strata)
     columns = [held(np.array([4, 1, 0])), held(np.array([2, 0, 1]))]
     half = 1 << 52
     assert encoding.encode(columns, Fixed([0, half, half])).tolist() == [4, 5 + 0, 5 + 1]
@@ -293,17 +298,48 @@ class Rounding(Encoding):
 def test_encodings_that_draw_keep_their_law() -> None:
     n = 40_000
     strata = Strata([response(5), response(2)], [0.75, 0.25])
-    encoding = RecordEncoding([pum(5), Rounding()], strata)
+    encoding = of_record([pum(5), Rounding()], strata)
     columns = [held(np.full(n, 2)), held(np.full(n, 0.3))]
     Pr = np.array([0, 0, 0.75, 0, 0, 0.25 * 0.7, 0.25 * 0.3])
     counts = np.bincount(encoding.encode(columns, np.random.default_rng(5)), minlength=7)
     assert (np.abs(counts - n * Pr) <= 5 * np.sqrt(n * Pr * (1 - Pr))).all()
 
 
+@dataclass(frozen=True)
+class Together(Encoding):
+    """Two variables as one, of which the second has three values."""
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        one, other = (column.values for column in columns)
+        return np.asarray(3 * one + other, dtype=np.int64)
+
+
+def test_a_part_reads_any_columns() -> None:
+    strata = Strata([response(5), response(15), response(5)], [0.5, 0.25, 0.25])
+    own = pum(5)
+    sources = [StratumSource(own, (1,)), StratumSource(Together(), (1, 0)), StratumSource(own, (1,))]
+    encoding = StrataEncoding(sources, strata)
+    columns = [held(np.array([2, 0, 1])), held(np.array([4, 3, 0]))]
+    draws = Fixed([0, 1 << 52, (1 << 53) - 1])
+    assert encoding.encode(columns, draws).tolist() == [4, 5 + 3 * 3 + 0, 20 + 0]
+    one = [held(np.array([2])), held(np.array([4]))]
+    law = encoding.law(one, strata.size)
+    assert {index: law[index] for index in np.flatnonzero(law).tolist()} == {4: 0.5, 5 + 14: 0.25, 20 + 4: 0.25}
+
+
+def test_parts_with_one_encoding_of_one_column_share_its_draws() -> None:
+    strata, own = Strata([response(2), response(2)], [0.5, 0.5]), Rounding()
+    encoding = StrataEncoding([StratumSource(own, (0,))] * 2, strata)
+    n, rng, again = 1000, np.random.default_rng(7), np.random.default_rng(7)
+    symbols = encoding.encode([held(np.full(n, 0.3))], rng)
+    assert (symbols % 2).tolist() == (0.3 + again.random(n) >= 1).astype(int).tolist()
+    assert (symbols // 2).tolist() == strata.draw(n, again).tolist()
+
+
 @pytest.mark.parametrize("drawn", [0, 1 << 52])
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_a_value_outside_of_any_domain_is_refused_whichever_variable_is_drawn(drawn: int, wrong: int) -> None:
-    encoding = RecordEncoding([pum(5), pum(5)], Strata([response(5)] * 2, [0.5, 0.5]))
+    encoding = of_record([pum(5), pum(5)], Strata([response(5)] * 2, [0.5, 0.5]))
     columns = [held(np.array([3])), held(np.array([3]))]
     columns[wrong] = held(np.array([1234]))
     with pytest.raises(ValueError, match="outside of the domain 0 to 4") as caught:
@@ -314,9 +350,9 @@ def test_a_value_outside_of_any_domain_is_refused_whichever_variable_is_drawn(dr
 def test_a_column_or_an_encoding_must_not_be_missing() -> None:
     strata = Strata([response(5)] * 2, [0.5, 0.5])
     with pytest.raises(ValueError, match="2 parts, but 1 encodings"):
-        RecordEncoding([pum(5)], strata)
-    with pytest.raises(ValueError, match="shorter"):
-        RecordEncoding([pum(5), pum(5)], strata).encode([held(np.array([1]))], np.random.default_rng(0))
+        of_record([pum(5)], strata)
+    with pytest.raises(ValueError, match="1 columns, but the parts read 2"):
+        of_record([pum(5), pum(5)], strata).encode([held(np.array([1]))], np.random.default_rng(0))
 
 
 @cases
@@ -324,7 +360,7 @@ def test_reports_of_a_record_have_the_law_of_the_drawn_part(parts: list[PureMech
     n = 50_000
     strata, rng = Strata(parts, shares), np.random.default_rng(6)
     record = [part.size - 1 for part in parts]
-    encoding = RecordEncoding([pum(part.size) for part in parts], strata)
+    encoding = of_record([pum(part.size) for part in parts], strata)
     symbols = encoding.encode([held(np.full(n, value)) for value in record], rng)
     for part, share, value, (own, n_own) in zip(
         parts, shares, record, strata.split_cells(strata.statistic(strata.perturb(symbols, rng))), strict=True

@@ -18,7 +18,6 @@ from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
 from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 
@@ -111,34 +110,24 @@ def design_widths(size: int, bits: int) -> list[int]:
 
 
 class DesignEncoding(Encoding):
-    """Draws one design for each device, whatever it holds, and says which of its symbols the device holds.
+    """Says which symbol of one design a device holds, or that it holds none of them.
 
-    The designs are public. With a permanent response, a device keeps its draw, so that it has one design for ever.
+    The designs are public. With a permanent response, a device keeps the draw of its design, and has it for ever.
 
     Args:
         values: The encoding of the values.
-        bits: The number of symbols of a design; the last one may have fewer.
-        strata: The mechanism: ``FlippedBits`` for each design.
+        first: The first symbol of the design.
+        width: The number of its symbols.
     """
 
-    def __init__(self, values: Pum, bits: int, strata: Strata) -> None:
-        self._values, self._bits, self._strata = values, bits, strata
+    def __init__(self, values: Pum, first: int, width: int) -> None:
+        self._values, self._first, self._width = values, first, width
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device in its drawn design, shape (n,).
+        """Return the input of ``FlippedBits`` for each device, shape (n,).
 
         Raises:
             ValueError: if a value is outside of the domain.
         """
-        values = self._values.encode(columns, randomness)
-        drawn = self._strata.draw(len(values), randomness)
-        widths = np.array([part.size for part in self._strata.parts])[drawn] - 1
-        place = values - drawn * self._bits
-        inside = (place >= 0) & (place < widths)
-        return np.where(inside, place, widths) + self._strata.first_symbols[drawn]
-
-    def law(self, columns: Sequence[Held], size: int) -> Floats:
-        """Return the distribution of the input of each design, times its share; see ``Encoding``."""
-        parts, shares = self._strata.parts, self._strata.shares
-        of_designs = np.split(self._values.law(columns, size - len(parts)), np.arange(1, len(parts)) * self._bits)
-        return np.concatenate([share * np.append(r, 1 - r.sum()) for share, r in zip(shares, of_designs, strict=True)])
+        place = self._values.encode(columns, randomness) - self._first
+        return np.where((place >= 0) & (place < self._width), place, self._width)

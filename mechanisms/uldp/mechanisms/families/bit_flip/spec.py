@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
 from uldp.mechanisms.families.bit_flip.randomizer import DesignEncoding, FlippedBits, design_widths
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -71,5 +72,7 @@ class BitFlipSpec(PrivateSpec):
             strata = MemoizedStrata(
                 [Memoized(*pair) for pair in zip(lasting, once.parts, strict=True)], shares, "design"
             )
-        encoding = DesignEncoding(Pum.of(variable), self.bits, strata)
+        pum = Pum.of(variable)
+        designs = [DesignEncoding(pum, number * self.bits, width) for number, width in enumerate(widths)]
+        encoding = StrataEncoding([StratumSource(design, (0,)) for design in designs], strata)
         return LdpProtocol(encoding, strata, DesignDecoder(once, simultaneous=variable.simultaneous))

@@ -1,4 +1,4 @@
-"""The estimate from the reports of all levels of privacy; ``encoding`` has the source and the guarantee."""
+"""The estimate from the reports of all levels of privacy; ``spec`` has the source and the guarantee."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

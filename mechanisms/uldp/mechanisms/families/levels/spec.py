@@ -1,4 +1,13 @@
-"""Levels of privacy in specs."""
+"""Levels of privacy in specs: each user chooses an epsilon, and the reports of all levels give one estimate.
+
+Source: Chen, Li, Qin, Kasiviswanathan & Jin, "Private Spatial Data Aggregation in the Local Setting" (ICDE 2016), for
+personalized local differential privacy (PLDP); Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential
+Privacy toward Data Statistics and Analysis" (Sensors 20, 2020), equation (8).
+
+Guarantee: one report is LDP (or ULDP) with the epsilon of the level that its user has chosen. The report names the
+level openly. So a user must choose it independently of the values: a device that chooses a stricter level for a
+sensitive value tells, by the level, that the value is sensitive. A device therefore has a level, and not a report.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -8,8 +17,8 @@ from pydantic import ValidationInfo, field_validator
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.encodings.strata_encoding import AtLevel, StrataEncoding, StratumSource
 from uldp.mechanisms.families.levels.decoder import LevelsDecoder
-from uldp.mechanisms.families.levels.encoding import LevelEncoding
 from uldp.mechanisms.families.levels.level import Level, LevelName, check_levels
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
@@ -132,5 +141,6 @@ class LevelsSpec(MechanismFamily):
             tuple(self.levels),
             [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)],
         )
-        encoding = LevelEncoding(Pum.of(variable), strata, names)
+        sources = [StratumSource(Pum.of(variable), (0,))] * len(names)
+        encoding = StrataEncoding(sources, strata, AtLevel(names))
         return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.families.sample_one.encoding import RecordEncoding
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
 from uldp.schemas.specs.any_mechanism import PartMechanism
@@ -74,6 +74,6 @@ class SampleOneSpec(PrivateSpec):
         # All parts have the lasting_epsilon of the record, or none of them.
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata
         strata = kind([part.mechanism for part in parts.values()], [each.share for each in variables.values()])
-        encoding = RecordEncoding([part.encoding for part in parts.values()], strata)
+        sources = [StratumSource(part.encoding, (number,)) for number, part in enumerate(parts.values())]
         decoder = StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata)
-        return LdpProtocol(encoding, strata, decoder)
+        return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)

@@ -1,0 +1,1 @@
+"""Encodings that any family of mechanisms may use."""

@@ -1,0 +1,173 @@
+"""The encoding of strata: each device reports one part of what it holds, and says which.
+
+Any variables of a collection may feed any part: a record has a part for each attribute, levels of privacy have parts
+that all read the same value, and a part may read several attributes at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Floats, Symbols, Values
+
+
+class StratumSource(NamedTuple):
+    """What feeds a part of ``Strata``.
+
+    Attributes:
+        encoding: The encoding for the mechanism of the part.
+        columns: The numbers of the variables that it reads, in its order.
+    """
+
+    encoding: Encoding
+    columns: tuple[int, ...]
+
+    def read(self, columns: Sequence[Held]) -> list[Held]:
+        """Return the columns that the encoding reads."""
+        return [columns[number] for number in self.columns]
+
+
+class Choice(ABC):
+    """How a device comes to its part. It never depends on what the mechanism of the part protects."""
+
+    @abstractmethod
+    def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
+        """Return the number of the part of each device, shape (n,)."""
+
+    @abstractmethod
+    def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
+        """Return the probability of each part for one device, of which the columns have one row; shape (S,)."""
+
+    def at(self, level: str | None) -> "Choice | None":
+        """Return the choice of a device with a level of privacy; None if it has nothing to do with levels.
+
+        Raises:
+            ValueError: if there is no such level.
+        """
+        return None
+
+    def guarantee(self, strata: Strata) -> Guarantee | None:
+        """Return the promise to the user of this device, if the choice decides it."""
+        return None
+
+
+@dataclass(frozen=True)
+class Drawn(Choice):
+    """The device draws its part by the shares, whatever it holds."""
+
+    def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
+        """See ``Choice``."""
+        return strata.draw(len(columns[0].values), randomness)
+
+    def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
+        """See ``Choice``."""
+        return strata.shares
+
+
+@dataclass(frozen=True)
+class AtLevel(Choice):
+    """The user has chosen the part, which is a level of privacy, for all reports of the device.
+
+    Attributes:
+        names: The name of each level.
+        level: The number of the level; None in a simulation, which draws it from the expected shares.
+    """
+
+    names: tuple[str, ...]
+    level: int | None = None
+
+    def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
+        """See ``Choice``."""
+        n = len(columns[0].values)
+        return strata.draw(n, randomness) if self.level is None else np.full(n, self.level)
+
+    def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
+        """See ``Choice``."""
+        return strata.shares if self.level is None else np.eye(len(self.names))[self.level]
+
+    def at(self, level: str | None) -> Self:
+        """See ``Choice``."""
+        if level not in self.names:
+            raise ValueError(f"a device needs one of the levels {', '.join(self.names)}")
+        return replace(self, level=self.names.index(level))
+
+    def guarantee(self, strata: Strata) -> Guarantee:
+        """Return the promise of the level."""
+        return strata.guarantee if self.level is None else strata.parts[self.level].guarantee
+
+
+class StrataEncoding(Encoding):
+    """Encodes for each device one part of what it holds, for ``Strata``.
+
+    It encodes for all parts and discards all results but one. So neither its draws nor its errors depend on the part.
+    Parts with the same encoding of the same columns share its symbol, and its draws.
+
+    Args:
+        sources: One for each part of the mechanism.
+        strata: The mechanism.
+        choice: How a device comes to its part.
+
+    Raises:
+        ValueError: if the numbers of sources and parts differ.
+    """
+
+    def __init__(self, sources: Sequence[StratumSource], strata: Strata, choice: Choice | None = None) -> None:
+        if len(sources) != len(strata.parts):
+            raise ValueError(f"there are {len(strata.parts)} parts, but {len(sources)} encodings")
+        self._strata, self._choice = strata, Drawn() if choice is None else choice
+        numbers: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._number = np.array(
+            [numbers.setdefault((id(each.encoding), each.columns), len(numbers)) for each in sources]
+        )
+        first = np.unique(self._number, return_index=True)[1]
+        #: Those that differ, of which each part has one.
+        self._sources = [sources[index] for index in first]
+        self._columns = 1 + max(max(each.columns) for each in self._sources)
+
+    def at(self, level: str | None) -> "StrataEncoding":
+        """Return the encoding of a device with this level, which decides its part, or is for the parts.
+
+        Raises:
+            ValueError: if there is no such level.
+        """
+        sources, choice = self._sources, self._choice.at(level)
+        if choice is None:
+            sources = [each._replace(encoding=each.encoding.at(level)) for each in sources]
+        return StrataEncoding([sources[number] for number in self._number], self._strata, choice or self._choice)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The promise to the user of this device, if the choice of its part decides it."""
+        return self._choice.guarantee(self._strata)
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the symbol of each device in its part, shape (n,).
+
+        Raises:
+            ValueError: if a value is outside of its domain, whatever the part, or if columns are missing or differ
+                 in length.
+        """
+        if len(columns) != self._columns:
+            raise ValueError(f"there are {len(columns)} columns, but the parts read {self._columns}")
+        symbols = np.stack([each.encoding.encode(each.read(columns), randomness) for each in self._sources])
+        part = self._choice.parts(columns, self._strata, randomness)
+        own: Values = symbols[self._number[part], np.arange(len(part))]
+        return own + self._strata.first_symbols[part]
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distributions of the symbols of all parts behind each other, times their probabilities."""
+        laws: dict[tuple[int, int], Floats] = {}
+        found = []
+        probabilities = self._choice.law(columns, self._strata)
+        for number, part, probability in zip(self._number.tolist(), self._strata.parts, probabilities, strict=True):
+            if (number, part.size) not in laws:
+                source = self._sources[number]
+                laws[number, part.size] = source.encoding.law(source.read(columns), part.size)
+            found.append(probability * laws[number, part.size])
+        return np.concatenate(found)
