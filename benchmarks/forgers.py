@@ -23,6 +23,8 @@ from numpy.random import Generator
 from benchmarks.options import read_options
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import ReportColumns
+from uldp.collector.counting import count_support
+from uldp.collector.sealing import WindowSum, flags_of, p_values_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import signal_bits
 from uldp.mechanisms.inference.forecast import falling_shares
@@ -30,8 +32,6 @@ from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats, Payloads
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.count import count_support
-from uldp.transforms.seal import WindowSum, flags_of, p_values_of
 
 SIZE, SENSITIVE, USERS = 100, 10, 20_000
 #: The shares of forged reports to try.

@@ -11,6 +11,7 @@ import pytest
 from tests import build
 from tests.mechanisms.protocols import alternatives, specs
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.shuffle import DELTA, MOST_REPORTS, Clones, forecast_shuffled, shuffled, shuffled_epsilon
 from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, PureMechanism
@@ -19,7 +20,6 @@ from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.estimate import estimates_of
 
 #: By epsilon, epsilon' of 1,000, 10,000 and 100,000 reports at delta 1e-6, from an independent computation.
 AUDIT = {1.0: (0.149, 0.0432, 0.0124), 2.0: (0.397, 0.1144, 0.0332), 4.0: (1.853, 0.4108, 0.1182)}

@@ -9,6 +9,7 @@ from tests import build
 from tests.pipelines.command import Run
 from tests.pipelines.report.test_page import Fired, save
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.results.soundness import sound_estimate
 from uldp.schemas.estimate import Estimate
@@ -16,7 +17,6 @@ from uldp.schemas.rows import rows
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.estimate import estimates_of
 
 KEYS = build.MINIMAL | {"domain": {"size": 5}, "mechanism": {"name": "rr", "epsilon": 1.0}}
 FORGED = KEYS | {"assume_forgers": 0.01}

@@ -10,15 +10,15 @@ from tests import build
 from tests.build import START
 from tests.pipelines.command import Run
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
+from uldp.collector.sealing import WindowSum, flags_of, p_values_of, seal
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.seal import WindowSum, flags_of, p_values_of, seal
 
 SPEC = """
 collection: c

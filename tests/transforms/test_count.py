@@ -1,6 +1,5 @@
-"""Counts against a count one report at a time."""
+"""Steps that count and add, against a count one report at a time."""
 
-import tracemalloc
 from collections import Counter
 from typing import Any
 from unittest import mock
@@ -14,146 +13,20 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR
-from uldp.collector.collections import serve
-from uldp.collector.columns import MixedColumns, ReportColumns
-from uldp.collector.groups import Place
-from uldp.collector.partial import NUMBERS, Partial
+from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, value
+from uldp.collector.columns import MixedColumns
+from uldp.collector.counting import count_support
+from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.mechanisms.protocol.cells import as_dense
-from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import (
     CollectSlices,
     CountSupport,
     KeyedPartial,
     SumCounts,
     _CountSpansFn,
-    count_support,
 )
 from uldp.transforms.windows import at_time
-
-SIZE = 11  # 10 values and a tag: bits of 2 bytes
-
-
-def make_spec(collection: str, mechanism: str) -> CollectionSpec:
-    return build.spec(
-        collection=collection,
-        domain={"size": SIZE - 1},
-        mechanism={"name": mechanism, "epsilon": 1.0},
-        sensitive=[0, 1, 2],
-        tags=[{"name": "home"}],
-    )
-
-
-SYMBOLS, BITS = make_spec("symbols", "urr"), make_spec("bits", "urap")
-SPECS = [SYMBOLS, BITS]
-TARGETS = serve(SPECS)
-
-#: A report as its slice, in hours, and the symbols that it supports: one, or any number.
-ONE_SYMBOL = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.integers(0, SIZE - 1).map(lambda symbol: {symbol}))
-ANY_BITS = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.sets(st.integers(0, SIZE - 1)))
-
-
-def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> ReportColumns:
-    payloads: Payloads
-    if spec is SYMBOLS:
-        payloads = np.array([min(supported) for _, supported in reports], dtype=np.uint32)
-    else:
-        bits = np.zeros((len(reports), SIZE), dtype=np.uint8)
-        for row, (_, supported) in enumerate(reports):
-            bits[row, sorted(supported)] = 1
-        payloads = np.packbits(bits, axis=1)
-    return build.columns([(0, 0)] * len(reports), [hour * HOUR for hour, _ in reports], payloads, key=spec.key)
-
-
-def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int], Accounting]]:
-    """Counts and accounting of each slice."""
-    n = Counter(hour for hour, _ in reports)
-    support = Counter((hour, symbol) for hour, supported in reports for symbol in supported)
-    return {
-        hour * HOUR: ([support[hour, symbol] for symbol in range(SIZE)], Accounting(received=n[hour], counted=n[hour]))
-        for hour in n
-    }
-
-
-def counted(
-    spec: CollectionSpec, reports: list[tuple[int, set[int]]]
-) -> dict[int, tuple[list[int] | None, Accounting]]:
-    """What ``count_support`` counts in each slice; each span begins at its origin."""
-    place = Place(spec.key, 0)
-    found = list(count_support(TARGETS[spec.key], {place: [columns(spec, reports)]})) if reports else []
-    assert all(group == spec.key for (group, _), _ in found)
-    spans = [(origin, span) for (_, origin), span in found]
-    size = TARGETS[spec.key].span_size
-    assert all(origin % size == 0 and (span.slots // size * size == origin).all() for origin, span in spans)
-    return {start: value(partial) for _, span in spans for start, partial in span.slices()}
-
-
-def value(partial: Partial) -> tuple[list[int] | None, Accounting]:
-    return None if partial.cells is None else as_dense(partial.cells).tolist(), partial.accounting
-
-
-@given(st.lists(ONE_SYMBOL, max_size=40))
-def test_symbols_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    assert counted(SYMBOLS, reports) == brute_force(reports)
-
-
-@given(st.lists(ANY_BITS, max_size=40))
-def test_bits_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    assert counted(BITS, reports) == brute_force(reports)
-
-
-@given(
-    st.lists(st.lists(ONE_SYMBOL, min_size=1, max_size=9), min_size=1, max_size=5),
-    st.sampled_from(SPECS),
-    st.integers(1, 3),
-)
-def test_collections_are_counted_together_as_each_alone(
-    collections: list[list[tuple[int, set[int]]]], spec: CollectionSpec, size: int
-) -> None:
-    """In groups of some size."""
-    apart, found = 1 << 49, [dict[int, tuple[list[int] | None, Accounting]]() for _ in collections]
-    halves = {
-        Place((f"group {number // size}", 1), number % size * apart): [
-            columns(spec, part) for part in (each[:3], each[3:]) if part
-        ]
-        for number, each in enumerate(collections)
-    }
-    keys = set()
-    for key, span in count_support(TARGETS[spec.key], halves):
-        ((name, _), origin), of_slots = key, dict(span.slices())
-        assert key not in keys
-        assert list(of_slots) == sorted(of_slots) == span.slots.tolist()
-        keys.add(key)
-        for slot, partial in of_slots.items():
-            number, start = divmod(slot, apart)
-            assert start // TARGETS[spec.key].span_size * TARGETS[spec.key].span_size == origin
-            found[int(name.split()[1]) * size + number][start] = value(partial)
-    assert found == [brute_force(each) for each in collections]
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
-def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -> None:
-    """Devices choose event times: as far apart as numbers of empty slices reach."""
-    collections = {Place((f"c{number}", 1), 0): [columns(spec, [(0, {1}), (1023, {2})])] for number in range(1000)}
-    tracemalloc.start()
-    try:
-        spans = list(count_support(TARGETS[spec.key], collections))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert [len(span) for *_, span in spans] == [1] * 2000
-    output = sum(span.numbers.nbytes + as_dense(span.cells).nbytes for *_, span in spans if span.cells is not None)
-    assert output == 2000 * 8 * (NUMBERS + SIZE)
-    assert peak < 5 * output
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
-def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
-    reports = [(hour, {7}) for hour in (0, 2)] * 1000
-    assert counted(spec, reports) == brute_force(reports)
-
 
 PARTIAL = st.builds(
     build.part,

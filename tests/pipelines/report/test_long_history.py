@@ -15,6 +15,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from tests.pipelines.report.test_page import Page, page
 from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.estimating import estimates_of
 from uldp.collector.tables import tables_of
 from uldp.pipelines.report.chapters import NAMED, SHOWN
 from uldp.pipelines.report.points import MOST
@@ -23,7 +24,6 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results.panes import filed_cells, filed_estimates
 

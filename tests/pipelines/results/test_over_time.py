@@ -8,13 +8,13 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text, spec_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.rows import rows
 from uldp.schemas.specs.budget import Budget
-from uldp.transforms.estimate import estimates_of
 
 LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting_epsilon": 3.0}}
 BUDGET: dict[str, Any] = {"budget": {"epsilon": 4, "every": "30d"}}

@@ -11,11 +11,11 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import folder_of
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
 from uldp.pipelines.results.pooled import Pooled, difference, pool_versions, pooled_json, pooled_text
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
-from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import estimate_file, statistic_file
 

@@ -7,12 +7,12 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.waiting import waiting
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.estimate import estimates_of
 
 SPEC = build.spec(estimator=["auto", "wls"], limits={"min_reports": 100})
 

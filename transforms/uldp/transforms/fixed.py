@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.counting import SpanKey
 from uldp.collector.partial import Partial
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.count import KeyedPartial, SpanKey, SumCounts
+from uldp.transforms.count import KeyedPartial, SumCounts
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_fn
 

@@ -22,10 +22,12 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import ServedCollection
+from uldp.collector.counting import SpanKey
 from uldp.collector.ends import SliceReports
 from uldp.collector.firing import NEVER, Pending, fired_by, next_due, windows_of
 from uldp.collector.partial import Partial, stack, sum_slices
 from uldp.collector.published import EarlyStep, Histories, History, differs, early_step, public, reports_of
+from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Times
 from uldp.schemas.flags import Flag
@@ -34,10 +36,9 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.clock import now
 from uldp.transforms.coders import PartialCoder
-from uldp.transforms.count import KeyedPartial, SpanKey
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.internals import Given, Timestamp, WindowedValue
 from uldp.transforms.metrics import counter
-from uldp.transforms.seal import WindowSum, p_values_of, seal
 from uldp.transforms.windows import at_time
 
 

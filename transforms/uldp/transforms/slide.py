@@ -18,12 +18,13 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection
+from uldp.collector.counting import SpanKey
 from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.transforms.count import KeyedPartial, SpanKey
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_fn
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
+from uldp.collector.estimating import estimates_of
 from uldp.collector.published import differs, public
+from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.pipelines.merge.part import (
     Ids,
     Part,
@@ -21,8 +23,6 @@ from uldp.schemas.errors import DataError
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Pane, PaneHeader
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.estimate import estimates_of
-from uldp.transforms.seal import WindowSum, p_values_of, seal
 
 #: Flags of parts that a sum keeps, because its counts do not show what they are about.
 _KEPT = (Flag.EQUAL_PAYLOADS,)

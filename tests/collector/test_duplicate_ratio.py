@@ -4,9 +4,9 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import serve
+from uldp.collector.sealing import WindowSum, flags_of
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting
-from uldp.transforms.seal import WindowSum, flags_of
 
 
 def flags(accounting: Accounting, **limits: object) -> list[Flag]:

@@ -1,0 +1,73 @@
+"""The sufficient statistic: support counts of time slices."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from uldp.collector.collections import ServedCollection
+from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.groups import Place
+from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.repeats import CELLS, payload_cells
+from uldp.collector.signals import improbable_counts, skew_counts
+from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
+from uldp.schemas.arrays import Packed, Symbols
+
+#: A group of collections, and the start of a span of time slices in milliseconds.
+SpanKey = tuple[tuple[str, int], int]
+
+
+def count_support(
+    served: ServedCollection, collections: Mapping[Place, Sequence[ReportColumns]]
+) -> Iterator[tuple[SpanKey, Partial]]:
+    """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
+
+    Args:
+        served: One of the collections.
+        collections: One or more reports of each, in one part or more.
+
+    Yields:
+        The group of some of the collections and the start of a span of their slices, and the span.
+    """
+    numbered = [
+        slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size)
+        for parts in collections.values()
+    ]
+    offsets = np.cumsum([0, *(len(starts) for starts, _ in numbered)])
+    groups = np.concatenate([each + offset for (_, each), offset in zip(numbered, offsets[:-1], strict=True)])
+    # Leave out slices without reports: each would cost the cells of a statistic.
+    occupied = np.bincount(groups, minlength=offsets[-1]) > 0
+    groups = (np.cumsum(occupied) - 1).take(groups)
+    starts = np.concatenate([each for each, _ in numbered])[occupied]
+    of = np.repeat(np.arange(len(collections)), np.diff(offsets))[occupied]
+    parts = [part for parts in collections.values() for part in parts]
+    k = len(starts)
+    cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
+    payloads = _sketches(parts, groups, k) if served.sketched else None
+    signals = np.concatenate([part.signals for part in parts])
+    n, skew, improbable = np.bincount(groups), skew_counts(signals, groups, k), improbable_counts(signals, groups, k)
+    numbers = numbers_of(k, skew, improbable, received=n, counted=n)
+    names = {place.group: number for number, place in enumerate(collections)}
+    named = np.array([names[place.group] for place in collections])[of]
+    slots = starts + np.array([place.offset for place in collections])[of]
+    spans = starts // served.span_size
+    order = np.lexsort((slots, spans, named))
+    named, spans, slots, numbers = named[order], spans[order], slots[order], numbers[order]
+    cells = [cells[row] for row in order.tolist()]
+    payloads = None if payloads is None else [payloads[row] for row in order.tolist()]
+    ends = np.flatnonzero((spans[1:] != spans[:-1]) | (named[1:] != named[:-1])) + 1
+    keys = list(collections)
+    for first, end in pairwise([0, *ends.tolist(), k]):
+        rows = slice(first, end)
+        sketches = None if payloads is None else stack_cells(payloads[rows])
+        span = Partial(slots[rows], numbers[rows], stack_cells(cells[rows]), payloads=sketches)
+        yield (keys[named[first]].group, int(spans[first]) * served.span_size), span
+
+
+def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[Cells]:
+    """Return the sketch of the payloads of each of k groups of reports; few reports have a sparse one."""
+    hashed = np.concatenate([payload_cells(cast(Packed, part.payloads)) for part in parts])
+    counted = count_symbols(hashed, groups, k, CELLS)
+    return [smallest(as_sparse(cells)) if isinstance(cells, np.ndarray) else cells for cells in counted]
