@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -100,6 +100,11 @@ class StrataDecoder(Decoder):
                 part.decoder.check(part.cells, part.n)
             except ValueError as error:
                 raise ValueError(f"{part.name}: {error}") from error
+
+    def cost(self, estimator: str) -> Cost:
+        """See the base class: that of the part that takes longest."""
+        costs = {decoder.cost(decoder.known(estimator)) for decoder in self._decoders}
+        return Cost.FINAL if Cost.FINAL in costs else Cost.PANE
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """Return the number of reports of each part.

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 
 from numpy.random import Generator
 
@@ -50,6 +51,15 @@ def two_digits(number: float) -> int:
     return math.ceil(number / step) * step
 
 
+class Cost(StrEnum):
+    """In which panes an estimator runs."""
+
+    #: In each pane: it takes some milliseconds.
+    PANE = "pane"
+    #: In on-time and late panes alone: it takes so long that early panes would hold up the job.
+    FINAL = "final"
+
+
 class Decoder(ABC):
     """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
 
@@ -69,6 +79,10 @@ class Decoder(ABC):
         """Raise ValueError if the decoder has no such estimator."""
         if estimator not in self.estimators:
             raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+
+    def cost(self, estimator: str) -> Cost:
+        """Return in which panes an estimator runs; early panes leave out those that are ``FINAL``."""
+        return Cost.PANE
 
     @abstractmethod
     def check(self, cells: Counts, n: int) -> None:
