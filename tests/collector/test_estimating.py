@@ -6,10 +6,10 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.estimating import estimates_of
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.protocol.decoder import Cost
 from uldp.schemas.pane import Pane, PaneKind
-from uldp.collector.estimating import estimates_of
 
 RR = {"name": "rr", "epsilon": 1.0}
 ONE = build.spec(mechanism=RR, estimator=["empirical", "auto"])

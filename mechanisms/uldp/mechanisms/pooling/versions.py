@@ -9,8 +9,7 @@ The mean estimates the users' distribution if the users of all versions are draw
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,8 +17,10 @@ from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.by_name import project_to_simplex
 from uldp.mechanisms.estimators.projection import weights as weights_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.pooling.design import Design, Same
+from uldp.mechanisms.pooling.pooled_linear import PooledLinear
 from uldp.mechanisms.protocol.linear import Linear
-from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.errors import RequestError
 
 # The least probability of honest versions that ``contradiction_p_value`` tells from smaller ones, and its accuracy.
@@ -29,7 +30,7 @@ _STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedLinear:
+class WeightedLinear(PooledLinear):
     """A weighted mean of independent unbiased estimates of the same numbers; see ``Linear``.
 
     Attributes:
@@ -37,26 +38,17 @@ class WeightedLinear:
         weights: Shape (versions, m): for each number, weights of 0 or more that sum to one.
     """
 
-    parts: Sequence[Linear]
     weights: Floats
+    design: Design = field(init=False)
 
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (m,): the means."""
-        mean: Floats = np.einsum("vz,vz->z", self.weights, [part.values for part in self.parts])
-        return mean
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "design", Same(self.weights.shape[1], len(self.parts)))
 
     @property
     def variance(self) -> Floats:
         """Shape (m,): the sum of the variances of the versions, times their squared weights."""
         variance: Floats = np.einsum("vz,vz->z", self.weights**2, [part.variance for part in self.parts])
         return variance
-
-    @property
-    def n(self) -> Counts:
-        """Shape (m,): the number of reports of all versions."""
-        total: Counts = np.sum([part.n for part in self.parts], axis=0)
-        return total
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return intervals from those of the versions: the squares of weighted distances to their ends add up.
@@ -71,12 +63,6 @@ class WeightedLinear:
             below += (weight * (part.values - low)) ** 2
             above += (weight * (high - part.values)) ** 2
         return self.values - np.sqrt(below), self.values + np.sqrt(above)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w, where the estimates of two versions are independent."""
-        pairs = zip(self.weights[:, :, np.newaxis], self.parts, strict=True)
-        product: Floats = np.sum([weight * part.times(weight * w) for weight, part in pairs], axis=0)
-        return product
 
 
 @dataclass(frozen=True, eq=False)
