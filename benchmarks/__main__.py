@@ -27,6 +27,7 @@ from benchmarks import (
     scaling,
     sliding,
     state,
+    strata,
     throughput,
 )
 from benchmarks.figure import draw
@@ -56,6 +57,7 @@ PARTS = {
     "estimators": estimators.rows,
     "latency": latency.rows,
     "commands": commands.rows,
+    "strata": strata.rows,
     "panes": panes.rows,
     "panes in a stream": panes_in_stream.rows,
 }

@@ -1,6 +1,7 @@
 """Strata: the reports of a record, against the mechanisms of its parts."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
@@ -16,7 +18,7 @@ from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.arrays import Floats, Payloads, Values
 
 
 def response(size: int, epsilon: float | None = 1.0, sensitive: int | None = None) -> RandomizedResponse:
@@ -123,6 +125,31 @@ def test_shares_that_are_no_distribution_over_the_parts_are_refused(shares: list
 def test_the_number_of_parts_fits_two_bytes(count: int) -> None:
     with pytest.raises(ValueError, match=f"1 to 65536 parts, got {count}"):
         Strata([response(2)] * count, [1 / max(count, 1)] * count)
+
+
+def test_strata_of_more_symbols_than_int64_adds_up_are_refused() -> None:
+    strings = response(2)
+    strings.size = 1 << 48
+    assert Strata([strings] * (1 << 14), [1 / (1 << 14)] * (1 << 14)).size == 1 << 62
+    for parts in ([strings] * (1 << 16), [*[strings] * (1 << 14), response(1)]):
+        with pytest.raises(ValueError, match="symbols or cells together, and 2\\^62 is the most"):
+            Strata(parts, [1 / len(parts)] * len(parts))
+
+
+@pytest.mark.parametrize("one", [bits(9), LocalHashing(6, 1.0), Geometric(1.0, 20), response(4)])
+def test_parts_of_one_mechanism_are_read_together_as_each_alone(one: Mechanism) -> None:
+    # Of two mechanisms, so that payloads are bytes and of parts that alternate; and of symbols alone.
+    for parts in ([one, response(5), one, one], [one, one, one], [one, bits(70), one]):
+        strata, alone = (Strata(each, [1 / len(each)] * len(each)) for each in (parts, list(map(copy, parts))))
+        rng = np.random.default_rng(9)
+        payloads = strata.perturb(rng.integers(0, strata.size, 500), rng)
+        hostile: Payloads = payloads.copy()
+        hostile[:] = rng.integers(0, 256, payloads.shape)
+        for sent in (payloads, hostile):
+            assert [each.tolist() for each in strata.inspect(sent)] == [each.tolist() for each in alone.inspect(sent)]
+        groups = rng.integers(0, 3, 500)
+        for cells, other in zip(strata.tally([payloads], groups, 3), alone.tally([payloads], groups, 3), strict=True):
+            assert as_dense(cells).tolist() == as_dense(other).tolist()
 
 
 @pytest.mark.parametrize(

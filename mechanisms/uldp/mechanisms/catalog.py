@@ -16,9 +16,11 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
+        protocol = (
+            parts[""] if "" in parts else _checked(spec.mechanism.joined(spec.variables, parts), spec.mechanism.name)
+        )
     except ValueError as error:
         raise RequestError(f"collection {spec.collection} version {spec.version}: {error}") from error
-    protocol = parts[""] if "" in parts else _checked(spec.mechanism.joined(spec.variables, parts), spec.mechanism.name)
     _check_size(spec, protocol.mechanism)
     return protocol
 

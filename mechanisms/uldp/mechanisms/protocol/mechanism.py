@@ -103,6 +103,7 @@ class Mechanism(ABC):
         statistic_size: Number of cells, at most ``MOST_CELLS``.
         largest_step: The most that one report moves a cell; ``largest_step * MOST_REPORTS < 2^63``.
         partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
+        counts_payloads: Whether a payload is the number of the cell that counts it: ``tally`` is ``count_symbols``.
         memory: Whether a device keeps a permanent response, so that its reports depend on each other.
         reports_symbols: Whether a payload is a symbol of Z.
         structure: Further sizes in which a permanent response and its reports must agree.
@@ -114,6 +115,7 @@ class Mechanism(ABC):
     statistic_size: int
     largest_step: int = 1
     partitions: bool
+    counts_payloads: bool = False
     memory: bool = False
     reports_symbols: bool = False
     structure: tuple[int, ...] = ()

@@ -56,6 +56,7 @@ class FoldedMechanism(PureMechanism, UniformNoise):
 
     fold: Fold
     partitions = True
+    counts_payloads = True
 
     def __init__(self, size: int, epsilon: float) -> None:
         """Protect all symbols of Z, of which there are ``size``.

@@ -89,6 +89,7 @@ class Memoized(WithMemory):
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
+        self.counts_payloads = once.counts_payloads
 
     @property
     def bare(self) -> Mechanism:

@@ -8,12 +8,23 @@ one sampled variable in place of a divided budget.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, SparseCells
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness, WithMemory
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, count_symbols
+from uldp.mechanisms.protocol.mechanism import (
+    MOST_CELLS,
+    Guarantee,
+    Mechanism,
+    PayloadForm,
+    Privacy,
+    Randomness,
+    WithMemory,
+)
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 # A payload of bytes names its part in two bytes.
@@ -25,8 +36,22 @@ _WEAKEST_FIRST = (Privacy.NONE, Privacy.ULDP, Privacy.LDP)
 
 # The device draws its part by a uniform integer below this, so shares are exact to 2^-53.
 _DRAWS = 1 << 53
+# Sizes and sums of sizes up to this are exact in int64.
+_MOST = 1 << 62
 # Devices would hardly ever draw a smaller share, and a test could hardly tell its complement from 1.
 _LEAST_SHARE = 1e-9
+
+
+class _Alike(NamedTuple):
+    """The parts of one mechanism, which read their payloads together.
+
+    Attributes:
+        mechanism: The mechanism.
+        numbers: Shape (parts,): their numbers, ascending.
+    """
+
+    mechanism: Mechanism
+    numbers: Symbols
 
 
 class Strata(Mechanism):
@@ -63,8 +88,8 @@ class Strata(Mechanism):
             noun: What a part is for, as text.
 
         Raises:
-            ValueError: if there is no part, there are more than two bytes can number, or the shares are not one
-                number of at least 1e-9 for each part, with a sum of 1.
+            ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
+                at least 1e-9 for each part, with a sum of 1, or the parts have more than 2^62 symbols or cells.
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
@@ -80,12 +105,22 @@ class Strata(Mechanism):
         self._draws_below = np.rint(np.cumsum(self.shares)[:-1] * _DRAWS).astype(np.int64)
         self.first_symbols, self.size = _offsets(part.size for part in parts)
         self._first_cells, self.statistic_size = _offsets(part.statistic_size + (not part.partitions) for part in parts)
-        self._widths = [part.form.width or _SYMBOL_WIDTH for part in parts]
+        mechanisms = list({id(part): part for part in parts}.values())
+        which = {id(mechanism): index for index, mechanism in enumerate(mechanisms)}
+        # Payloads of no part are of no mechanism.
+        self._which = np.array([*(which[id(part)] for part in parts), len(mechanisms)])
+        rows = _rows_of(self._which, len(mechanisms))
+        self._alike = [_Alike(*each) for each in zip(mechanisms, rows, strict=True)]
         self._first_payloads, payloads = _offsets(part.form.symbols or 0 for part in parts)
         symbols = all(part.form.symbols for part in parts) and payloads <= 1 << 31
-        self.form = PayloadForm(symbols=payloads) if symbols else PayloadForm(width=2 + max(self._widths))
+        self.form = (
+            PayloadForm(symbols=payloads)
+            if symbols
+            else PayloadForm(width=2 + max(part.form.width or _SYMBOL_WIDTH for part in parts))
+        )
         self.largest_step = max(part.largest_step for part in parts)
         self.partitions = all(part.partitions for part in parts)
+        self.counts_payloads = symbols and all(part.counts_payloads for part in parts)
         self.guarantee = _weakest([part.guarantee for part in parts])
 
     @property
@@ -122,12 +157,38 @@ class Strata(Mechanism):
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which the mechanism of their part calls improbable."""
+        if self.form.width is None:
+            return self._inspect_symbols(cast(npt.NDArray[np.uint32], payloads))
         possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
-        for number, rows, own in self.split_payloads(payloads):
-            possible[rows], improbable[rows] = self.parts[number].inspect(own)
-            if self.form.width is not None:
-                possible[rows] &= ~cast(Packed, payloads)[rows, 2 + self._widths[number] :].any(axis=1)
+        named = self._named(payloads)
+        for (mechanism, _), rows in self._split(named):
+            possible[rows], improbable[rows] = mechanism.inspect(self._own(mechanism, payloads[rows], named[rows]))
+            end = 2 + (mechanism.form.width or _SYMBOL_WIDTH)
+            possible[rows] &= ~cast(Packed, payloads)[rows, end:].any(axis=1)
         return possible, improbable
+
+    def _inspect_symbols(self, payloads: npt.NDArray[np.uint32]) -> tuple[Mask, Mask]:
+        assert self.form.symbols is not None
+        possible: Mask = payloads < self.form.symbols
+        improbable = np.zeros(len(payloads), dtype=np.bool_)
+        if self._doubtful.any():
+            named = self._named(payloads)
+            for (mechanism, numbers), rows in self._split(named):
+                if self._doubtful[numbers[0]]:
+                    own = self._own(mechanism, payloads[rows], named[rows])
+                    possible[rows], improbable[rows] = mechanism.inspect(own)
+        return possible, improbable
+
+    @cached_property
+    def _doubtful(self) -> Mask:
+        """Shape (S,): whether the part calls some of its symbols impossible or improbable."""
+        doubtful = np.ones(len(self.parts), dtype=np.bool_)
+        for mechanism, numbers in self._alike:
+            symbols = mechanism.form.symbols
+            if symbols is not None and symbols <= MOST_CELLS:
+                possible, improbable = mechanism.inspect(np.arange(symbols, dtype=np.uint32))
+                doubtful[numbers] = not possible.all() or improbable.any()
+        return doubtful
 
     def describe(self, payload: int | bytes) -> str:
         """Return the part, by its number from 0, and what its own payload says."""
@@ -140,12 +201,21 @@ class Strata(Mechanism):
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""
-        tallies: list[Sequence[Cells]] = []
-        for number, rows, own in self.split_payloads(cast(Payloads, np.concatenate(parts))):
-            if not self.parts[number].partitions:
-                tallies.append(list(np.bincount(groups[rows], minlength=k).astype(np.int64)[:, np.newaxis]))
-            tallies.append(self.parts[number].tally([own], groups[rows], k))
-        return [_concatenate(of_group) for of_group in zip(*tallies, strict=True)]
+        payloads = cast(Payloads, np.concatenate(parts))
+        if self.counts_payloads:
+            return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
+        named = self._named(payloads)
+        tallies: list[list[Sequence[Cells]]] = [[] for _ in self.parts]
+        for (mechanism, numbers), rows in self._split(named):
+            joint = groups[rows] + k * np.searchsorted(numbers, named[rows])
+            cells = mechanism.tally([self._own(mechanism, payloads[rows], named[rows])], joint, k * len(numbers))
+            reports = np.bincount(joint, minlength=k * len(numbers)).astype(np.int64)[:, np.newaxis]
+            for first, number in enumerate(numbers):
+                own_groups = slice(first * k, (first + 1) * k)
+                if not mechanism.partitions:
+                    tallies[number].append(reports[own_groups])
+                tallies[number].append(cells[own_groups])
+        return [_concatenate(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
         """Return the cells of each part, and the number of its reports."""
@@ -167,17 +237,37 @@ class Strata(Mechanism):
 
     def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
         """Yield for each part its number, the rows of its payloads, and these payloads as the part has sent them."""
+        named = self._named(payloads)
+        for number, (part, rows) in enumerate(zip(self.parts, _rows_of(named, len(self.parts)), strict=True)):
+            yield number, rows, self._own(part, payloads[rows], named[rows])
+
+    def _named(self, payloads: Payloads) -> Symbols:
+        """Return the number of the part of each payload, shape (n,); that of an impossible one may be of no part."""
+        if self.form.width is not None:
+            return cast(Packed, payloads)[:, :2].copy().view("<u2")[:, 0]
+        if self._part_of is None:
+            return np.searchsorted(self._first_payloads, payloads, side="right") - 1
+        return self._part_of[np.minimum(payloads, len(self._part_of) - 1)]
+
+    @cached_property
+    def _part_of(self) -> Symbols | None:
+        """Shape (symbols,): the number of the part that sends each symbol; None if that takes too much memory."""
+        if self.form.symbols is None or self.form.symbols > MOST_CELLS:
+            return None
+        sizes = np.diff(self._first_payloads, append=self.form.symbols)
+        return np.repeat(np.arange(len(self.parts), dtype=np.uint16), sizes)
+
+    def _split(self, named: Symbols) -> Iterator[tuple[_Alike, Symbols]]:
+        """Yield each mechanism with its parts, and the rows of their payloads, of which ``named`` has the parts."""
+        which = self._which[np.minimum(named.astype(np.int64), len(self.parts))]
+        yield from zip(self._alike, _rows_of(which, len(self._alike)), strict=True)
+
+    def _own(self, mechanism: Mechanism, payloads: Payloads, named: Symbols) -> Payloads:
+        """Return payloads of parts of one mechanism as these have sent them; ``named`` has their parts, shape (n,)."""
         if self.form.width is None:
-            named = np.searchsorted(self._first_payloads, payloads, side="right") - 1
-        else:
-            named = payloads[:, :2].copy().view("<u2")[:, 0]
-        for number, part in enumerate(self.parts):
-            rows = np.flatnonzero(named == number)
-            if self.form.width is None:
-                yield number, rows, payloads[rows] - np.uint32(self._first_payloads[number])
-                continue
-            own = payloads[rows, 2 : 2 + self._widths[number]]
-            yield number, rows, own if part.form.symbols is None else own.copy().view("<u4")[:, 0].astype(np.uint32)
+            return payloads - self._first_payloads[named].astype(np.uint32)
+        own = payloads[:, 2 : 2 + (mechanism.form.width or _SYMBOL_WIDTH)]
+        return own if mechanism.form.symbols is None else own.copy().view("<u4")[:, 0].astype(np.uint32)
 
 
 class MemoizedStrata(Strata, WithMemory):
@@ -204,9 +294,23 @@ class MemoizedStrata(Strata, WithMemory):
 
 
 def _offsets(sizes: Iterable[int]) -> tuple[Symbols, int]:
-    """Return the sum of the sizes before each size, shape (S,), and the sum of all."""
-    ends = np.cumsum([0, *sizes], dtype=np.int64)
-    return ends[:-1], int(ends[-1])
+    """Return the sum of the sizes before each size, shape (S,), and the sum of all.
+
+    Raises:
+        ValueError: if it is more than 2^62.
+    """
+    ends = list(accumulate(sizes, initial=0))
+    if ends[-1] > _MOST:
+        raise ValueError(f"the parts have {ends[-1]:,} symbols or cells together, and 2^62 is the most")
+    return np.array(ends[:-1], dtype=np.int64), ends[-1]
+
+
+def _rows_of(numbers: Symbols, count: int) -> Iterator[Symbols]:
+    """Yield the rows of each number below ``count``, which is at most 2^16, ascending."""
+    numbers = numbers.astype(np.uint16)  # of which sorting takes one pass
+    order = np.argsort(numbers, kind="stable")
+    ends = np.cumsum(np.bincount(numbers, minlength=count)[:count])
+    yield from np.split(order, ends)[:count]
 
 
 def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:

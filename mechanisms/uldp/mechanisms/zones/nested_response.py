@@ -42,6 +42,7 @@ class NestedResponse(Mechanism):
     """
 
     partitions = True
+    counts_payloads = True
 
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
         """Build the mechanism.

@@ -82,7 +82,7 @@ class Block(UniformNoise):
         self.size = self.grid + 1
         self.form = PayloadForm(symbols=outputs)
         self.statistic_size = outputs
-        self.partitions = True
+        self.partitions = self.counts_payloads = True
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Perturb inputs of shape (n,) into outputs of shape (n,); each takes three draws, whatever the input.

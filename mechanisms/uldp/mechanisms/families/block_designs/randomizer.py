@@ -132,6 +132,7 @@ class BlockResponse(PureMechanism, UniformNoise):
 
     noise_probability: float
     partitions = True
+    counts_payloads = True
 
     def __init__(self, sensitive: Mask, epsilon: float, design: BlockDesign) -> None:
         """Build the mechanism over Z.

@@ -45,6 +45,7 @@ class CohortHashing(StringMechanism, UniformNoise):
     """
 
     partitions = True
+    counts_payloads = True
     noise_probability: float
 
     def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:

@@ -45,6 +45,7 @@ class Duchi(UniformNoise):
     form = PayloadForm(symbols=2)
     statistic_size = 2
     partitions = True
+    counts_payloads = True
     flip_probability: float
 
     def __init__(self, epsilon: float, grid: int = GRID) -> None:

@@ -59,6 +59,7 @@ class Geometric(Mechanism):
     """
 
     partitions = True
+    counts_payloads = True
 
     def __init__(self, epsilon: float, grid: int) -> None:
         """Build the mechanism.

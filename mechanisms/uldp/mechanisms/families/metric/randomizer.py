@@ -63,6 +63,7 @@ class MetricMechanism(Mechanism):
 
     epsilon: float
     partitions = True
+    counts_payloads = True
 
     def __init__(self, size: int, epsilon: float, columns: int | None = None) -> None:
         """Build the mechanism.

@@ -40,6 +40,7 @@ class RandomizedResponse(PureMechanism, UniformNoise):
 
     noise_probability: float
     partitions = True
+    counts_payloads = True
     reports_symbols = True
 
     def __init__(self, sensitive: Mask, epsilon: float | None) -> None:
