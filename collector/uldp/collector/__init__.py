@@ -4,7 +4,8 @@ This package uses NumPy and never Beam, so scripts can use it and fuzz tests can
 imports only ``uldp.schemas`` and ``uldp.mechanisms``.
 """
 
+from uldp.collector.collector import Collector
 from uldp.collector.partial import Partial
 from uldp.collector.reader import Decoded, ReportReader
 
-__all__ = ["Decoded", "Partial", "ReportReader"]
+__all__ = ["Collector", "Decoded", "Partial", "ReportReader"]

@@ -71,3 +71,18 @@ def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[C
     hashed = np.concatenate([payload_cells(cast(Packed, part.payloads)) for part in parts])
     counted = count_symbols(hashed, groups, k, CELLS)
     return [smallest(as_sparse(cells)) if isinstance(cells, np.ndarray) else cells for cells in counted]
+
+
+def accounted(served: ServedCollection, reports: ReportColumns, outcome: str) -> Partial:
+    """Return the parts of the slices of reports that are not counted: accounting and clock skew, without cells.
+
+    Args:
+        served: The collection.
+        reports: One or more of its reports.
+        outcome: The field of ``Accounting`` that has them, besides ``received``.
+    """
+    starts, groups = slice_groups(reports.slices, served.slice_size)
+    k = len(starts)
+    n = np.bincount(groups, minlength=k)
+    numbers = numbers_of(k, skew_counts(reports.signals, groups, k), received=n, **{outcome: n})
+    return Partial(starts[n > 0], numbers[n > 0])

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
@@ -30,12 +29,11 @@ from apache_beam.transforms.userstate import (
 )
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.counting import accounted
 from uldp.collector.hashing import SECRET_BYTES
-from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.remembered_ids import are_exact, expiries, masked_ids
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import skew_counts
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedPartial, at_their_times
@@ -80,11 +78,7 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
 
 def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
     """Yield the accounting of dropped copies by time slice, at its time."""
-    starts, groups = slice_groups(copies.slices, served.slice_size)
-    k = len(starts)
-    n = np.bincount(groups, minlength=k)
-    numbers = numbers_of(k, skew_counts(copies.signals, groups, k), received=n, duplicate=n)
-    for part in at_their_times(served, Partial(starts[n > 0], numbers[n > 0])):
+    for part in at_their_times(served, accounted(served, copies, "duplicate")):
         yield beam.pvalue.TaggedOutput("accounting", part)
 
 

@@ -12,18 +12,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import YEAR_9000, ServedCollection
-from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
-from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.counting import accounted
 from uldp.collector.sender_cap import CountedOfSenders, SenderShard, by_sender, over_limit
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import skew_counts
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedPartial, at_their_times
@@ -163,11 +161,7 @@ class _LimitFn(beam.DoFn):
     def _reject(self, served: ServedCollection, others: ReportColumns) -> Iterator[Any]:
         """Yield the accounting and the records of reports that are over the limit."""
         self._rejected.inc(len(others))
-        starts, groups = slice_groups(others.slices, served.slice_size)
-        k = len(starts)
-        n = np.bincount(groups, minlength=k)
-        numbers = numbers_of(k, skew_counts(others.signals, groups, k), received=n, rejected=n)
-        for part in at_their_times(served, Partial(starts[n > 0], numbers[n > 0])):
+        for part in at_their_times(served, accounted(served, others, "rejected")):
             yield beam.pvalue.TaggedOutput("accounting", part)
         for rejected in over_limit(served, others):
             yield beam.pvalue.TaggedOutput("rejected", at_time(min(rejected.publish_time, YEAR_9000 - 1), rejected))
