@@ -15,6 +15,7 @@ from uldp.pipelines.commands.advise import advise
 from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, verify
+from uldp.pipelines.commands.collect import collect
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
 from uldp.pipelines.commands.output import say
@@ -55,6 +56,7 @@ for command in (
     advise,
     check,
     simulate,
+    collect,
     backfill,
     stream,
     show,

@@ -24,6 +24,12 @@ def stop_on_terminate() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def end_at_signals(end: Callable[[], object]) -> None:
+    """Let SIGTERM and Ctrl-C call a function, after which the command ends by itself."""
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda *_: end())
+
+
 def interrupt() -> None:
     """Stop the command from another thread, as Ctrl-C does; a shell may have told it to ignore that signal itself."""
     signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGTERM)

@@ -68,12 +68,15 @@ class Writer(Protocol):
     def now(self) -> int:
         """Return the present by the stream's clock, in milliseconds."""
 
-    def close(self) -> None:
-        """Wait until all messages have been accepted; a local stream then ends.
+    def flush(self) -> None:
+        """Wait until all messages have been accepted.
 
         Raises:
             ValueError: if any was refused.
         """
+
+    def close(self) -> None:
+        """Do as ``flush``; a local stream then ends."""
 
 
 class Endpoint(ABC):

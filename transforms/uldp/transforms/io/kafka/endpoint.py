@@ -95,10 +95,14 @@ class TopicWriter:
         """Return this machine's time."""
         return int(time.time() * 1000)
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Wait until the brokers have everything.
 
         Raises:
             EndpointError: if they refused anything.
         """
         self.producer.flush()
+
+    def close(self) -> None:
+        """Do as ``flush``."""
+        self.flush()

@@ -144,6 +144,9 @@ class LocalStream:
         finally:
             aside.unlink(missing_ok=True)
 
+    def flush(self) -> None:
+        """Do nothing: ``append`` returns when a segment and its name are on disk."""
+
     def forget(self, before: int) -> None:
         """Remove the segments before a number, which no job needs any more."""
         if before <= self.first:

@@ -192,9 +192,13 @@ class TopicWriter:
         """Return this machine's time."""
         return int(time.time() * 1000)
 
-    def close(self) -> None:
-        """Publish the last request."""
+    def flush(self) -> None:
+        """Publish the last request, and wait for the answers."""
         self.publisher.flush()
+
+    def close(self) -> None:
+        """Do as ``flush``."""
+        self.flush()
 
 
 def _attributed(key: bytes, body: bytes) -> tuple[bytes, dict[str, str]]:

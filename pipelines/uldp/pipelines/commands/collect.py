@@ -1,0 +1,80 @@
+"""The command that takes messages over HTTP: collect."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from uldp.pipelines.commands.output import load, say, show_log
+from uldp.pipelines.options import KAFKA_CONFIG, REGISTRY_IDS, SPEC, here_or_topic
+from uldp.pipelines.process import end_at_signals
+from uldp.schemas.errors import RequestError
+
+
+@click.command()
+@click.option("--spec", "specs", required=True, multiple=True, type=SPEC, help="A collection to take; may be repeated.")
+@click.option(
+    "--to",
+    required=True,
+    callback=here_or_topic,
+    help="A local stream's directory, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T.",
+)
+@click.option("--port", default=8070, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 for any.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen at. One that others reach needs --tokens.",
+)
+@click.option(
+    "--tokens", type=SPEC, metavar="FILE", help="CSV file token,sender: who may post, and the sender of each message."
+)
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="Origin of pages whose browsers may post, as https://app.example; may be repeated.",
+)
+@REGISTRY_IDS
+@KAFKA_CONFIG
+def collect(
+    specs: tuple[Path, ...],
+    to: str,
+    port: int,
+    host: str,
+    tokens: Path | None,
+    origins: tuple[str, ...],
+    registry_ids: Mapping[int, str] | None,
+    kafka_config: Path | None,
+) -> None:
+    """Take messages of devices by HTTP, and append them to a stream: an edge for who has no broker.
+
+    A device posts a report or a batch to /v1/reports, as it would send it to a broker. The answer is 202 when the
+    message is on disk, or when the broker has it; 422 with the reason, if it can never be counted; 413 if it is too
+    large; 429 or 503 if the device has to send it again later. No address of a device is kept. A local stream that is
+    not there is begun, and stays open when the command ends.
+
+    Example: uldp collect --spec examples/manhattan/spec.yaml --to posted
+    """
+    try:
+        from uldp.pipelines.intake.server import collect as take
+    except ImportError as error:
+        raise RequestError(f"collecting needs {error.name}; install it: pip install 'uldp-stream[serve]'") from error
+    from uldp.pipelines.intake.tokens import Tokens
+    from uldp.transforms.io.endpoints import parse_endpoint
+
+    show_log("uldp.pipelines.intake", logging.WARNING)
+    take(
+        load(specs),
+        parse_endpoint(to, kafka_config),
+        host=host,
+        port=port,
+        tokens=None if tokens is None else Tokens.read(tokens),
+        origins=origins,
+        registry_ids=registry_ids,
+        say=say,
+        until=end_at_signals,
+    )

@@ -1,0 +1,133 @@
+"""Group commit: posts that come while others are being written are written together, in one segment and one sync."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from uldp.pipelines.intake.judging import Judge, Refusal
+from uldp.schemas.errors import EndpointError
+from uldp.schemas.records import Message
+from uldp.transforms.io.endpoints import Writer
+
+#: Bytes of posts that are written together; a segment takes as much memory in a job.
+_AT_ONCE = 4 << 20
+#: What a post takes besides its body.
+_OVERHEAD = 1 << 10
+
+
+class FullError(EndpointError):
+    """So much waits to be written that a post has to come again later."""
+
+
+class NotWrittenError(EndpointError):
+    """The stream took nothing; the log says why, and the sender has to come again."""
+
+
+class _Post(NamedTuple):
+    """A message that waits, and the future that tells its sender what became of it."""
+
+    data: bytes
+    attributes: Mapping[str, str]
+    done: "asyncio.Future[Refusal | None]"
+
+
+class Commits:
+    """Judges and writes posts in one thread, many at a time. To be used in one event loop.
+
+    A post is answered when the stream has it: a local stream's segment is synced, or the broker has acknowledged it.
+
+    Args:
+        judge: Refuses what can never be counted.
+        stream: Where all other messages go.
+        most_waiting: Bytes of posts that may wait or be under way.
+        failed: Called once for each failure to write.
+    """
+
+    def __init__(
+        self, judge: Judge, stream: Writer, most_waiting: int, failed: Callable[[Exception], None] = lambda error: None
+    ) -> None:
+        self._judge, self._stream, self._failed = judge, stream, failed
+        self._most_waiting, self._bytes = most_waiting, 0
+        self._waiting: list[_Post] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._running: asyncio.Task[None] | None = None
+        self._published = 0
+
+    async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | None:
+        """Write a message; return when it is durable.
+
+        Returns:
+            Why it is not written, if it can never be counted.
+
+        Raises:
+            FullError: if too much waits.
+            NotWrittenError: if the stream did not take it.
+        """
+        post = _Post(data, attributes, asyncio.get_running_loop().create_future())
+        if self._bytes + _size(post) > self._most_waiting:
+            raise FullError
+        self._bytes += _size(post)
+        self._waiting.append(post)
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        # The sender may go away; what it sent is written nevertheless, and takes its room until then.
+        return await asyncio.shield(post.done)
+
+    def close(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.shutdown()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            posts = self._take()
+            try:
+                refused = await loop.run_in_executor(self._thread, self._write, posts)
+            except Exception as error:
+                self._failed(error)
+                for post in posts:
+                    _settle(post, error=NotWrittenError())
+            else:
+                for row, post in enumerate(posts):
+                    _settle(post, refused.get(row))
+            self._bytes -= sum(map(_size, posts))
+        self._running = None
+
+    def _take(self) -> list[_Post]:
+        """Take the first posts: so many that their bytes fill a segment."""
+        room = _AT_ONCE
+        for number, post in enumerate(self._waiting):
+            room -= _size(post)
+            if room <= 0:
+                taken, self._waiting = self._waiting[: number + 1], self._waiting[number + 1 :]
+                return taken
+        taken, self._waiting = self._waiting, []
+        return taken
+
+    def _write(self, posts: Sequence[_Post]) -> dict[int, Refusal]:
+        """Judge posts, and append those that can be counted; runs in the thread."""
+        # A clock that was set back must not put messages behind those that are there.
+        self._published = max(self._published, self._stream.now())
+        messages = [Message(post.data, self._published, post.attributes) for post in posts]
+        refused = self._judge.refusals(messages)
+        if len(refused) < len(messages):
+            self._stream.append([message for row, message in enumerate(messages) if row not in refused])
+            self._stream.flush()
+        return refused
+
+
+def _size(post: _Post) -> int:
+    """Return the bytes that a post takes while it waits."""
+    return len(post.data) + _OVERHEAD
+
+
+def _settle(post: _Post, refusal: Refusal | None = None, error: Exception | None = None) -> None:
+    """Tell the sender of a post, unless it has gone."""
+    if post.done.done():
+        return
+    if error is None:
+        post.done.set_result(refusal)
+    else:
+        post.done.set_exception(error)
+        post.done.exception()  # if its sender has gone, nobody asks

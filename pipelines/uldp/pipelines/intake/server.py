@@ -1,0 +1,67 @@
+"""The server that takes messages: its stream, its address, and its end."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from uldp.pipelines.intake.app import PATH, application
+from uldp.pipelines.intake.commits import Commits
+from uldp.pipelines.intake.judging import Judge
+from uldp.pipelines.intake.tokens import Tokens
+from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
+from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import plain, quote
+from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.local.stream import LocalStream
+
+_LOG = logging.getLogger(__name__)
+#: The bytes of messages that may wait, and the connections that may be open.
+MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 1024
+
+
+def collect(
+    specs: Sequence[CollectionSpec],
+    to: Endpoint,
+    *,
+    host: str,
+    port: int,
+    tokens: Tokens | None,
+    origins: Sequence[str],
+    registry_ids: Mapping[int, str] | None,
+    say: Callable[[str], None],
+    until: Callable[[Callable[[], object]], None],
+) -> None:
+    """Take messages until a signal comes; each that was taken is in the stream then.
+
+    Args:
+        specs: The collections.
+        to: The stream. A local one is begun if it is not there, and never closed.
+        host: The address to listen at.
+        port: The port; 0 for any.
+        tokens: Who may post; None for everybody.
+        origins: Of which pages browsers may post.
+        registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.
+        say: Called with each line of output.
+        until: Called with the function that ends the server, before it begins.
+
+    Raises:
+        RequestError: if others would reach the address, and there are no tokens.
+        EndpointError: if the port cannot be opened, or the stream takes no messages.
+    """
+    if tokens is None and not is_loopback(host):
+        raise RequestError(
+            f"--host {quote(host)}: others reach this address, so senders need tokens; write a table of token,sender,"
+            " and name it by --tokens"
+        )
+    judge = Judge(specs, registry_ids)
+    if isinstance(to, FilesEndpoint) and to.path is not None and not (to.path.exists() and any(to.path.iterdir())):
+        LocalStream.create(to.path)
+    with to.writing(simulated_clock=False) as stream, bound(host, port) as opened:
+        commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))))
+        server = server_of(application(commits, tokens=tokens, origins=origins), MOST_CONNECTIONS)
+        until(lambda: setattr(server, "should_exit", True))
+        say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")
+        server.run(sockets=[opened])
+        commits.close()
+    say("stopped; the stream has every message that was answered with 202")

@@ -1,0 +1,181 @@
+"""The command as a device and an operator see it."""
+
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import build
+from tests.pipelines.command import Run
+from tests.pipelines.intake.posting import Collecting, post
+from uldp.collector import Collector, ReportReader
+from uldp.pipelines.intake.app import MOST_BYTES
+from uldp.schemas.records import SENDER
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
+
+TOKEN = "0123456789abcdef"
+NIGHTLY_KILLS = 20
+
+
+def write_spec(path: Path) -> CollectionSpec:
+    path.write_text(yaml.safe_dump(build.MINIMAL | {"limits": {"min_reports": 1}}))
+    return CollectionSpec.load(path)
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Collecting, Path]]:
+    folder = tmp_path_factory.mktemp("intake")
+    write_spec(folder / "spec.yaml")
+    (folder / "tokens.csv").write_text(f"token,sender\n{TOKEN},phone\n")
+    options = ("--tokens", str(folder / "tokens.csv"), "--origin", "https://app.example")
+    with Collecting(folder / "spec.yaml", folder / "posted", *options) as collecting:
+        yield collecting, folder / "posted"
+
+
+def test_a_report_is_on_disk_with_its_sender_when_it_is_answered(served: tuple[Collecting, Path]) -> None:
+    collecting, stream = served
+    body = build.report(1, 3, now()).encode()
+    status, _, answer = post(collecting.port, body, headers={"Authorization": f"Bearer {TOKEN}"})
+    assert (status, answer) == (202, b"")
+    messages = [each for segment in LocalStream.open(stream).segments() for each in read_messages(segment)]
+    assert [(each.data, each.attributes) for each in messages if each.data == body] == [(body, {SENDER: "phone"})]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "text"),
+    [
+        (b"{}", {}, 401, "bring a token"),
+        (b"{}", {"Authorization": "Bearer 0123456789abcdeg"}, 401, "bring a token"),
+        (b"{}", {"Authorization": f"Bearer {TOKEN}"}, 422, "not_avro"),
+        (bytes(MOST_BYTES + 1), {"Authorization": f"Bearer {TOKEN}"}, 413, "bytes at the most"),
+    ],
+)
+def test_what_is_refused_is_refused_with_the_reason(
+    body: bytes, headers: dict[str, str], status: int, text: str, served: tuple[Collecting, Path]
+) -> None:
+    collecting, stream = served
+    before = len(LocalStream.open(stream).segments())
+    found, _, answer = post(collecting.port, body, headers=headers)
+    assert found == status
+    assert text in answer.decode()
+    json.loads(answer)
+    assert len(LocalStream.open(stream).segments()) == before
+
+
+def test_a_body_that_does_not_say_its_length_is_cut_off_too(served: tuple[Collecting, Path]) -> None:
+    collecting, _ = served
+    connection = http.client.HTTPConnection("127.0.0.1", collecting.port, timeout=60)
+    chunks = iter([bytes(1 << 18)] * 5)
+    connection.request("POST", "/v1/reports", chunks, {"Authorization": f"Bearer {TOKEN}"}, encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+@pytest.mark.parametrize(("origin", "allowed"), [("https://app.example", True), ("https://evil.example", False)])
+def test_browsers_may_post_from_the_named_pages_alone(
+    origin: str, allowed: bool, served: tuple[Collecting, Path]
+) -> None:
+    collecting, _ = served
+    asked = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    status, headers, _ = post(collecting.port, b"", "OPTIONS", headers=asked)
+    assert (status == 200, headers.get("access-control-allow-origin") == origin) == (allowed, allowed)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/healthz", 200), ("GET", "/v1/reports", 405), ("POST", "/", 404)]
+)
+def test_other_addresses(method: str, path: str, status: int, served: tuple[Collecting, Path]) -> None:
+    collecting, _ = served
+    assert post(collecting.port, b"", method, path)[0] == status
+
+
+def test_nobody_elsewhere_posts_without_a_token(uldp: Run, tmp_path: Path) -> None:
+    write_spec(tmp_path / "spec.yaml")
+    code, _, err = uldp("collect", "--spec", tmp_path / "spec.yaml", "--to", tmp_path / "posted", "--host", "0.0.0.0")
+    assert code == 1
+    assert "senders need tokens" in err
+    assert not (tmp_path / "posted").exists()
+
+
+def test_a_taken_port_is_one_line(uldp: Run, tmp_path: Path) -> None:
+    write_spec(tmp_path / "spec.yaml")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = uldp("collect", "--spec", tmp_path / "spec.yaml", "--to", tmp_path / "posted", "--port", port)
+    assert (code, len(err.splitlines())) == (1, 1)
+    assert f"port {port}" in err
+
+
+def test_the_end_is_clean_and_the_stream_stays_open(tmp_path: Path) -> None:
+    write_spec(tmp_path / "spec.yaml")
+    with Collecting(tmp_path / "spec.yaml", tmp_path / "posted") as collecting:
+        assert post(collecting.port, build.report(1, 3, now()).encode())[0] == 202
+        code, out, err = collecting.stop(signal.SIGTERM)
+    assert (code, err) == (0, "")
+    assert "has every message that was answered with 202" in out
+    assert not LocalStream.open(tmp_path / "posted").closed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, pytest.param(NIGHTLY_KILLS, marks=pytest.mark.nightly)])
+def test_whatever_was_answered_with_202_is_counted_once_through_kills(kills: int, tmp_path: Path) -> None:
+    """Four devices send one report after the other until it is answered; the process is killed again and again."""
+    spec, stream = write_spec(tmp_path / "spec.yaml"), tmp_path / "posted"
+    answered: set[int] = set()
+    up = threading.Event()
+    ended = False
+    port = 0
+
+    def device(number: int) -> None:
+        count = 0
+        while up.wait() and not ended:
+            report = number * 1_000_000 + count
+            try:
+                if post(port, build.report(report, report % 5, now()).encode())[0] == 202:
+                    answered.add(report)
+                    count += 1
+            except (OSError, http.client.HTTPException):
+                continue  # the same report again
+
+    with ThreadPoolExecutor(4) as devices:
+        running: list[object] = []
+        for _ in range(kills):
+            with Collecting(tmp_path / "spec.yaml", stream, port=port) as collecting:
+                port = collecting.port
+                up.set()
+                running = running or [devices.submit(device, number) for number in range(4)]
+                before = len(answered)
+                while len(answered) < before + 20:
+                    time.sleep(0.001)
+                collecting.stop(signal.SIGKILL)
+                up.clear()
+        ended = True
+        up.set()
+    messages = [each for segment in LocalStream.open(stream).segments() for each in read_messages(segment)]
+    collector = Collector([spec])
+    collector.add(messages)
+    decoded = ReportReader([spec], judge_lateness=False).decode(messages)
+    ids = {int.from_bytes(each.tobytes(), "big") for part in decoded.columns for each in part.report_ids}
+    assert answered <= ids
+    assert len(ids - answered) <= 4  # a device may have waited for an answer at the end
+    assert sum(each.n for each in collector.statistics()) == len(ids) >= 20 * kills

@@ -1,0 +1,177 @@
+"""Group commit: what is answered is written, and what was not written is said."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests import build
+from tests.build import START
+from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
+from uldp.pipelines.intake.judging import Judge
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message
+
+SPEC = build.spec()
+
+
+class Stream:
+    """A stream that writes when the test lets it."""
+
+    simulated_clock = False
+
+    def __init__(self) -> None:
+        self.appended: list[list[Message]] = []
+        self.flushed = 0
+        self.free = threading.Event()
+        self.free.set()
+        self.broken = False
+        self.clock = START
+
+    def append(self, messages: Any) -> None:
+        self.free.wait()
+        if self.broken:
+            raise OSError(28, "No space left on device")
+        self.appended.append([*messages])
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+    def now(self) -> int:
+        return self.clock
+
+    def close(self) -> None:
+        raise AssertionError("the stream of others stays open")
+
+
+def bodies(n: int) -> list[bytes]:
+    return [build.report(number, 3).encode() for number in range(n)]
+
+
+async def put_all(commits: Commits, data: Sequence[bytes]) -> list[Any]:
+    return await asyncio.gather(*(commits.put(each, {}) for each in data), return_exceptions=True)
+
+
+def test_posts_that_come_during_a_write_are_written_together() -> None:
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+        stream.free.clear()
+        first = asyncio.create_task(put_all(commits, bodies(1)))
+        await asyncio.sleep(0)
+        others = asyncio.create_task(put_all(commits, bodies(50)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        stream.free.set()
+        assert await first == [None]
+        assert await others == [None] * 50
+        commits.close()
+
+    asyncio.run(run())
+    assert [len(messages) for messages in stream.appended] == [1, 50]
+    assert stream.flushed == 2
+
+
+def test_a_post_that_can_never_be_counted_is_refused_and_the_others_are_written() -> None:
+    stream = Stream()
+
+    async def run() -> list[Any]:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+        found = await put_all(commits, [*bodies(2), b"no report"])
+        commits.close()
+        return found
+
+    *good, wrong = asyncio.run(run())
+    assert good == [None, None]
+    assert wrong.reason == Reason.NOT_AVRO
+    assert sum(map(len, stream.appended)) == 2
+
+
+def test_a_write_that_fails_is_said_to_each_sender_and_the_next_one_is_tried() -> None:
+    stream, failures = Stream(), list[Exception]()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20, failures.append)
+        stream.broken = True
+        assert {type(each) for each in await put_all(commits, bodies(3))} == {NotWrittenError}
+        stream.broken = False
+        assert await put_all(commits, bodies(3)) == [None] * 3
+        commits.close()
+
+    asyncio.run(run())
+    assert sum(map(len, stream.appended)) == 3
+    assert {str(each) for each in failures} == {"[Errno 28] No space left on device"}
+
+
+def test_no_more_waits_than_there_is_room_for() -> None:
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 10_000)
+        stream.free.clear()
+        waiting = asyncio.create_task(put_all(commits, bodies(20)))
+        await asyncio.sleep(0)
+        stream.free.set()
+        found = await waiting
+        assert found.count(None) == 9  # a kilobyte and a body each
+        assert sum(isinstance(each, FullError) for each in found) == 11
+        assert await put_all(commits, bodies(1)) == [None]  # there is room again
+        commits.close()
+
+    asyncio.run(run())
+
+
+def test_a_sender_that_goes_away_makes_no_room() -> None:
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 10_000)
+        stream.free.clear()
+        for body in bodies(9):
+            post = asyncio.create_task(commits.put(body, {}))
+            await asyncio.sleep(0)
+            post.cancel()
+            await asyncio.gather(post, return_exceptions=True)
+        with pytest.raises(FullError):
+            await commits.put(bodies(1)[0], {})
+        stream.free.set()
+        commits.close()
+
+    asyncio.run(run())
+
+
+def test_publish_times_never_go_back() -> None:
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+        for clock in (START, START - 60_000, START + 1):
+            stream.clock = clock
+            await commits.put(bodies(1)[0], {})
+        commits.close()
+
+    asyncio.run(run())
+    assert [message.publish_time for (message,) in stream.appended] == [START, START, START + 1]
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_what_a_sender_sent_is_written_although_it_has_gone(gone: int) -> None:
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+        stream.free.clear()
+        posts = [asyncio.create_task(commits.put(body, {})) for body in bodies(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        posts[gone].cancel()
+        stream.free.set()
+        await asyncio.gather(*posts, return_exceptions=True)
+        assert await commits.put(bodies(1)[0], {}) is None
+        commits.close()
+
+    asyncio.run(run())
+    assert sum(map(len, stream.appended)) == 3

@@ -1,0 +1,66 @@
+"""Which messages are refused at the door, against what a job of the same specs counts."""
+
+import numpy as np
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.collector import Collector
+from uldp.pipelines.intake.judging import Judge
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message
+
+SPEC = build.spec(limits={"max_reports_per_sender": 1, "cap_senders": True})
+GOOD, WRONG = build.report(1, 3), build.report(2, 77)
+NEXT = build.report(3, 3, key=("c", 2))
+
+
+def refused(*messages: Message) -> dict[int, Reason]:
+    return {row: refusal.reason for row, refusal in Judge([SPEC]).refusals(messages).items()}
+
+
+def test_what_can_never_be_counted_is_refused_with_its_reason() -> None:
+    messages = [
+        build.message(GOOD),
+        build.message(WRONG),
+        Message(b"", START),
+        Message(b"{}", START),
+        Message(GOOD.encode()[:-3], START),
+        build.message(build.report(4, 3, key=("other", 1))),
+        build.message(GOOD, START - HOUR),
+    ]
+    assert refused(*messages) == {
+        1: Reason.OUT_OF_DOMAIN,
+        2: Reason.NOT_AVRO,
+        3: Reason.NOT_AVRO,
+        4: Reason.TRUNCATED,
+        5: Reason.UNKNOWN_COLLECTION,
+        6: Reason.TOO_EARLY,
+    }
+
+
+def test_a_version_of_tomorrow_is_kept() -> None:
+    assert refused(build.message(NEXT)) == {}
+
+
+def test_a_batch_with_a_report_that_counts_is_kept() -> None:
+    mixed, wrong = build.batch([GOOD, WRONG]), build.batch([WRONG, build.report(5, 99)])
+    assert refused(Message(mixed.encode(), START), Message(wrong.encode(), START)) == {1: Reason.OUT_OF_DOMAIN}
+
+
+def test_a_job_counts_something_of_each_message_that_is_kept_and_nothing_of_the_others() -> None:
+    """Over random damage to a report and to a batch."""
+    rng = np.random.default_rng(8)
+    bodies = [GOOD.encode(), build.batch([GOOD, WRONG]).encode()]
+    messages = []
+    for _ in range(400):
+        body = bytearray(bodies[int(rng.integers(2))])
+        body[int(rng.integers(len(body)))] ^= 1 << int(rng.integers(8))
+        messages.append(Message(bytes(body), START))
+    found = Judge([SPEC]).refusals(messages)
+    for row, message in enumerate(messages):
+        collector = Collector([SPEC], sender_key=build.SENDER_KEY)
+        rejected = collector.add([message])
+        counted = sum(each.accounting.counted for each in collector.statistics())
+        later = any(each.reason == Reason.UNKNOWN_VERSION for each in rejected)
+        assert (counted > 0 or later) == (row not in found)
+    assert 0 < len(found) < len(messages)
