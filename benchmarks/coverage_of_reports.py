@@ -5,7 +5,7 @@
 The population is that of ``benchmarks.coverage``: 100 values, of which 20 are sensitive where a mechanism protects some
 alone, with shares from 1e-6 to 0.2, and epsilon 2. Devices encode and perturb what they hold, and the collector
 tallies and decodes it, so that every step of a protocol counts. Numbers are of a beta distribution with the mean 1/4.
-Candidates of strings are the same 100 values. A record samples one of its attributes.
+Candidates of strings are the same 100 values, and sets hold one of them. A record samples one of its attributes.
 """
 
 import argparse
@@ -48,6 +48,7 @@ _VALUES, _TWO, _NUMBER, _STRINGS = (
     {"number": {"low": 0.0, "high": 1.0}},
     {"strings": {"longest": 8}},
 )
+_SETS = {"set": {"of": {"size": SIZE}, "at_most": 3}}
 #: The numbers of users, Beta(1, 3).
 _SHAPE = (1.0, 3.0)
 _SENSITIVE = {"sensitive": list(range(0, SIZE, 5))}
@@ -71,6 +72,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "she": _keys("she"),
     "the": _keys("the"),
     "ss": _keys("ss"),
+    "set-ss": _keys("set-ss", _SETS),
     "olh": _keys("olh"),
     "blh": _keys("blh"),
     "hrr": _keys("hrr"),
@@ -153,6 +155,8 @@ def _hold(variable: Variable, n: int, rng: np.random.Generator) -> Held:
         return Held(rng.beta(*_SHAPE, n), np.full(n, -1))
     names = variable.candidates
     values = rng.choice(size := len(names) or variable.size, n, p=_shares(size))
+    if variable.kind.held > 1:  # sets of one item
+        return Held(values[:, np.newaxis], np.full(n, -1))
     return Held(np.array(names, dtype=np.object_)[values] if names else values, np.full(n, -1))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Strings
+from uldp.schemas.specs.kinds import Number, Sets, Strings, Value
 from uldp.schemas.specs.variable import Variable
 
 #: The devices of a case, but no further one after so many draws.
@@ -60,6 +60,8 @@ _NESTED: dict[str, Any] = {
 MORE: dict[str, dict[str, Any]] = {
     "oue of 13 values": _more("oue", {"size": 13}, 2.0),
     "ss of 12 values": _more("ss", {"size": 12}, 0.5),
+    "set-ss of the best size": _more("set-ss", {"set": {"of": {"size": 60}, "at_most": 4}}, 0.5),
+    "set-ss of one symbol": _more("set-ss", {"set": {"of": {"size": 9}, "at_most": 2}}, 4.0),
     "ss of one member": _more("ss", {"size": 5}, 3.0),
     "olh of 10,000 values": _more("olh", {"size": 10_000}, 3.0),
     "olh of the most buckets": _more("olh", {"size": 9}, 11.5),
@@ -191,7 +193,7 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
     chosen = {name: _choice(variable, number) for name, variable in spec.variables.items()}
     values = {name: value for name, (value, _) in chosen.items()}
     tags = {name: tag for name, (_, tag) in chosen.items()}
-    hidden = {name: {int(values[name]): tag} if tag else {} for name, tag in tags.items()}
+    hidden = {name: {cast(int, values[name]): tag} if tag else {} for name, tag in tags.items()}
     only = "" in spec.variables
     randomness = Recorded(seed, large=number % 2 == 1)
     memory = build_protocol(spec).mechanism.memory
@@ -223,22 +225,29 @@ def _written(payload: int | bytes) -> int | str:
     return payload.hex() if isinstance(payload, bytes) else payload
 
 
-def _choice(variable: Variable, number: int) -> tuple[int | float | str, str | None]:
+def _choice(variable: Variable, number: int) -> tuple[Value, str | None]:
     """Return what a device holds of a variable, and the tag behind which it hides it."""
     choices = _choices(variable)
     return choices[number % len(choices)]
 
 
-def _choices(variable: Variable) -> list[tuple[int | float | str, str | None]]:
+def _choices(variable: Variable) -> list[tuple[Value, str | None]]:
     kind = variable.kind
     if isinstance(kind, Number):
         return [(kind.low + part * (kind.high - kind.low), None) for part in (0, 1, 0.3, 0.5, 2, -1)]
     if isinstance(kind, Strings):
         return [(text, None) for text in variable.candidates]
     last = variable.size - 1
-    hidden: list[tuple[int | float | str, str | None]] = [
-        (value, tag.name) for tag in variable.tags for value in (0, last)
-    ]
+    if isinstance(kind, Sets):
+        sets: list[tuple[Value, ...]] = [
+            (),
+            (0, last),
+            tuple(range(kind.held)),
+            tuple(range(variable.size)),
+            (last // 2,),
+        ]
+        return [(each, None) for each in sets]
+    hidden: list[tuple[Value, str | None]] = [(value, tag.name) for tag in variable.tags for value in (0, last)]
     return [(0, None), *hidden, (last, None), (last // 2, None)]
 
 

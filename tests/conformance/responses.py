@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from functools import cache
 from itertools import accumulate
-from math import exp, hypot, log, sqrt
+from math import comb, exp, hypot, log, sqrt
+from typing import Any
 
 from tests.conformance import designs, nested
 from tests.conformance.functions import bucket_of, digits, point_of, positions, vector_of
@@ -121,6 +122,29 @@ def _subset(of: Variable, z: int, draws: Draws) -> bytes:
     return packed([j in {of.sensitive[i] for i in found} for j in range(of.size)])
 
 
+def _of_set(of: Variable, held: Sequence[int], draws: Draws) -> bytes:
+    v, count = of.items + of.held, of.held
+    w = int(of.printed["chosen"])
+    found = members(v, w, draws)
+    total = comb(v, w) - comb(v - count, w)
+    noisy = draws.noise(1 / (1 + (of.e - 1) * (total / comb(v, w))))
+    most, drawn = min(count, w), draws.below(FLOATS)
+    ends = [*accumulate(FLOATS * comb(count, h) * comb(v - count, w - h) // total for h in range(1, most + 1))]
+    h = 1 + sum(drawn >= end for end in ends)
+    leaving, coming = _shuffled(found, most, draws), _shuffled(held, most, draws)
+    if not noisy and h <= most and not set(found) & set(held):
+        found = [j for j in found if j not in leaving[:h]] + coming[:h]
+    return packed([j in found for j in range(v)])
+
+
+def _shuffled(row: Sequence[int], first: int, draws: Draws) -> list[int]:
+    shuffled = list(row)
+    for i in range(first):
+        other = i + draws.below(len(row) - i)
+        shuffled[i], shuffled[other] = shuffled[other], shuffled[i]
+    return shuffled
+
+
 def _column(of: Variable, z: int, draws: Draws) -> int:
     noisy, noise, column = draws.noise(2 / (of.e + 1)), draws.below(of.columns), draws.below(of.columns)
     row = of.sensitive.index(z) + 1 if z in of.sensitive else 1
@@ -233,11 +257,12 @@ def _bloom(of: Variable, z: int, draws: Draws) -> bytes:
     return cohort.to_bytes(2, "little") + packed(bits)
 
 
-RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {
+RESPONSES: dict[str, Callable[[Variable, Any, Draws], int | bytes]] = {
     "identity": lambda of, z, draws: z,
     **dict.fromkeys(("rr", "warner", "mangat", "urr"), _response),
     **dict.fromkeys(("rappor", "sue", "oue", "urap", "uoue"), _bits),
     **dict.fromkeys(("ss", "uss"), _subset),
+    "set-ss": _of_set,
     **dict.fromkeys(("hrr", "blh"), _row),
     "the": _thresholded,
     "idue": _by_group,
@@ -287,6 +312,8 @@ def width(of: Variable) -> int:
             return 2 + -(-min(int(of.mechanism["bits"]), of.size) // 8)
         case "bloom":
             return 2 + int(of.mechanism.get("bits", 128)) // 8
+        case "set-ss":
+            return -(-(of.items + of.held) // 8)
         case "she":
             return 2 * of.size
     return -(-of.size // 8)

@@ -105,8 +105,10 @@ class Variable:
         g, m = self.printed["g"], self.printed["m"]
         return int((g**m - 1) // (g - 1))
 
-    def encode(self, value: float | str, tag: str | None, draws: Draws) -> int:
-        """The symbol of Z or of a string, the point of the grid, or of bit-flip the symbol and |Z| times the design."""
+    def encode(self, value: Any, tag: str | None, draws: Draws) -> Any:
+        """The symbol of Z or of a string, those of a set, or the point; of bit-flip, and |Z| times the design."""
+        if "set" in self.domain:
+            return self._set(value, draws)
         if isinstance(value, str):
             return symbol_of(value, self.domain["strings"]["longest"])
         if "number" not in self.domain:
@@ -118,6 +120,25 @@ class Variable:
         bits = 52 - (steps - 1).bit_length()
         parts = round((min(max(value, low), high) - low) / (high - low) * (steps << bits))
         return int(parts + draws.below(1 << bits) >> bits)
+
+    @property
+    def held(self) -> int:
+        """l of sets."""
+        return int(self.domain["set"]["at_most"])
+
+    @property
+    def items(self) -> int:
+        """k of sets."""
+        return int(self.domain["set"]["of"]["size"])
+
+    def _set(self, items: Iterable[int], draws: Draws) -> list[int]:
+        left, drawn = sorted(items), [draws.below(2**32) for _ in range(self.held)]
+        if (m := len(left)) > self.held:
+            for i, u in enumerate(drawn):
+                other = i + (u * (m - i) >> 32)
+                left[i], left[other] = left[other], left[i]
+        kept = left[: self.held]
+        return sorted(kept + [self.items + j for j in range(self.held - len(kept))])
 
     def _zone(self, value: float, tag: str) -> str | None:
         own = next(each for each in self.domain["tags"] if each["name"] == tag)

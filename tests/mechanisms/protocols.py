@@ -3,6 +3,7 @@
 Each mechanism that a spec can name is in an example; ``tests/test_pieces_of_a_mechanism.py`` names one that is not.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.kinds import Number, Strings
+from uldp.schemas.specs.kinds import Number, Sets, Strings
 from uldp.schemas.specs.variable import Variable
 
 
@@ -68,7 +69,10 @@ def _example(spec: CollectionSpec) -> Example:
 
 
 def alternatives(mechanism: Mechanism) -> list[Values]:
-    """Group the inputs between which no report may tell: all of them, or those of each part of a record or design."""
+    """Group the inputs between which no report may tell: all of them, or those of each part of a record or design.
+
+    Of mechanisms of several held symbols an input is a row.
+    """
     if not isinstance(mechanism, Strata):
         return [_inputs(mechanism)]
     parts = zip(mechanism.first_symbols, mechanism.parts, strict=True)
@@ -76,12 +80,16 @@ def alternatives(mechanism: Mechanism) -> list[Values]:
 
 
 def _inputs(mechanism: Mechanism) -> Values:
-    """All inputs, or some of all strings."""
+    """All inputs, or some of all strings or sets."""
+    if mechanism.held > 1:
+        starts = np.arange(min(mechanism.size, 8))
+        return np.sort((starts[:, np.newaxis] + np.arange(mechanism.held)) % mechanism.size, axis=1)
     return np.arange(mechanism.size) if mechanism.size < STRING_SYMBOLS else np.arange(5) * (STRING_SYMBOLS // 5)
 
 
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
 _STRINGS = {"strings": {"longest": 12}}
+_SET = {"set": {"of": {"size": 8}, "at_most": 3}}
 #: Candidates, the first of which devices hold; others are held by nobody.
 _ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
 _SENSITIVE = {"sensitive": [0, 1, 2]}
@@ -136,6 +144,9 @@ _SPECS: dict[str, dict[str, Any]] = {
     "ubd with a permanent response": _keys("ubd", w=3, lasting_epsilon=3.0) | _HIDING,
     "ubd of sensitive values": _keys("ubd", w=4),
     "ss": _keys("ss"),
+    "set-ss": _keys("set-ss", _SET),
+    "set-ss of two symbols": _keys("set-ss", _SET, w=2),
+    "set-ss with a permanent response": _keys("set-ss", _SET, lasting_epsilon=3.0),
     "olh": _keys("olh"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
     "olh with a permanent response": _keys("olh", lasting_epsilon=3.0),
@@ -205,6 +216,8 @@ _SPECS: dict[str, dict[str, Any]] = {
 }
 
 _SHARES = {2: np.array([0.3, 0.7]), 8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])}
+#: The share of users that hold each item of sets.
+_HOLDING = np.array([0.6, 0.3, 0.1, 0.0, 0.05, 0.2, 0.4, 0.1])
 #: The share of users that hide their value behind the tag, if there is one.
 _HIDDEN = 0.2
 
@@ -214,6 +227,12 @@ def _hold(variable: Variable, rng: Generator, n: int) -> Held:
     if isinstance(kind, Strings):
         texts = np.array(variable.candidates, dtype=np.object_)
         return Held(texts[rng.choice(len(texts), n, p=_SHARES[len(texts)])], np.full(n, -1))
+    if isinstance(kind, Sets):
+        # Each item alone, so that some sets are larger than a device reports.
+        there = rng.random((n, variable.size)) < _HOLDING[: variable.size]
+        items = np.where(there, np.arange(variable.size), variable.size)
+        items.sort(axis=1)
+        return Held(np.where(items < variable.size, items, -1), np.full(n, -1))
     if not isinstance(kind, Number):
         hidden = rng.random(n) < _HIDDEN * len(variable.tags)
         return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
@@ -222,8 +241,20 @@ def _hold(variable: Variable, rng: Generator, n: int) -> Held:
     return Held(kind.low + places * (kind.high - kind.low), np.full(n, -1))
 
 
+def _reported(shares: Floats, most: int) -> Floats:
+    """The share of devices that report each item, of a set that is cut to ``most`` items at random."""
+    found = np.zeros(len(shares))
+    for there in itertools.product([False, True], repeat=len(shares)):
+        held = np.array(there)
+        probability = float(np.prod(np.where(held, shares, 1 - shares)))
+        found += probability * held * min(1.0, most / max(held.sum(), 1))
+    return found
+
+
 def _truth(variable: Variable) -> Floats:
     kind = variable.kind
+    if isinstance(kind, Sets):
+        return _reported(_HOLDING[: variable.size], kind.held)
     if isinstance(kind, Number):
         return np.array([kind.low + (0.1 + 0.9 / 4) * (kind.high - kind.low)])
     shares = _SHARES[variable.size or len(variable.candidates)]

@@ -134,7 +134,7 @@ class Replayed:
         return next(self._numbers).reshape(size)
 
 
-def laws(perturb: Perturb, symbols: list[int]) -> list[Law]:
+def laws(perturb: Perturb, symbols: list[Any]) -> list[Law]:
     """Return the probability of each payload, by its bytes, under each symbol."""
     draws = _draws(perturb, symbols)
     pieces = [draw.pieces for draw in draws for _ in range(draw.numbers)]
@@ -151,7 +151,7 @@ def laws(perturb: Perturb, symbols: list[int]) -> list[Law]:
     return found
 
 
-def _draws(perturb: Perturb, symbols: list[int]) -> list[Draw]:
+def _draws(perturb: Perturb, symbols: list[Any]) -> list[Draw]:
     """Return the draws of a report, which are the same for all symbols, with what those of any are compared with."""
     of_symbols = []
     for symbol in symbols:
@@ -165,7 +165,7 @@ def _draws(perturb: Perturb, symbols: list[int]) -> list[Draw]:
     return of_symbols[0]
 
 
-def _replay(perturb: Perturb, symbol: int, draws: list[Draw], pieces: list[list[tuple[int, int]]]) -> list[bytes]:
+def _replay(perturb: Perturb, symbol: Any, draws: list[Draw], pieces: list[list[tuple[int, int]]]) -> list[bytes]:
     """Return the payload for each choice of pieces, which is that of their least and of their largest numbers."""
     shape = [len(each) for each in pieces]
     n = math.prod(shape)
@@ -181,7 +181,7 @@ def _replay(perturb: Perturb, symbol: int, draws: list[Draw], pieces: list[list[
             ]
             columns = iter(numbers)
             of_draws = [np.stack([next(columns) for _ in range(draw.numbers)], axis=1) for draw in draws]
-            sent = perturb(np.full(len(number), symbol), Replayed(draws, of_draws))
+            sent = perturb(np.repeat(np.array([symbol]), len(number), axis=0), Replayed(draws, of_draws))
             of_ends.append([row.tobytes() for row in np.asarray(sent)])
         assert of_ends[0] == of_ends[1]
         payloads += of_ends[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tests.mechanisms.protocols import examples
+from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
@@ -41,7 +41,7 @@ def test_a_payload_is_a_symbol_where_each_symbol_is_a_payload_that_supports_one(
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_payload_is_one_line(name: str) -> None:
     mechanism, rng = EXAMPLES[name].protocol.mechanism, default_rng(3)
-    for payload in mechanism.perturb(rng.integers(0, mechanism.size, 20), rng):
+    for payload in mechanism.perturb(rng.choice(alternatives(mechanism)[0], 20), rng):
         line = mechanism.describe(payload.tobytes() if isinstance(payload, np.ndarray) else int(payload))
         assert line.isprintable()
         assert 0 < len(line) < 200

@@ -25,6 +25,7 @@ _FOUR, _THREE, _TWO = {"size": 4}, {"size": 3}, {"size": 2}
 _NUMBER = {"number": {"low": 0.0, "high": 1.0}}
 _STRINGS = {"strings": {"longest": 4}}
 _ASKED = {"candidates": ["a", "b"]}
+_SETS = {"set": {"of": {"size": 3}, "at_most": 2}}
 _SOME = {"sensitive": [0, 1]}
 _TAG = _SOME | {"tags": [{"name": "home"}]}
 _ZONED = {"sensitive": [0, 1, 2], "tags": [{"name": "home", "zones": ZONES}]}
@@ -73,6 +74,9 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "uoue with a tag": _keys("uoue", more=_TAG),
     "ss": _keys("ss"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
+    "set-ss": _keys("set-ss", _SETS, w=2),
+    "set-ss of one symbol": _keys("set-ss", _SETS, epsilon=2.0),
+    "set-ss with a permanent response": _keys("set-ss", _SETS, w=2, lasting_epsilon=3.0),
     "uss": _keys("uss", more=_SOME),
     "uss of two": _keys("uss", {"size": 5}, more={"sensitive": [0, 1, 2, 3]}, w=2),
     "uss with a permanent response": _keys("uss", more=_TAG, lasting_epsilon=3.0),
@@ -148,13 +152,15 @@ def mechanism_of(name: str) -> Mechanism:
     return build_protocol(build.spec(**SPECS[name])).mechanism
 
 
-def groups(mechanism: Mechanism) -> Iterator[tuple[list[int], Mechanism]]:
+def groups(mechanism: Mechanism) -> Iterator[tuple[list[Any], Mechanism]]:
     """Yield the symbols between which no report may tell, and the mechanism of these."""
     parts = mechanism.parts if isinstance(mechanism, Strata) else [mechanism]
     found = alternatives(mechanism)
     assert len(found) == len(parts)
     for symbols, part in zip(found, parts, strict=True):
-        few = symbols if len(symbols) <= _MOST_SYMBOLS else symbols[[0, 1, len(symbols) // 2, -2, -1]]
+        few = (
+            symbols if symbols.ndim > 1 or len(symbols) <= _MOST_SYMBOLS else symbols[[0, 1, len(symbols) // 2, -2, -1]]
+        )
         yield few.tolist(), part
 
 
@@ -178,7 +184,7 @@ def protected(of: list[Law], guarantee: Guarantee) -> set[bytes]:
     return payloads - revealing
 
 
-def budget(part: Mechanism, x: int, other: int) -> Decimal:
+def budget(part: Mechanism, x: Any, other: Any) -> Decimal:
     """Return the nats by which a report of a mechanism may tell two symbols apart."""
     if isinstance(part, MetricMechanism):
         return Decimal(part.epsilon) * Decimal(float(part.distances(np.array([x]))[0, other]))
@@ -195,8 +201,8 @@ def test_reports_tell_as_much_as_epsilon_and_no_more(name: str) -> None:
     for symbols, part in groups(mechanism):
         found = spent(laws(mechanism.perturb, symbols), part.guarantee)
         assert part.guarantee.epsilon is not None
-        first = symbols[0]
-        spared = [budget(part, symbols[x] - first, symbols[other] - first) - nats for (x, other), nats in found.items()]
+        places = np.subtract(symbols, symbols[0]).tolist()
+        spared = [budget(part, places[x], places[other]) - nats for (x, other), nats in found.items()]
         assert -ROUNDED <= min(spared) <= may_spare(part.guarantee.epsilon)
 
 

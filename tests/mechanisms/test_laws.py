@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
 from tests.mechanisms.protocols import Example, alternatives, examples
+from uldp.mechanisms.decoders.set_decoder import SetLinear
 from uldp.mechanisms.protocol.cells import SparseCells, add_cells, as_dense
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Payloads
@@ -88,9 +89,9 @@ def test_the_draws_do_not_depend_on_the_symbols(name: str) -> None:
     mechanism = EXAMPLES[name].protocol.mechanism
     for inputs in alternatives(mechanism):
         states = []
-        for symbol in (inputs[0], inputs[len(inputs) // 2], inputs[-1]):
+        for number in (0, len(inputs) // 2, -1):
             rng = default_rng(3)
-            mechanism.perturb(np.full(1000, symbol), rng)
+            mechanism.perturb(np.repeat(inputs[[number]], 1000, axis=0), rng)
             states.append(rng.bit_generator.state)
         assert states[0] == states[1] == states[2]
 
@@ -99,8 +100,10 @@ def test_the_draws_do_not_depend_on_the_symbols(name: str) -> None:
 @pytest.mark.parametrize("beyond", [-1, 0])
 def test_a_symbol_outside_of_z_is_refused(name: str, beyond: int) -> None:
     mechanism = EXAMPLES[name].protocol.mechanism
+    symbols = np.repeat(alternatives(mechanism)[0][[0]], 2, axis=0)
+    symbols[1, ...] = beyond if beyond < 0 else mechanism.size
     with pytest.raises(ValueError, match="outside"):
-        mechanism.perturb(np.array([0, beyond if beyond < 0 else mechanism.size]), default_rng(0))
+        mechanism.perturb(symbols, default_rng(0))
 
 
 @each
@@ -200,6 +203,10 @@ def test_times_is_the_covariance_of_the_linear_estimate(name: str) -> None:
     assert sums.std(axis=0)[certain] == pytest.approx(0, abs=1e-9)
     # The logarithm of a sample variance of normal variables has variance 2/WINDOWS.
     z = np.log(sums.var(axis=0, ddof=1)[~certain] / claimed[~certain]) / np.sqrt(2 / WINDOWS)
+    if isinstance(linears(name)[0], SetLinear):
+        # Who holds two items is in no count, so of sums there is a bound.
+        assert z.max() < 5
+        z = z[:m]
     assert np.abs(z).max() < 5
 
 

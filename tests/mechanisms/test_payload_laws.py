@@ -8,6 +8,7 @@ certain cells: no decoder sees more of it.
 import math
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,14 +52,14 @@ def laws(name: str) -> list[Law]:
         For each such group: the counts, shape (inputs, events), and which events are protected, shape (events,).
     """
     mechanism, rng = EXAMPLES[name].protocol.mechanism, default_rng(7)
-    return [_law(mechanism, inputs.tolist(), rng) for inputs in alternatives(mechanism)]
+    return [_law(mechanism, list(inputs), rng) for inputs in alternatives(mechanism)]
 
 
-def _law(mechanism: Mechanism, inputs: list[int], rng: np.random.Generator) -> Law:
+def _law(mechanism: Mechanism, inputs: list[Any], rng: np.random.Generator) -> Law:
     if len(inputs) > MOST_INPUTS:
         inputs = [inputs[0], inputs[len(inputs) // 2], inputs[-1]]
     n = N_SEEDED if _is_seeded(mechanism) else N
-    payloads = np.concatenate([mechanism.perturb(np.full(n, symbol), rng) for symbol in inputs])
+    payloads = np.concatenate([mechanism.perturb(np.repeat(np.array([symbol]), n, axis=0), rng) for symbol in inputs])
     kinds, kind = np.unique(payloads, axis=0, return_inverse=True)
     moved = np.array([as_dense(cells) for cells in mechanism.tally([kinds], np.arange(len(kinds)), len(kinds))])
     if isinstance(mechanism, Summation):

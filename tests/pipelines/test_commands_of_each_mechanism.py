@@ -35,7 +35,7 @@ def truth(spec: CollectionSpec) -> str:
     """Two values of each variable, the second behind a tag, if there is one."""
     columns: dict[str, tuple[str, str]] = {}
     for name, variable in spec.variables.items():
-        columns[name or "value"] = values(variable)
+        columns[name or variable.kind.columns[0]] = values(variable)
         if variable.tags or (not name and variable.kind.listed):
             columns[f"{name}.tag" if name else "tag"] = ("", variable.tags[0].name if variable.tags else "")
     rows = zip(*columns.values(), strict=True)

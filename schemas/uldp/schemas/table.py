@@ -35,6 +35,8 @@ class TableName(StrEnum):
     BOUND = "bound"
     #: The mean of a number.
     MEAN = "mean"
+    #: The mean number of items that users report, of sets.
+    MEAN_SIZE = "mean_size"
     #: Quantiles of a number; the keys are the levels.
     QUANTILE = "quantile"
     #: The share of users who hold none of the candidates, of strings.
@@ -43,6 +45,10 @@ class TableName(StrEnum):
     P_VALUE = "p_value"
     #: 1 for each candidate whose estimate is significant among all of them, else 0.
     FOUND = "found"
+
+
+#: The tables that are no shares, so that their entries may be above 1.
+NUMBERS = (TableName.MEAN, TableName.MEAN_SIZE, TableName.QUANTILE)
 
 
 class Basis(StrEnum):

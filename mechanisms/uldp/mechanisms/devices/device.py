@@ -23,11 +23,11 @@ from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.records import Report, as_milliseconds
 from uldp.schemas.specs.collection import CollectionSpec, checked_spec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.schemas.specs.kinds import ListedValues
+from uldp.schemas.specs.kinds import ListedValues, Value
 from uldp.schemas.specs.variable import Variable
 
-#: An index into a domain, a number, or a string.
-Value = int | float | str
+#: What the program of a device gives about its user: a value, or a set of items.
+Holding = Value | set[int] | frozenset[int] | list[int]
 #: The index of the tag of each hidden value; these values are indices.
 _TagOf = Mapping[Value, int]
 #: By value, the name of its tag; or such a mapping for each attribute of a record.
@@ -118,12 +118,13 @@ class Device:
     def __repr__(self) -> str:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
-    def report(self, value: Value | Mapping[str, Value], event_time_ms: int) -> bytes:
+    def report(self, value: Holding | Mapping[str, Holding], event_time_ms: int) -> bytes:
         """Perturb a value and encode its report, which spends a budget.
 
         Args:
             value: The true value: an index into the domain, a string, or a number, which becomes the nearest end of
-                the range if it is outside. For a record, the value of each attribute.
+                the range if it is outside. Of a set, the indices of its items, as a set, list or tuple. For a record,
+                the value of each attribute.
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
                 beginning of its time slice (the period of sliding windows, or the size of others), or with
                 ``event_time: exact`` in the spec this time itself.
@@ -140,7 +141,7 @@ class Device:
             TypeError: if an index is no integer, a number is no number, a string is no string, a record is no mapping,
                 or the time is no integer. The message contains no value.
         """
-        values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
+        values = cast(Mapping[str, Holding], {"": value} if "" in self._spec.variables else value)
         event_time_ms = as_milliseconds(event_time_ms, "event_time_ms")
         if not isinstance(values, Mapping):
             raise TypeError(f"the value is a {type(value).__name__}, not a mapping with {list(self._spec.variables)}")
@@ -179,14 +180,14 @@ class Device:
         draws = KeptDraws(np.frombuffer(content.kept.get(key, b""), np.int64), self._randomness)
         symbols = self._protocol.encoding.encode(columns, draws)
         if draws.made:
-            content.kept[key] = np.concatenate(draws.made).tobytes()
+            content.kept[key] = np.concatenate([each.ravel() for each in draws.made]).tobytes()
         return symbols
 
     def _permanent(
         self, content: LedgerContent, mechanism: WithMemory, symbols: Values, event_time_ms: int
     ) -> Payloads:
         """Return the permanent response to the symbol; keep it behind a byte, which counts its reports up to 2."""
-        key, reported_until = self._key(content, int(symbols[0])), self._key(content, "reported until")
+        key, reported_until = self._key(content, symbols[0].tolist()), self._key(content, "reported until")
         if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):
             raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
@@ -215,7 +216,7 @@ class Device:
         period = milliseconds(window.slice)
         return event_time_ms // period * period + milliseconds(window.size)
 
-    def _key(self, content: LedgerContent, entry: int | str) -> str:
+    def _key(self, content: LedgerContent, entry: int | str | list[int]) -> str:
         """Return the key of an entry in the ledger. Versions with one device half share entries, and so the budget."""
         return content.key(json.dumps([self._spec.collection, self._digest, entry]))
 
@@ -235,7 +236,7 @@ def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> _TagOf:
     return {operator.index(value): tags[tag] for value, tag in hidden.items()}
 
 
-def _held(name: str, variable: Variable, value: Value, hidden: _TagOf) -> Held:
+def _held(name: str, variable: Variable, value: object, hidden: _TagOf) -> Held:
     """Check a value, and return it as a column of one device."""
     held = variable.kind.check(value, name)
     return Held(variable.kind.column([held]), np.array([hidden.get(held, -1)]))

@@ -10,6 +10,7 @@ import numpy as np
 from uldp.mechanisms.estimators import likelihood
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.estimators.simplex import onto_capped
 from uldp.mechanisms.protocol.channel import Channel, normal_quantile
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
@@ -50,6 +51,8 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
 
     Source: "emp+thr" of Murakami & Kawamoto, section 6.
 
+    Where devices hold l symbols, the shares sum to l, and none exceeds 1.
+
     Returns:
         Shape (|Z|,), on the probability simplex.
 
@@ -59,6 +62,10 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
     estimate = channel.unbiased(counts, n)
     deviation = np.sqrt(channel.variance(np.zeros(channel.size), n))
     cut = estimate < normal_quantile(1 - THRESHOLD_ALPHA / channel.size) * deviation
+    if channel.held > 1:
+        kept = np.where(cut, 0.0, np.minimum(estimate, 1.0))
+        left = max(channel.held - kept.sum(), 0.0)
+        return onto_capped(np.where(cut, left / max(cut.sum(), 1), kept), np.ones(channel.size), channel.held)
     kept = np.where(cut, 0.0, estimate)
     shared: Floats = np.where(cut, max(1 - kept.sum(), 0.0) / max(cut.sum(), 1), kept)
     shared /= shared.sum()
@@ -79,7 +86,10 @@ def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
     Raises:
         ValueError: under the same conditions as ``empirical``.
     """
-    return project_to_simplex(channel.unbiased(counts, n))
+    unbiased = channel.unbiased(counts, n)
+    if channel.held > 1:
+        return onto_capped(unbiased, np.ones(channel.size), channel.held)
+    return project_to_simplex(unbiased)
 
 
 def project_to_simplex(vector: Floats) -> Floats:
@@ -118,7 +128,8 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
         bots: The number of bots, which are the last symbols of Z.
 
     Returns:
-        Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex.
+        Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex; where devices
+        hold l symbols, they are in [0, 1] and sum to l.
 
     Raises:
         ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.

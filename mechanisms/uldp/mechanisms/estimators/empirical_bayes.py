@@ -10,7 +10,7 @@ import numpy as np
 
 from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
 from uldp.mechanisms.estimators.projection import weights, wls
-from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
@@ -45,7 +45,7 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
         bots: The number of bots, which are the last symbols of Z.
 
     Returns:
-        Shape (|Z|,), on the probability simplex.
+        Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
 
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
@@ -61,6 +61,8 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
         usual = max(float(rough[members].sum()), 1 / n) / len(members)
         means[members], variances = _posterior(counts[members], n, p, q, usual)
         a[members], c[members] = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0)), 0
+    if channel.held > 1:
+        return onto_capped(means, a, channel.held)
     # A symbol with q = 0 and without reports stays at 0.
     kept = (channel.q > 0) | (counts > 0)
     nearest = np.zeros(channel.size)

@@ -15,7 +15,7 @@ from uldp.mechanisms.estimators.pair_projection import (
     nearest_given_pairs,
     separate,
 )
-from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
@@ -45,6 +45,8 @@ def wls(channel: Channel, counts: Counts, n: int) -> Floats:
     # A symbol with q = 0 and without reports stays at 0.
     kept = (channel.q > 0) | (counts > 0)
     a, c = weights(channel, unbiased)
+    if channel.held > 1:
+        return onto_capped(unbiased, a, channel.held)
     nearest = np.zeros(channel.size)
     nearest[kept] = onto_simplex(unbiased[kept], a[kept], c[kept])
     return nearest
@@ -115,6 +117,8 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Nearest:
         r = exact_mle(channel, counts, n)
         expected = n * channel.support_probability(r)
         return Nearest(r, _chi_square(counts - expected, expected))
+    if channel.held > 1:
+        return _nearest_given_held(channel, counts, n)
     if channel.supported > 1:
         r = _nearest_given_subsets(channel, counts, n)
         residuals, (a, b) = channel.unbiased(counts, n) - r, _subset_variance(channel)
@@ -170,6 +174,36 @@ def _nearest_given_subsets(channel: Channel, counts: Counts, n: int) -> Floats:
     r: Floats = np.maximum(unbiased - height, 0)
     r /= r.sum()
     return r
+
+
+def _nearest_given_held(channel: Channel, counts: Counts, n: int) -> Nearest:
+    """Return the nearest r >= 0 that sums to l, if devices hold l symbols, and its distance.
+
+    The covariance V of r-hat given the users' values depends on r_ij, the share of devices that hold both i and j. But
+    V times a vector of ones is 0, so the multipliers of KKT are known up to a constant: r-hat - r = V u / n, where u is
+    0 wherever r is not, and V_ij = c + d r_i needs no r_ij where r_j is 0. With S = sum_j u_j and h = c S,
+
+        r_i = (r-hat_i - h) / (1 + d S) where that is positive, and else u_j = (r-hat_j - h) / a
+
+    with a = V_jj - c. The r_i sum to l, so with the j largest r-hat_i above h, h = (their sum - l) / (j + l d / c), and
+    the largest of these quotients is that of the right j. As no r_i exceeds 1, j is l or more; then j + l d / c is not
+    negative, because -c times it is, up to a factor, the variance of the supports of all symbols that nobody holds. The
+    squared distance is n sum_j r-hat_j u_j. That r_i is at most 1 is left out else, so that the distance is no larger.
+    """
+    p, q, gain = float(channel.p[0]), float(channel.q[0]), float(channel.gain[0])
+    held, other, _ = channel.pair_probabilities()
+    c, d = other - q * q, held - p * q - (other - q * q)
+    a = (q * (1 - q) - c) / gain**2
+    unbiased = channel.unbiased(counts, n)
+    falling = np.sort(unbiased)[::-1]
+    least = channel.held
+    above = np.arange(least, channel.size + 1) + channel.held * d / c
+    sums = np.cumsum(falling)[least - 1 :] - channel.held
+    height = float(np.divide(sums, above, out=np.full_like(sums, -np.inf), where=above > _LEAST_VARIANCE).max())
+    r: Floats = np.maximum(unbiased - height, 0)
+    r *= channel.held / r.sum()
+    absent = unbiased[r == 0]
+    return Nearest(r, max(float(n / a * absent @ (absent - height)), 0.0))
 
 
 def _subset_variance(channel: Channel) -> tuple[float, float]:

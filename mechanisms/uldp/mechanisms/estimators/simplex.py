@@ -59,3 +59,27 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
     nearest, _ = solution(rate)
     nearest /= nearest.sum()
     return nearest
+
+
+def onto_capped(x: Floats, a: Floats, total: float) -> Floats:
+    """Return r_z = x_z - l a_z, cut to [0, 1], with the number l at which the r_z sum to ``total``, by bisection.
+
+    This r is nearest to x of all vectors in [0, 1]^k with this sum, if the entry z has the variance a_z up to a common
+    factor. It is the shares of symbols of which each device holds ``total`` different ones.
+
+    Args:
+        x: Shape (k,).
+        a: Shape (k,): positive.
+        total: From 0 to k.
+    """
+    low, high = float(((x - 1) / a).min()), float((x / a).max())
+    for _ in range(200):
+        rate = (low + high) / 2
+        nearest: Floats = np.clip(x - rate * a, 0.0, 1.0)
+        low, high = (rate, high) if nearest.sum() > total else (low, rate)
+        if high - low <= _RESOLUTION * max(abs(low), abs(high)):
+            break
+    inside = (nearest > 0) & (nearest < 1)
+    # What bisection leaves is far below the precision of any estimate.
+    nearest[inside] += (total - nearest.sum()) / max(int(inside.sum()), 1)
+    return nearest.clip(0.0, 1.0)

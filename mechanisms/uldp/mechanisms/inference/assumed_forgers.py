@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import NUMBERS, Table
 
 
 def with_forgers(table: Table, decoder: Decoder, forgers: float, cells: Counts, n: int) -> Table:
@@ -33,6 +33,6 @@ def with_forgers(table: Table, decoder: Decoder, forgers: float, cells: Counts, 
     if ends is None:
         return table
     low, high = ends
-    if table.name not in (TableName.MEAN, TableName.QUANTILE):
+    if table.name not in NUMBERS:
         low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
     return replace(table, low_forged=low, high_forged=high)

@@ -92,6 +92,9 @@ class Channel:
         q_non_sensitive: Shape (|Z|,): q', the probability that a report supports z, if its true symbol is a
             non-sensitive one, but not z. It is q unless given.
         blocks: The symbols that each cell supports, if a report is in one cell that supports several of them.
+        held: The number l of different true symbols that a device holds. The shares r of symbols sum to l then, and
+            each is at most 1. If it is more than 1, all symbols are sensitive and have the same p and q; all sets of w
+            symbols with a true one are equally probable, and so are all others.
     """
 
     p: Floats
@@ -100,6 +103,7 @@ class Channel:
     supported: int = 1
     q_non_sensitive: Floats | None = None
     blocks: Blocks | None = None
+    held: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", _readonly(self.p))
@@ -108,6 +112,8 @@ class Channel:
             raise ValueError(f"p and q must be vectors of one length, got shapes {self.p.shape} and {self.q.shape}")
         if not ((self.q >= 0) & (self.q < self.p) & (self.p <= 1)).all():
             raise ValueError("a channel needs 0 <= q < p <= 1 for every symbol; raise epsilon, which is 0 or too small")
+        if self.held > 1 and (self.independent_bits or self.blocks is not None or np.ptp(self.p) or np.ptp(self.q)):
+            raise ValueError("a channel of several held symbols needs sets, and the same p and q for all")
         p, q = self.p[self._sensitive], self.q[self._sensitive]
         if self.supported > 1 and (self.independent_bits or np.ptp(p) or np.ptp(q)):
             raise ValueError(
@@ -127,7 +133,7 @@ class Channel:
     @property
     def one_symbol(self) -> bool:
         """Whether each report supports one symbol, so that the counts determine the likelihood."""
-        return not self.independent_bits and self.supported == 1 and self.blocks is None
+        return not self.independent_bits and self.supported == 1 and self.held == 1 and self.blocks is None
 
     @cached_property
     def gain(self) -> Floats:
@@ -239,10 +245,19 @@ class Channel:
             p (w-1)/(v-1)      (p (w-1)(w-2) + (1-p) w (w-1)) / ((v-1)(v-2))      q' (w-1)/(v-1)
 
         if the true symbol is i or j, if it is another sensitive one, and if it is not sensitive.
+
+        If a device holds l symbols, the first is for i, j or both among them, because all sets with a held symbol are
+        equally probable. A set without one is u/p times as probable, where q = p (1 - o) + u o, and o is the part of
+        the sets with i that have no held symbol. So the second is p (w-1)/(v-1) (1 - o' + o' u/p), with o' for the sets
+        with i and j.
         """
         first = int(np.argmax(self._sensitive))
         v, w, p = int(self._sensitive.sum()), self.supported, float(self.p[first])
         alone = (w - 1) / (v - 1)
+        if self.held > 1:
+            one, two = _part_without(v - 1, w - 1, self.held), _part_without(v - 2, w - 2, self.held)
+            rest = 1 - (p - float(self.q[first])) / (p * one) if one else 1.0
+            return p * alone, p * alone * (1 - two + rest * two), 0.0
         others = (w - 1) * (p * (w - 2) + (1 - p) * w) / ((v - 1) * (v - 2))
         return p * alone, others, float(self.q[first] - self._loss[first]) * alone
 
@@ -252,6 +267,8 @@ class Channel:
         E[y_i^2] = m_i. Of two symbols, a report of one symbol never supports both. Independent bits have
         E[y_i y_j] = m_i m_j - (p_i - q_i)(p_j - q_j) r_i r_j, which is linear in r. If a report supports several
         symbols, E[y_i y_j] = b + (a-b)(r_i + r_j) + (c-b) R_N on Z_S, with a, b and c from ``pair_probabilities``.
+        Of several held symbols it is b + (a-b)(r_i + r_j - r_ij), where r_ij is the share of devices that hold both: it
+        is taken as r_i r_j, as of symbols that are held independently, or of one known set.
         """
         if self.blocks is not None:
             blocks, law = self.blocks, self.blocks.law(r)[:, np.newaxis]
@@ -264,6 +281,8 @@ class Channel:
         if self.supported == 1:
             return lambda w: m[:, np.newaxis] * w
         a, b, c = self.pair_probabilities()
+        if self.held > 1:
+            return lambda w: _of_held(m, r, a, b, w)
         inside = self._sensitive.astype(np.float64)
         r_s, both = inside * r, b + (c - b) * self.non_sensitive(r)
         alone = (m - both * inside - 2 * (a - b) * r_s)[:, np.newaxis]
@@ -351,6 +370,22 @@ class Channel:
         Equations (46) for uRR and (48) for uRAP (Appendix E) are this sum for their p and q.
         """
         return float(self.variance(r, n).sum())
+
+
+def _of_held(m: Floats, r: Floats, a: float, b: float, w: Floats) -> Floats:
+    """Return the product of w with E[y y^T] of reports of held symbols, which devices hold independently."""
+    both = b + 2 * (a - b) * r - (a - b) * r**2
+    pairs = b * w.sum(axis=0) + (a - b) * (np.outer(r, w.sum(axis=0)) + (r @ w) - np.outer(r, r @ w))
+    product: Floats = (m - both)[:, np.newaxis] * w + pairs
+    return product
+
+
+def _part_without(size: int, chosen: int, held: int) -> float:
+    """Return C(size-held, chosen)/C(size, chosen), the part of sets without any of ``held`` symbols."""
+    part = 1.0
+    for i in range(held):
+        part *= max(size - chosen - i, 0) / (size - i)
+    return part
 
 
 def normal_quantile(probability: float) -> float:

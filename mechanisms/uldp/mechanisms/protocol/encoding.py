@@ -15,7 +15,8 @@ class Held(NamedTuple):
     """What n devices hold of one variable.
 
     Attributes:
-        values: Shape (n,): indices of the domain's values, numbers as floats, or strings.
+        values: Shape (n,): indices of the domain's values, numbers as floats, or strings. Of sets, shape (n, j): the
+            indices of items, with -1 behind them.
         tags: Shape (n,): the index of the tag behind which a user hides this value, -1 if the user does not hide it.
     """
 
@@ -28,7 +29,7 @@ class Encoding(ABC):
 
     @abstractmethod
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device, shape (n,).
+        """Return the symbol of each device, shape (n,); of sets its l symbols, shape (n, l).
 
         Args:
             columns: One for each variable of the collection, in the order of the spec.

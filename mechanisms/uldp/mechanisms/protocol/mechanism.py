@@ -106,6 +106,7 @@ class Mechanism(ABC):
         counts_payloads: Whether a payload is the number of the cell that counts it: ``tally`` is ``count_symbols``.
         memory: Whether a device keeps a permanent response, so that its reports depend on each other.
         reports_symbols: Whether a payload is a symbol of Z.
+        held: The number of different symbols that a device holds, l.
         structure: Further sizes in which a permanent response and its reports must agree.
     """
 
@@ -118,6 +119,7 @@ class Mechanism(ABC):
     counts_payloads: bool = False
     memory: bool = False
     reports_symbols: bool = False
+    held: int = 1
     structure: tuple[int, ...] = ()
 
     @property
@@ -127,7 +129,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb true symbols of shape (n,) into n payloads.
+        """Perturb true symbols of shape (n,) into n payloads; of shape (n, held) where a device holds several.
 
         Raises:
             ValueError: if a symbol is outside of Z. The message names no symbol.

@@ -17,7 +17,7 @@ taken to be of the same devices, and a difference of others, unless the caller s
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Protocol
@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.decoders.set_decoder import SetLinear
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -286,10 +287,13 @@ def _parts(
         yield each.decoder, part, (each.cells, [size * each.n / n for size in sizes])
 
 
-def _responses(mechanism: Mechanism, once: Linear, n: int) -> OfResponses | None:
+def _responses(mechanism: Mechanism, once: Linear, n: int) -> Errors | None:
     """Return the covariance of an estimate from n permanent responses; None if it is not known."""
-    if isinstance(mechanism, Memoized) and isinstance(mechanism.inner, PureMechanism) and isinstance(once, PureLinear):
-        return OfResponses(mechanism.inner, np.clip(once.values, 0.0, 1.0), n)
+    if isinstance(mechanism, Memoized) and isinstance(mechanism.inner, PureMechanism):
+        if isinstance(once, PureLinear):
+            return OfResponses(mechanism.inner, np.clip(once.values, 0.0, 1.0), n)
+        if isinstance(once, SetLinear):
+            return replace(once.errors(mechanism.inner.channel), reports=n)
     return None
 
 

@@ -16,7 +16,7 @@ from uldp.mechanisms.questions.periods import Period
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import NUMBERS, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class Span:
         wider = float(np.max(self._wider(table.of)))
         middle = table.values if table.unbiased is None else table.unbiased
         low, high = (middle + wider * (end - middle) for end in (table.low, table.high))
-        if table.name not in (TableName.MEAN, TableName.QUANTILE):
+        if table.name not in NUMBERS:
             low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
         low, high = np.minimum(low, table.low), np.maximum(high, table.high)
         return replace(table, stderr=wider * table.stderr, low=low, high=high)

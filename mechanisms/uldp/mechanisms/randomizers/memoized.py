@@ -87,7 +87,7 @@ class Memoized(WithMemory):
         else:
             raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
-        self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
+        self.size, self.held, self.form, self.largest_step = once.size, once.held, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
         self.counts_payloads = once.counts_payloads
 

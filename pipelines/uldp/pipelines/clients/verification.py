@@ -213,7 +213,7 @@ def _columns(variables: Mapping[str, Variable], values: Mapping[str, str], tags:
                 known = notes(near(tags[name], names)) or f"; choose from {', '.join(names) or 'none'}"
                 raise RequestError(f"{quote(tags[name])} is not a tag of the spec{known}")
             tag = names.index(tags[name])
-        yield Held(np.array([value]), np.array([tag]))
+        yield Held(variable.kind.column([value]), np.array([tag]))
 
 
 def _by_name(spec: CollectionSpec, texts: Sequence[str], option: str) -> dict[str, str]:

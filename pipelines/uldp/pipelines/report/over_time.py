@@ -16,13 +16,13 @@ from uldp.schemas.labels import value_labels
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import NUMBERS, Table, TableName
 
 #: How many of the largest values of each table have a line.
 _LARGEST = 5
 #: Tables whose entries have lines: shares in percent, others as they are.
 _IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED)
-_AS_THEY_ARE = (TableName.MEAN, TableName.QUANTILE)
+_AS_THEY_ARE = NUMBERS
 
 
 class Point(NamedTuple):

@@ -87,6 +87,12 @@ def unit_of(share: Table, spec: CollectionSpec) -> str:
     return ListedValues.unit if variable is None else variable.kind.unit
 
 
+def _percent(share: Table, spec: CollectionSpec) -> str:
+    """Return what the shares of a table are, in a heading."""
+    variable = spec.variable(share.of)
+    return ListedValues.percent if variable is None else variable.kind.percent
+
+
 # A band is shown first where background puts more of a share than this.
 _CARRIED = 0.1
 
@@ -121,7 +127,8 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     parts = _parts(estimate, of, order, places)
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
     errors = partial(_errors, estimate)
-    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {errors(share)}"
+    entries_of = f"{len(order)} largest of {len(labels)} {unit_of(share, spec)}"
+    yield f"  the {entries_of}{about}{n}, in {_percent(share, spec)} {errors(share)}"
     if any_background[order].any():
         yield "  (where background puts more than a tenth of a share, with the interval of any background)"
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))

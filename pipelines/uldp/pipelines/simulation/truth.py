@@ -6,6 +6,7 @@ header depends on the domain of the collection:
 - values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value. Or as background knowledge,
   ``value,weight``, if nobody hides a value.
 - a number or a string: ``value,weight``.
+- a set: ``items,weight``, where ``;`` stands between the items of a set.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
 A value is an index into the domain, or a label if the domain has labels.
@@ -27,6 +28,7 @@ from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Value
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.schemas.specs.tables import Table, read_weight
 from uldp.schemas.specs.variable import Variable
@@ -34,8 +36,8 @@ from uldp.schemas.specs.variable import Variable
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
 #: number of cells, and the table still fits a cache.
 _PARTS = 1 << 14
-#: What a row says of one variable: a value, a number or a string, and the index of a tag.
-_Field = tuple[float | str, int]
+#: What a row says of one variable: a value, a number, a string or a set, and the index of a tag.
+_Field = tuple[Value, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ class Truth:
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Held, ...]:
         """Draw n users i.i.d., and return what they hold of each variable."""
         cells = self._cells(rng.random(n))
-        return tuple(Held(values.take(cells), tags.take(cells)) for values, tags in self.columns)
+        return tuple(Held(values.take(cells, axis=0), tags.take(cells)) for values, tags in self.columns)
 
     def _cells(self, draws: Floats) -> npt.NDArray[np.intp]:
         """Invert the distribution function at ``draws`` from [0, 1), by a table for most draws, else by a search."""
@@ -148,7 +150,8 @@ def _headers(spec: CollectionSpec) -> list[list[list[str]]]:
     """Return the headers that a file may have, the usual one first, as the columns of each variable."""
     if "" not in spec.variables:
         return [[[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]]
-    return [[["value", "tag"]], [["value"]]] if spec.variables[""].kind.listed else [[["value"]]]
+    kind = spec.variables[""].kind
+    return [[["value", "tag"]], [["value"]]] if kind.listed else [[list(kind.columns)]]
 
 
 def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, RECORD, Kind, ListedValues, Number, Strings
+from uldp.schemas.specs.kinds import KINDS, RECORD, Kind, ListedValues, Number, Sets, Strings
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
@@ -41,17 +41,18 @@ class Tag(Strict):
 
 
 class VariableDomain(Strict):
-    """What a device may hold: one of ``size`` values, a value for each of ``labels``, a number, or a string."""
+    """What a device may hold: one of ``size`` values, a value for each of ``labels``, a number, a string, or a set."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
     labels_file: str | None = None
     number: Number | None = None
     strings: Strings | None = None
+    set: Sets | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "VariableDomain":
-        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "record")
+        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "record")
         forms = [name for name in of_a_collection if name in type(self).model_fields]
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
@@ -73,7 +74,7 @@ class VariableDomain(Strict):
         if self.kind == ListedValues.name:
             return ListedValues(read_values(self.size, self.labels, self.labels_file, folder))
         kind: Kind = getattr(self, self.kind)
-        return kind
+        return kind.located(folder)
 
 
 class Attribute(VariableDomain):
@@ -89,6 +90,8 @@ class Attribute(VariableDomain):
     def _is_no_record(cls, data: Any) -> Any:
         if isinstance(data, dict) and "record" in data:
             raise ValueError("an attribute cannot be a record; add its attributes to the outer record")
+        if isinstance(data, dict) and "set" in data:
+            raise ValueError("an attribute cannot be a set; give sets a collection of their own")
         return data
 
 

@@ -34,6 +34,7 @@ _OWN = {
     "pgr": "projective_geometry.spec:ProjectiveGeometrySpec",
     "the": "thresholding.spec:ThresholdingSpec",
     "she": "summation.spec:SummationSpec",
+    "set-ss": "set_selection.spec:SetSelectionSpec",
     "duchi": "duchi.spec:DuchiSpec",
     "block": "block.spec:BlockSpec",
     "geometric": "geometric.spec:GeometricSpec",

@@ -7,7 +7,7 @@ from uldp.schemas.specs.families import registered
 
 #: Names of systems with nothing in place of them.
 LEFT_OUT = (
-    "BLENDER PrivSet SVIM SVSM Calibrate PCKV CondiFre CALM HT THRESH A-RAPPOR LoPub LoCop PrivKV PrivKVM LDPMiner"
+    "BLENDER Calibrate PCKV CondiFre CALM HT THRESH A-RAPPOR LoPub LoCop PrivKV PrivKVM"
     " TreeHist LDPart PrivTrie SAFARI SVR LATENT FedSel FedLDA HaarHRR"
 )
 

@@ -12,7 +12,7 @@ from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
 from uldp.schemas.specs.families import mechanism_names, registered
-from uldp.schemas.specs.kinds import RECORD, is_listed
+from uldp.schemas.specs.kinds import RECORD, Kind, is_listed
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values
@@ -100,7 +100,7 @@ class MechanismFamily(Strict):
     @classmethod
     def is_part(cls) -> bool:
         """Return whether it can be the mechanism of an attribute of a record."""
-        return "share" in cls.model_fields and cls.domain_kind != RECORD
+        return "share" in cls.model_fields and cls.domain_kind not in (RECORD, "set")
 
     @classmethod
     def is_level(cls) -> bool:
@@ -165,6 +165,10 @@ class MechanismFamily(Strict):
         Raises:
             ValueError: if a parameter does not fit. The message begins with its key.
         """
+        return self
+
+    def of_domain(self, kind: Kind) -> Self:
+        """Return this mechanism for a domain that is no list of values, with numbers in place of auto."""
         return self
 
     def uneven_noise(self, sensitive: Mask) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, Kind, holds
+from uldp.schemas.specs.kinds import KINDS, Kind, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.values import Sensitive, Values
@@ -56,13 +56,13 @@ class Variable(Values):
     def parameters(self) -> MechanismFamily:
         """The mechanism with numbers in place of auto, as devices know it; these follow from Z."""
         if not self.kind.listed:
-            return self.mechanism
+            return self.mechanism.of_domain(self.kind)
         pairs = zip(self.tags, self.zones, strict=True)
         bots = sum(1 if zones is None or tag.zone_epsilon is not None else len(zones.labels) for tag, zones in pairs)
         return self.mechanism.resolved(int(self.sensitive_mask.sum()) + bots, self.size + bots)
 
-    def read(self, text: str) -> int | float | str:
-        """Return what a table holds about a device: the position of a value, a number, or a string.
+    def read(self, text: str) -> Value:
+        """Return what a table holds about a device: the position of a value, a number, a string, or a set.
 
         Raises:
             ValueError: if it is not in the domain.

@@ -1,14 +1,27 @@
 """Kinds of domain, a module each: their objects answer what others would ask "which kind?" for; see ``Kind``."""
 
-from uldp.schemas.specs.kinds.kind import Column, Kind
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.number import Number
+from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
 
-__all__ = ["KINDS", "RECORD", "Column", "Kind", "ListedValues", "Number", "Strings", "holds", "is_listed"]
+__all__ = [
+    "KINDS",
+    "RECORD",
+    "Column",
+    "Kind",
+    "ListedValues",
+    "Number",
+    "Sets",
+    "Strings",
+    "Value",
+    "holds",
+    "is_listed",
+]
 
 #: The kinds of one variable by name. All but values are keys of ``domain`` in a spec.
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings)}
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets)}
 #: The ``domain_kind`` of a mechanism for several variables.
 RECORD = "record"
 

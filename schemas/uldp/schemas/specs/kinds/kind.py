@@ -9,8 +9,11 @@ from uldp.schemas.arrays import Values as Indices
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.values import Values
 
-#: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings.
+#: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
+#: indices of items, and -1 for none.
 Column = Indices | Floats | Texts
+#: What one device holds: an index, a number, a string, or of a set the indices of its items.
+Value = int | float | str | tuple["Value", ...]
 
 
 class Kind(ABC):
@@ -21,6 +24,7 @@ class Kind(ABC):
         holds: What a device holds, in the words of an error.
         one: One of these.
         unit: The entries of a table of shares.
+        percent: What a share is, in a heading.
         listed: Whether the domain lists its values: then some may be sensitive, and tags may hide them.
         ordered: Whether the entries of a table of shares have an order of their own.
         has_law: Whether a small number of symbols stands for what a device holds, so that laws of reports can be
@@ -28,18 +32,34 @@ class Kind(ABC):
         takes_candidates: Whether a spec asks for the shares of candidates.
         heading: What bounds the domain, as the heading of ``extent`` on a page.
         compared: What two versions must have in common, in the words of an error.
+        columns: The heading of what users hold in a file of a truth.
     """
 
     name: ClassVar[str]
     holds: ClassVar[str]
     one: ClassVar[str]
     unit: ClassVar[str]
+    percent: ClassVar[str] = "%"
     listed: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
     has_law: ClassVar[bool] = True
     takes_candidates: ClassVar[bool] = False
     heading: ClassVar[str]
     compared: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ("value",)
+
+    def located(self, folder: SpecFolder) -> "Kind":
+        """Return the domain with what the files of ``folder`` say that it names.
+
+        Raises:
+            ValueError: if a file is not as it must be, or something does not fit. The message begins with the key.
+        """
+        return self
+
+    @property
+    def held(self) -> int:
+        """How many symbols of the domain a device holds at once, at the most."""
+        return 1
 
     @property
     def values(self) -> Values:
@@ -62,7 +82,7 @@ class Kind(ABC):
         return None
 
     @abstractmethod
-    def read(self, text: str) -> int | float | str:
+    def read(self, text: str) -> Value:
         """Return what a table holds about a device.
 
         Raises:
@@ -70,7 +90,7 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def check(self, value: object, attribute: str) -> int | float | str:
+    def check(self, value: object, attribute: str) -> Value:
         """Return what the program of a device gives about its user.
 
         Raises:
@@ -79,8 +99,8 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def column(self, values: Sequence[int | float | str]) -> Column:
-        """Return what n devices hold as an array, shape (n,)."""
+    def column(self, values: Sequence[Value]) -> Column:
+        """Return what n devices hold as an array, shape (n,); of sets, shape (n, the most items of any)."""
 
     @abstractmethod
     def facts(self) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.specs.kinds.kind import Kind
+from uldp.schemas.specs.kinds.kind import Kind, Value
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.strict import Strict
 
@@ -68,7 +68,7 @@ class Number(Strict, Kind):
             raise TypeError(f"the value is a {type(value).__name__}, not a number")
         return cast(float, value)
 
-    def column(self, values: Sequence[int | float | str]) -> Floats:
+    def column(self, values: Sequence[Value]) -> Floats:
         """See ``Kind``."""
         return np.array(values, dtype=np.float64)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.specs.candidates import read_candidates
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds.kind import Column, Kind
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.strict import Strict
 
 
@@ -57,7 +57,7 @@ class Strings(Strict, Kind):
             raise TypeError(f"the value is a {type(value).__name__}, not a string")
         return value
 
-    def column(self, values: Sequence[int | float | str]) -> Texts:
+    def column(self, values: Sequence[Value]) -> Texts:
         """See ``Kind``."""
         return np.array(values, dtype=np.object_)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.arrays import Values as Indices
-from uldp.schemas.specs.kinds.kind import Column, Kind
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.values import Values
 
 
@@ -72,7 +72,7 @@ class ListedValues(Kind):
                 f" {self.values.size - 1}{labelled if self.values.names else ''}"
             ) from None
 
-    def column(self, values: Sequence[int | float | str]) -> Indices:
+    def column(self, values: Sequence[Value]) -> Indices:
         """See ``Kind``."""
         return np.array(values, dtype=np.int64)
 

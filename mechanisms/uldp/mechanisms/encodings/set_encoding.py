@@ -1,0 +1,106 @@
+"""Sets of items as symbols: each set has as many, so that nothing depends on how many items a user holds."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
+from uldp.schemas.arrays import Counts, Floats, Symbols, Values
+
+#: An item of a set that is too large is drawn by an integer below this.
+_DRAWS = 1 << 32
+
+
+class SetEncoding(Encoding):
+    """Maps sets of up to l of k items to l different symbols: the items, and dummies in place of missing ones.
+
+    A set of m < l items gets the dummies k, k+1, ..., k+l-m-1. So dummy j is held by the users of l-1-j items or fewer.
+    A shared dummy would have l(e^epsilon - 1) + 1 in place of e^epsilon for its ratio, as often as it is there.
+
+    Of a set of more than l items, l are chosen uniformly at random: item number j of the choice is one of those that
+    are left, at the place u (items left)/2^32, rounded down, for an integer u below 2^32. The device draws l such
+    integers whatever it holds.
+
+    Args:
+        size: k.
+        held: l, from 1 to k.
+    """
+
+    def __init__(self, size: int, held: int) -> None:
+        self._size, self._held = size, held
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
+        """Return the symbols of each device in ascending order, shape (n, l).
+
+        Args:
+            columns: One column of sets, shape (n, j): different indices of items, and -1 behind them.
+            randomness: Gives l integers for each device.
+
+        Raises:
+            ValueError: if an item is outside of the domain, or a user wants to hide one behind a tag.
+        """
+        (held,) = columns
+        if (held.tags >= 0).any():
+            raise ValueError("a set has no tags, so no user can hide it behind one")
+        sets = np.asarray(cast(Values, held.values), dtype=np.int64)
+        drawn = randomness.integers(0, _DRAWS, (len(sets), self._held))
+        if sets.size and not (sets.min() >= -1 and sets.max() < self._size):
+            raise ValueError(f"an item is outside of the domain 0 to {self._size - 1}")
+        return padded(chosen(sets, drawn), self._size)
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return which symbols one device holds, 1 for each of l symbols; shape (size,).
+
+        Raises:
+            ValueError: if it holds more than l items, so that its symbols are drawn.
+        """
+        (held,) = columns
+        if sizes_of(cast(Values, held.values))[0] > self._held:
+            raise ValueError(
+                f"the set has more than the {self._held:,} items that a device reports; take a smaller one"
+            )
+        r = np.zeros(size)
+        r[self.encode(columns, _First())] = 1.0
+        return r
+
+
+def chosen(sets: Symbols, drawn: Symbols) -> Symbols:
+    """Return l items of each set, or all if it has fewer: shape (n, l), with -1 behind them.
+
+    Args:
+        sets: Shape (n, j): the items, and -1 behind them.
+        drawn: Shape (n, l): integers below 2^32.
+    """
+    n, most = drawn.shape
+    rows, there = np.arange(n), (sets >= 0).sum(axis=1)
+    left = np.full((n, max(sets.shape[1], most)), -1, dtype=np.int64)
+    left[:, : sets.shape[1]] = sets
+    for place in range(most):
+        # Of sets that are small enough, all items stay where they are.
+        free = np.where(there > most, there - place, 1)
+        taken = place + (drawn[:, place] * free >> 32)
+        left[rows, taken], left[:, place] = left[:, place].copy(), left[rows, taken]
+    return left[:, :most]
+
+
+def padded(sets: Symbols, size: int) -> Symbols:
+    """Return sets with a different dummy, ``size`` or more, for each -1, in ascending order; the shape stays."""
+    missing = sets < 0
+    return np.sort(np.where(missing, size - 1 + np.cumsum(missing, axis=1), sets), axis=1)
+
+
+def sizes_of(sets: Values) -> Counts:
+    """Return how many items each set has, shape (n,)."""
+    return np.asarray((np.asarray(sets) >= 0).sum(axis=1), dtype=np.int64)
+
+
+class _First:
+    """Randomness that chooses the first items."""
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        raise NotImplementedError("sets are drawn by integers")
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> Symbols:
+        return np.full(size, low, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Subset selection for sets of items."""

@@ -1,0 +1,92 @@
+"""The probabilities of subset selection for sets, and the size of its reports with the least variance."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats
+
+#: The shares of an item at which the variance counts, each alike: an item that nobody holds, and frequent ones.
+SHARES = (0.0, 0.05, 0.2)
+# Sizes are tried one by one up to so many, and beyond in steps of so large a part of them, and then those between.
+_ONE_BY_ONE, _STEP = 2048, 1 / 64
+
+
+class SetLaw(NamedTuple):
+    """The law of a report of w of D symbols, if the device holds l of them, with E = e^epsilon.
+
+    Attributes:
+        p: The probability that a report has a symbol that the device holds.
+        q: The probability that it has a symbol that the device does not hold.
+        hit: The part of all sets of w symbols with one or more of those that the device holds.
+    """
+
+    p: Floats
+    q: Floats
+    hit: Floats
+
+
+def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:
+    """Return the law of reports of each of some sizes w, each array of the shape of ``chosen``.
+
+    A set with one of the l symbols has E times the probability of any other. Of all C(D, w) sets, the part
+    miss = C(D-l, w)/C(D, w) has none of them, and of the C(D-1, w-1) sets with a given other symbol, the part
+    C(D-1-l, w-1)/C(D-1, w-1). So with Z = E - (E-1) miss,
+
+        p = (w/D) E/Z        q = (w/D) (E - (E-1) C(D-1-l, w-1)/C(D-1, w-1))/Z
+
+    Args:
+        size: D, all symbols.
+        held: l.
+        chosen: w.
+        epsilon: Budget of one report in nats.
+
+    Source: Wang et al., "PrivSet: Set-Valued Data Analyses with Locale Differential Privacy" (INFOCOM 2018).
+    """
+    share = chosen / size
+    miss, other = _missing(size, held, chosen), _missing(size - 1, held, chosen - 1)
+    # With E^-1 in place of E nothing overflows.
+    rest = math.exp(-epsilon)
+    z = 1 - (1 - rest) * miss
+    return SetLaw(share / z, share * (1 - (1 - rest) * other) / z, 1 - miss)
+
+
+def _missing(size: int, held: int, chosen: Floats) -> Floats:
+    """Return C(size-held, chosen)/C(size, chosen), the part of sets without any of ``held`` symbols."""
+    # prod of (size - chosen - i)/(size - i) for i below held
+    missing = np.ones_like(chosen)
+    for i in range(held):
+        missing *= np.maximum(size - chosen - i, 0.0) / (size - i)
+    return missing
+
+
+@lru_cache(maxsize=256)
+def best_chosen(size: int, held: int, epsilon: float) -> int:
+    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share over ``SHARES``.
+
+    Args:
+        size: D.
+        held: l.
+        epsilon: Budget of one report in nats.
+    """
+    sizes = np.arange(1.0, min(size, _ONE_BY_ONE + 1))
+    if size - 1 > len(sizes):
+        ends = np.geomspace(sizes[-1], size - 1, int(math.log(size / sizes[-1]) / _STEP) + 2)
+        coarse = np.unique(np.concatenate([sizes, np.rint(ends)]))
+        at = int(np.argmin(_variance(size, held, coarse, epsilon)))
+        low, high = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
+        sizes = np.arange(low, high + 1)
+    return int(sizes[np.argmin(_variance(size, held, sizes, epsilon))])
+
+
+def _variance(size: int, held: int, chosen: Floats, epsilon: float) -> Floats:
+    law = set_law(size, held, chosen, epsilon)
+    gain = law.p - law.q
+    total = np.zeros_like(chosen)
+    for share in SHARES:
+        m = law.q + gain * share
+        total += m * (1 - m)
+    variance: Floats = np.divide(total, gain**2, out=np.full_like(total, np.inf), where=gain > 0)
+    return variance

@@ -1,0 +1,155 @@
+"""The kind of domain that is the sets of up to a few items, of a list or of strings that nobody lists."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field, PrivateAttr, model_validator
+
+from uldp.schemas.arrays import Floats, Symbols
+from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.values import ListedValues
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.values import Values, read_values, refuse_repeated
+
+#: The most items of a set that a device reports.
+MOST_HELD = 256
+#: Stands between the items of a set in a table.
+SEPARATOR = ";"
+
+
+class Items(Strict):
+    """The items of sets: ``size`` of them, or one for each of ``labels``."""
+
+    size: int | None = Field(default=None, ge=2, le=1 << 24)
+    labels: list[str] | None = Field(default=None, min_length=2)
+    labels_file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "Items":
+        forms = ("size", "labels", "labels_file")
+        given = [name for name in forms if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of {', '.join(forms)} (given: {', '.join(given) or 'none'})")
+        refuse_repeated(self.labels or [])
+        return self
+
+
+class Sets(Strict, Kind):
+    """Sets of different items, of which a device reports up to ``at_most``.
+
+    Attributes:
+        of: The items.
+        at_most: How many items of a set a device reports: of a larger set as many, chosen uniformly at random.
+    """
+
+    name: ClassVar = "set"
+    holds: ClassVar = "sets"
+    one: ClassVar = "set"
+    unit: ClassVar = "items"
+    percent: ClassVar = "% of users, who may hold several,"
+    heading: ClassVar = "Sets"
+    compared: ClassVar = "items"
+    columns: ClassVar = ("items",)
+
+    of: Items
+    at_most: int = Field(ge=1, le=MOST_HELD)
+
+    _items: ListedValues = PrivateAttr()
+
+    def located(self, folder: SpecFolder) -> "Sets":
+        """Read the items; see ``Kind``."""
+        try:
+            values = read_values(self.of.size, self.of.labels, self.of.labels_file, folder)
+        except ValueError as error:
+            raise ValueError(f"{self.name}.of.{error}") from error
+        if self.at_most > values.size:
+            raise ValueError(
+                f"{self.name}.at_most: a set has up to {values.size:,} different items, got {self.at_most:,}; write"
+                f" {min(values.size, MOST_HELD):,} or fewer"
+            )
+        odd = next((label for label in values.names or () if SEPARATOR in label or not label), None)
+        if odd is not None:
+            raise ValueError(
+                f"{self.name}.of: the label {quote(odd)} is empty or has {quote(SEPARATOR)}, which stands between the"
+                " items of a set; write it in another way"
+            )
+        located = self.model_copy()
+        located._items = ListedValues(values)
+        return located
+
+    @property
+    def values(self) -> Values:
+        """The items; see ``Kind``."""
+        return self._items.values
+
+    @property
+    def held(self) -> int:
+        """See ``Kind``."""
+        return self.at_most
+
+    @property
+    def text(self) -> str:
+        """See ``Kind``."""
+        return f"sets of {self.values.size:,} items, of which a device reports up to {self.at_most:,}"
+
+    @property
+    def extent(self) -> str:
+        """See ``Kind``."""
+        return f"of {self.values.size:,} items, up to {self.at_most:,} of them"
+
+    def read(self, text: str) -> tuple[Value, ...]:
+        """Return the positions of the items that a table holds, joined by ``SEPARATOR``; see ``Kind``."""
+        items = [self._items.read(item) for item in text.split(SEPARATOR)] if text else []
+        if len(set(items)) < len(items):
+            raise ValueError(f"{quote(text)} has an item twice; remove one")
+        return tuple(sorted(items))
+
+    def check(self, value: object, attribute: str) -> tuple[Value, ...]:
+        """See ``Kind``. A set of Python, a list or a tuple of different indices; the order says nothing."""
+        if not isinstance(value, set | frozenset | list | tuple):
+            raise TypeError(f"the value is a {type(value).__name__}, not a set, a list or a tuple of items")
+        try:
+            items = [self._items.check(item, attribute) for item in value]
+        except TypeError as error:
+            raise TypeError(str(error).replace("the value is a", "an item is a", 1)) from None
+        except ValueError:
+            raise ValueError(f"an item is outside of the domain 0 to {self.values.size - 1}") from None
+        if len(set(items)) < len(items):
+            raise ValueError("the value has an item twice")
+        return tuple(sorted(items))
+
+    def column(self, values: Sequence[Value]) -> Symbols:
+        """Return the sets as rows, shape (n, the most items of any), with -1 behind their items; see ``Kind``."""
+        return rows_of(values)
+
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """See ``Kind``."""
+        yield from ((f"{self.name}.of.{key}", value) for key, value in self._items.facts())
+        yield f"{self.name}.at_most", self.at_most
+
+    def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
+        """Return the labels of the items, if there is an entry for each; see ``Kind``."""
+        return None if whole else self._items.entries(size, whole=whole)
+
+    def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
+        """Return the share of users who hold each item; see ``Kind``."""
+        there = column >= 0
+        of_rows = np.broadcast_to(weights[:, np.newaxis], column.shape)
+        shares = np.bincount(column[there].astype(np.int64), of_rows[there], minlength=self.values.size)
+        return np.asarray(shares, dtype=np.float64)
+
+    def same(self, other: Kind) -> bool:
+        """Return whether the other domain has these items, too; see ``Kind``."""
+        return isinstance(other, Sets) and self._items.same(other._items)
+
+
+def rows_of(sets: Sequence[Value]) -> Symbols:
+    """Return tuples of numbers as rows, shape (n, the longest), with -1 behind the shorter ones."""
+    tuples = [each if isinstance(each, tuple) else (each,) for each in sets]
+    rows = np.full((len(tuples), max(map(len, tuples), default=0)), -1, dtype=np.int64)
+    for row, each in zip(rows, tuples, strict=True):
+        row[: len(each)] = each
+    return rows

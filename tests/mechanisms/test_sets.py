@@ -1,0 +1,313 @@
+"""Sets of items: what a device makes of them, subset selection for sets, and the shares that follow."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from tests.conformance.draws import Recorded
+from tests.mechanisms.replay import Law, laws
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.encodings.set_encoding import SetEncoding
+from uldp.mechanisms.families.set_selection.randomizer import SetSelection
+from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.schemas.arrays import Floats, Mask, Symbols
+from uldp.schemas.flags import Flag
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.table import TableName
+
+
+def encoded(sets: list[tuple[int, ...]], items: int, held: int, seed: int = 0) -> Symbols:
+    spec = build.spec(
+        domain={"set": {"of": {"size": items}, "at_most": held}}, mechanism={"name": "set-ss", "epsilon": 1.0}
+    )
+    column = spec.variables[""].kind.column(sets)
+    return SetEncoding(items, held).encode([Held(column, np.full(len(sets), -1))], default_rng(seed))
+
+
+def rows(there: Mask) -> Symbols:
+    """Sets as rows, of which items are there."""
+    width, items = max(int(there.sum(axis=1).max()), 1), there.shape[1]
+    first = np.sort(np.where(there, np.arange(items), items), axis=1)[:, :width]
+    return np.where(first < items, first, -1)
+
+
+def test_each_missing_item_is_another_dummy() -> None:
+    assert encoded([(), (2,), (0, 4), (1, 2, 3)], 5, 3).tolist() == [[5, 6, 7], [2, 5, 6], [0, 4, 5], [1, 2, 3]]
+
+
+def test_a_set_that_is_too_large_is_cut_uniformly() -> None:
+    cut, each = np.unique(encoded([(0, 1, 2, 3, 4)] * 60_000, 6, 3), axis=0, return_counts=True)
+    assert len(cut) == comb(5, 3)
+    assert np.abs(each - 6000).max() < 5 * math.sqrt(60_000 * 0.1 * 0.9)
+
+
+def test_the_draws_of_a_device_do_not_depend_on_its_set() -> None:
+    spec = build.spec(
+        domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 4}
+    )
+    ranges = set()
+    for size in range(10):
+        for seed in range(4):
+            randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
+            Device(spec, {}, randomness).report(set(range(size)), build.START)
+            ranges.add(tuple(below for below, _ in randomness.draws))
+    (of_all,) = ranges
+    assert len(of_all) == 3 + 4 + 1 + 1 + 3 + 3
+
+
+def reports_of_sets(items: int, held: int, epsilon: float, chosen: int) -> dict[tuple[int, ...], Law]:
+    """The exact law of reports of each set of items, of any size, from the draws of the mechanism."""
+    symbols = items + held
+    rows = [list(row) for row in itertools.combinations(range(symbols), held)]
+    of_rows = dict(zip(map(tuple, rows), laws(SetSelection(symbols, epsilon, held, chosen).perturb, rows), strict=True))
+    found: dict[tuple[int, ...], Law] = {}
+    for size in range(items + 1):
+        for held_items in itertools.combinations(range(items), size):
+            cuts = list(itertools.combinations(held_items, min(size, held)))
+            dummies = tuple(range(items, items + held - min(size, held)))
+            law: dict[bytes, Fraction] = {}
+            for cut in cuts:
+                for payload, probability in of_rows[*cut, *dummies].items():
+                    law[payload] = law.get(payload, Fraction(0)) + probability / len(cuts)
+            found[held_items] = law
+    return found
+
+
+@pytest.mark.parametrize(("items", "held", "epsilon", "chosen"), [(4, 2, 1.0, 2), (3, 2, 0.5, 3), (4, 2, 2.0, 1)])
+def test_no_two_sets_differ_by_more_than_epsilon_and_some_do(
+    items: int, held: int, epsilon: float, chosen: int
+) -> None:
+    found = reports_of_sets(items, held, epsilon, chosen)
+    assert {len(each) for each in found} == {*range(items + 1)}  # below, at and above what a device reports
+    payloads = set().union(*found.values())
+    worst = max(
+        one[each] / other[each] for one, other in itertools.permutations(found.values(), 2) for each in payloads
+    )
+    with localcontext(prec=40):
+        spent = (Decimal(worst.numerator) / worst.denominator).ln()
+        assert -Decimal("1e-14") <= Decimal(epsilon) - spent <= Decimal("1e-9")
+
+
+def test_a_dummy_that_is_shared_would_cost_more_than_epsilon() -> None:
+    # One held symbol, sampled of l padded with one dummy, reported by a response with the ratio l(E-1)+1: the amplified
+    # budget of pad-and-sample. With l different dummies, two sets differ by E; with one, by all of it.
+    held, e = 3, math.exp(1.0)
+    inner = held * (e - 1) + 1
+
+    def of(symbols: list[int], size: int) -> Floats:
+        law = np.ones(size)
+        for symbol in symbols:
+            law[symbol] += (inner - 1) / held
+        shares: Floats = law / law.sum()
+        return shares
+
+    different = of([0, 1, 2], 9) / of([6, 7, 8], 9)
+    shared = of([6, 6, 6], 7) / of([0, 1, 2], 7)
+    assert different.max() == pytest.approx(e)
+    assert shared.max() == pytest.approx(inner)
+    mechanism = SetSelection(9, 1.0, 3, 2)
+    with pytest.raises(ValueError, match="3 different symbols"):
+        mechanism.perturb(np.array([[0, 6, 6]]), default_rng(0))
+
+
+@pytest.mark.parametrize(("symbols", "held", "epsilon"), [(63, 3, 1.0), (20, 8, 2.0), (9, 2, 4.0), (30, 5, 0.1)])
+def test_p_and_q_are_those_of_the_law(symbols: int, held: int, epsilon: float) -> None:
+    e = math.exp(epsilon)
+    for chosen in range(1, symbols - held):
+        miss, law = comb(symbols - held, chosen), set_law(symbols, held, np.array([float(chosen)]), epsilon)
+        total = e * (comb(symbols, chosen) - miss) + miss
+        others = comb(symbols - 1 - held, chosen - 1)
+        assert law.p[0] == pytest.approx(e * comb(symbols - 1, chosen - 1) / total)
+        assert law.q[0] == pytest.approx((e * (comb(symbols - 1, chosen - 1) - others) + others) / total)
+
+
+@pytest.mark.parametrize(("symbols", "epsilon"), [(12, 0.5), (101, 1.0), (40, 4.0)])
+def test_with_one_held_symbol_it_is_subset_selection(symbols: int, epsilon: float) -> None:
+    one, other = SetSelection(symbols, epsilon, 1, 3), SubsetSelection(symbols, epsilon, 3)
+    assert one.noise_probability == pytest.approx(other.noise_probability)
+    assert one.channel.p == pytest.approx(other.channel.p)
+    assert one.channel.q == pytest.approx(other.channel.q)
+
+
+@pytest.mark.parametrize(
+    ("items", "held", "epsilon", "published"),
+    [(1000, 3, 1, 12.1), (1000, 3, 2, 2.2), (1000, 3, 4, 0.21), (1000, 8, 1, 32.8), (10_000, 20, 2, 15.2)],
+)
+def test_the_best_size_has_the_least_mean_variance(items: int, held: int, epsilon: int, published: float) -> None:
+    symbols = items + held
+
+    def variances(sizes: Floats) -> Floats:
+        law = set_law(symbols, held, sizes, epsilon)
+        means = [law.q + (law.p - law.q) * share for share in SHARES]
+        return np.array([m * (1 - m) / (law.p - law.q) ** 2 for m in means])
+
+    chosen = best_chosen(symbols, held, epsilon)
+    sizes = np.arange(1.0, symbols // 2)
+    total = variances(sizes).sum(axis=0)
+    assert chosen == sizes[total.argmin()]
+    # Of an item that nobody holds, it is within a quarter of what the best size for such items would have.
+    of_rare, least = variances(sizes[[chosen - 1]])[0, 0], variances(sizes)[0].min()
+    assert least == pytest.approx(published, rel=0.03)
+    assert least <= of_rare <= 1.25 * least
+
+
+KINDS = ("alone", "together", "all", "none")
+
+
+def sets_of(kind: str, items: int, held: int, n: int, rng: np.random.Generator) -> Symbols:
+    there = np.zeros((n, items), dtype=np.bool_)
+    if kind == "alone":
+        there = rng.random((n, items)) < np.minimum(0.6, 0.7 / np.arange(1, items + 1))
+    elif kind == "together":
+        there[: n // 2, :held] = there[n // 2 : 3 * n // 4, :1] = True
+    elif kind == "all":
+        there[:, :held] = True
+    return rows(there)
+
+
+def windows(kind: str, number: int, n: int = 2000) -> Iterator[tuple[SetDecoder, Symbols, Floats]]:
+    rng, items, held = default_rng(4), 40, 3
+    mechanism, encoding = SetSelection(items + held, 1.5, held), SetEncoding(items, held)
+    decoder = SetDecoder(mechanism.channel, items)
+    for _ in range(number):
+        sets = sets_of(kind, items, held, n, rng)
+        symbols = encoding.encode([Held(sets, np.full(n, -1))], rng)
+        truth = np.bincount(symbols.ravel(), minlength=items + held) / n
+        yield decoder, mechanism.statistic(mechanism.perturb(symbols, rng)), truth
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(25, id="few"), pytest.param(1000, id="many", marks=pytest.mark.nightly)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_honest_window_is_flagged_whoever_holds_items_together(kind: str, number: int) -> None:
+    found = [decoder.p_values(cells, 2000)[Flag.IMPROBABLE_COUNTS] for decoder, cells, _ in windows(kind, number)]
+    assert min(found) > 1e-6
+    assert np.mean(np.array(found) < 0.05) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / number)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(25, id="few"), pytest.param(400, id="many", marks=pytest.mark.nightly)]
+)
+def test_intervals_cover_and_errors_are_those_of_the_closed_form(number: int) -> None:
+    covered, z = [], []
+    for decoder, cells, truth in windows("alone", number):
+        linear = decoder.linear(cells, 2000)
+        low, high = linear.interval(0.95)
+        covered.append((low <= truth[:40]) & (truth[:40] <= high))
+        z.append((linear.values - truth[:40]) / np.sqrt(decoder.channel.variance(truth, 2000)[:40]))
+    assert 0.93 - 2 / number**0.5 * 0.02 < np.mean(covered) < 0.98
+    assert np.mean(np.square(z)) == pytest.approx(1, abs=5 * math.sqrt(2 / (40 * number)))
+
+
+def test_forged_reports_are_flagged() -> None:
+    (decoder, cells, _), *_ = windows("alone", 1)
+    rng, mechanism = default_rng(0), SetSelection(43, 1.5, 3)
+    forged = np.zeros((600, 43), dtype=np.int64)
+    forged[:, rng.permutation(40)[: mechanism.chosen]] = 1  # each supports the same items, without noise
+    assert decoder.p_values(cells + forged.sum(axis=0), 2600)[Flag.IMPROBABLE_COUNTS] < 1e-6
+
+
+@pytest.mark.parametrize("estimator", SetDecoder.estimators)
+def test_shares_are_of_users_and_sum_to_what_they_report(estimator: str) -> None:
+    ((decoder, cells, truth),) = windows("alone", 1)
+    share, size = decoder.tables(cells, 2000, estimator)
+    linear = decoder.linear(cells, 2000)
+    assert (share.name, size.name) == (TableName.SHARE, TableName.MEAN_SIZE)
+    assert not share.whole
+    assert size.values[0] == pytest.approx(truth[:40].sum(), abs=4 * size.stderr[0])
+    if estimator != "empirical":
+        assert 0 <= share.values.min() <= share.values.max() <= 1
+        assert share.values.sum() == pytest.approx(truth[:40].sum(), abs=0.3)
+        error, of_unbiased = (np.square(each - truth[:40]).mean() for each in (share.values, linear.values))
+        assert error < of_unbiased
+
+
+@pytest.mark.parametrize("kind", ["alone", "together", "all"])
+def test_sums_of_items_have_a_bound_of_their_variance(kind: str) -> None:
+    n, items, held, rng = 400, 12, 3, default_rng(5)
+    mechanism, encoding = SetSelection(items + held, 1.0, held), SetEncoding(items, held)
+    decoder = SetDecoder(mechanism.channel, items)
+    weights = np.zeros((items, 4))
+    weights[:2, 0], weights[:, 1] = 1, 1
+    weights[0, 2], weights[1, 2], weights[:, 3] = 1, -1, rng.normal(size=items)
+    found, claimed = [], []
+    for _ in range(400):
+        symbols = encoding.encode([Held(sets_of(kind, items, held, n, rng), np.full(n, -1))], rng)
+        linear = decoder.linear(mechanism.statistic(mechanism.perturb(symbols, rng)), n)
+        found.append(linear.values @ weights)
+        claimed.append((weights * linear.times(weights)).sum(axis=0))
+    ratio = np.var(found, axis=0) / np.mean(claimed, axis=0)
+    assert ratio.max() < 1 + 5 * math.sqrt(2 / 400)
+    assert ratio.min() > 0.3  # it is no bound of nothing
+
+
+def test_the_mean_size_knows_that_dummies_are_held_together() -> None:
+    r = np.array([0.5, 0.2, 0.1, 0.9, 0.5, 0.2])
+    mechanism = SetSelection(6, 1.0, 3, 2)
+    errors = SetErrors(mechanism.channel, r, 1000, 3)
+    rng, n = default_rng(1), 200_000
+    dummies = rng.choice(4, n, p=[0.1, 0.4, 0.3, 0.2])  # so many dummies, so that 0.9, 0.5 and 0.2 hold them
+    symbols = np.where(np.arange(3) < dummies[:, np.newaxis], 3 + np.arange(3), np.arange(3))
+    bits = np.unpackbits(mechanism.perturb(np.sort(symbols, axis=1), rng), axis=1, count=6)
+    of_reports = bits[:, 3:].sum(axis=1) / mechanism.channel.gain[0]
+    assert errors.size_variance * 1000 == pytest.approx(of_reports.var(), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        ({3, 9}, ValueError, "an item is outside of the domain 0 to 8"),
+        ([3, 3], ValueError, "the value has an item twice"),
+        (3, TypeError, "the value is a int, not a set, a list or a tuple of items"),
+        (["3"], TypeError, "an item is a str, not an int: its index, 0 to 8"),
+    ],
+)
+def test_a_device_names_no_item_in_an_error(value: object, error: type[Exception], text: str) -> None:
+    spec = build.spec(domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0})
+    with pytest.raises(error, match=text) as raised:
+        Device(spec, {}).report(value, build.START)  # type: ignore[arg-type]
+    assert not {"3", "9"} & set(str(raised.value).split()) or "0 to" in text
+
+
+@pytest.mark.parametrize(
+    ("domain", "more", "text"),
+    [
+        ({"of": {"size": 9}, "at_most": 10}, {}, "domain.set.at_most: a set has up to 9 different items, got 10"),
+        ({"of": {"size": 9}, "at_most": 0}, {}, "domain.set.at_most: must be 1 or more (got 0)"),
+        ({"of": {"size": 9}}, {}, "domain.set.at_most: missing; add it"),
+        ({"of": {"size": 9, "labels": ["a", "b"]}, "at_most": 1}, {}, "domain.set.of: give one of size, labels"),
+        ({"of": {"labels": ["a", "b;c"]}, "at_most": 1}, {}, "domain.set.of: the label 'b;c' is empty or has ';'"),
+        ({"of": {"size": 10_001}, "at_most": 3}, {}, "it takes at most 10,000 values, got 10,001; use set-olh"),
+        (
+            {"of": {"size": 9}, "at_most": 3},
+            {"tags": [{"name": "home"}]},
+            "set-ss protects every set alike; remove tags",
+        ),
+        ({"of": {"size": 9}, "at_most": 3}, {"sensitive": [1]}, "set-ss protects every set alike; remove sensitive"),
+    ],
+)
+def test_each_mistake_is_one_line(domain: dict[str, object], more: dict[str, object], text: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        build.spec(domain={"set": domain}, mechanism={"name": "set-ss", "epsilon": 1.0}, **more)
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_auto_is_a_number_for_devices() -> None:
+    spec = build.spec(domain={"set": {"of": {"size": 60}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0})
+    assert spec.device_half["mechanism.w"] == best_chosen(63, 3, 1.0)
+    assert spec.device_half["domain.set.at_most"] == 3
+    assert build_protocol(spec).mechanism.held == 3
