@@ -84,6 +84,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
         "domain": _VALUES,
         "mechanism": {"name": "idue", "groups": [{"values": list(range(10)), "epsilon": 1.0}, {"epsilon": EPSILON}]},
     },
+    "tree": _keys("tree"),
     "levels": {
         "domain": _VALUES,
         "mechanism": {

@@ -1,6 +1,7 @@
 """A client without NumPy or this project's code, after docs/client.md, that draws what a file of vectors says."""
 
 from collections.abc import Mapping, Sequence
+from math import exp, floor
 from typing import Any
 
 from tests.conformance.kept import Device
@@ -8,7 +9,7 @@ from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
 #: The mechanisms of this client.
-NAMES = {*RESPONSES, "sample-one", "levels"}
+NAMES = {*RESPONSES, "sample-one", "levels", "tree"}
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -25,8 +26,40 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         ]
         z = parts[0].encode(user["value"], user["tag"], draws)
         return _wrapped(parts, [*levels].index(user["level"]), z, draws)
+    if spec["mechanism"]["name"] == "tree":
+        return _block_of_a_level(case, user, draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
+
+
+def levels_of(spec: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> tuple[list[Variable], list[int]]:
+    """The levels of a tree, as variables whose values are its blocks, and the widths of these."""
+    mechanism, number = spec["mechanism"], spec["domain"].get("number")
+    bins = mechanism.get("bins", 1024) if number else spec["domain"].get("size") or len(spec["domain"]["labels"])
+    branching, epsilon = mechanism.get("branching", 4), mechanism["epsilon"]
+    widths = [1]
+    while widths[0] * branching < bins:
+        widths.insert(0, widths[0] * branching)
+    blocks = [-(-bins // width) for width in widths]
+    names = ["rr" if of < 3 * exp(epsilon) + 2 else "pgr" for of in blocks]
+    known = zip(names, blocks, parts, strict=True)
+    return [Variable({"size": of}, {"name": name, "epsilon": epsilon}, part) for name, of, part in known], widths
+
+
+def _block_of_a_level(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The block of a tree that holds the value, of a level that is drawn first."""
+    spec, number = case["spec"], case["spec"]["domain"].get("number")
+    levels, widths = levels_of(spec, case["probabilities"]["parts"])
+    value, bins = user["value"], levels[-1].size
+    if number:
+        low, high = number["low"], number["high"]
+        inside = min(max(float(value), low), high)
+        value = min(floor((inside - low) / (high - low) * bins), bins - 1)
+    growth = [spec["mechanism"].get("branching", 4) ** (level / 3) for level in range(len(levels))]
+    place, shares = draws.below(FLOATS), [each / sum(growth) for each in growth]
+    last = len(levels) - 1
+    drawn = next(i for i in range(len(levels)) if place < round(FLOATS * sum(shares[: i + 1])) or i == last)
+    return _wrapped(levels, drawn, value // widths[drawn], draws)
 
 
 def variable_of(case: Mapping[str, Any]) -> Variable:

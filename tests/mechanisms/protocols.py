@@ -173,6 +173,9 @@ _SPECS: dict[str, dict[str, Any]] = {
     "bit-flip": _keys("bit-flip", bits=3),
     "bit-flip with a permanent response": _keys("bit-flip", bits=8, lasting_epsilon=3.0),
     "record of designs": _record(app=(_VALUES, {"name": "bit-flip", "bits": 4}), hours=(_NUMBER, {"name": "duchi"})),
+    "tree": _keys("tree", branching=2),
+    "tree of six levels": _keys("tree", {"size": 40}, branching=2),
+    "tree with a permanent response": _keys("tree", branching=3, lasting_epsilon=3.0),
     "levels of bits and a tag": _levels("urap") | _HIDING,
     "levels of seeds": _levels("olh"),
     "levels with permanent responses": _levels("oue", lasting=3.0),
@@ -215,7 +218,11 @@ _SPECS: dict[str, dict[str, Any]] = {
     ),
 }
 
-_SHARES = {2: np.array([0.3, 0.7]), 8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])}
+_SHARES = {
+    2: np.array([0.3, 0.7]),
+    8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15]),
+    40: np.append(np.full(39, 0.02), 0.22),
+}
 #: The share of users that hold each item of sets.
 _HOLDING = np.array([0.6, 0.3, 0.1, 0.0, 0.05, 0.2, 0.4, 0.1])
 #: The share of users that hide their value behind the tag, if there is one.

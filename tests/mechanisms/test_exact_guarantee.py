@@ -57,6 +57,8 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "rr with a permanent response": _keys("rr", lasting_epsilon=3.0),
     "warner": _keys("warner", _TWO),
     "mangat": _keys("mangat", _TWO, more={"sensitive": [0]}),
+    "tree": _keys("tree", branching=2),
+    "tree with a permanent response": _keys("tree", branching=2, lasting_epsilon=3.0),
     "urr": _keys("urr", more=_SOME),
     "urr with a tag": _keys("urr", more=_TAG),
     "urr with zones": _keys("urr", _EIGHT, more=_ZONED),

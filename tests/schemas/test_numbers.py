@@ -66,14 +66,14 @@ def test_a_value_is_read_by_its_position() -> None:
             {"mechanism": {"name": "urr", "epsilon": 1}},
             (
                 "mechanism: urr is for several values, and the domain is a number; choose one of "
-                + names_where(lambda family: family.domain_kind == "number")
+                + names_where(lambda family: family.takes("number"))
             ),
         ),
         (
             {"domain": {"size": 2}},
             (
                 "mechanism: duchi is for a number, and the domain is several values; choose one of "
-                + names_where(lambda family: family.domain_kind == "values")
+                + names_where(lambda family: family.takes("values"))
             ),
         ),
         ({"sensitive": [1]}, "duchi protects every number alike; remove sensitive"),

@@ -138,14 +138,14 @@ LIST = "write all, or a list of values of the domain"
             of(DUCHI, DUCHI),
             (
                 "mechanism.of.app: duchi is for a number, and the domain is several values; choose one of "
-                + names_where(lambda family: family.is_part() and family.domain_kind == "values")
+                + names_where(lambda family: family.is_part() and family.takes("values"))
             ),
         ),
         (
             of(URR, URR),
             (
                 "mechanism.of.hours: urr is for several values, and the domain is a number; choose one of "
-                + names_where(lambda family: family.is_part() and family.domain_kind == "number")
+                + names_where(lambda family: family.is_part() and family.takes("number"))
             ),
         ),
         (

@@ -39,6 +39,10 @@ class TableName(StrEnum):
     MEAN_SIZE = "mean_size"
     #: Quantiles of a number; the keys are the levels.
     QUANTILE = "quantile"
+    #: The share of users in each range that a spec asks for; ranges may overlap.
+    RANGE = "range"
+    #: The share of users below each edge of some bins, or with a value up to each of some in the order of the domain.
+    BELOW = "below"
     #: The share of users who hold none of the candidates, of strings.
     UNEXPLAINED = "unexplained"
     #: For each candidate, the probability of so large an estimate if nobody holds it.

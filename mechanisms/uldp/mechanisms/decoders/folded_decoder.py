@@ -81,9 +81,9 @@ class FoldedDecoder(PureDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells are not the numbers of {n} reports: they sum to {cells.sum()}")
 
-    def linear(self, cells: Counts, n: int) -> FoldedLinear:
-        """Return the unbiased estimate over Z."""
-        return FoldedLinear(self.channel, self.supports(cells), n, self._mechanism)
+    def linear_of(self, supports: Counts, n: int) -> FoldedLinear:
+        """Return the unbiased estimate over Z from the support counts of n reports."""
+        return FoldedLinear(self.channel, supports, n, self._mechanism)
 
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts over Z."""

@@ -103,7 +103,11 @@ class PureDecoder(SharesDecoder):
 
     def linear(self, cells: Counts, n: int) -> PureLinear:
         """Return the unbiased estimate over Z."""
-        return PureLinear(self.channel, self.supports(cells), n)
+        return self.linear_of(self.supports(cells), n)
+
+    def linear_of(self, supports: Counts, n: int) -> PureLinear:
+        """Return the unbiased estimate over Z from the support counts of n reports."""
+        return PureLinear(self.channel, supports, n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any distribution explains the support counts."""

@@ -64,12 +64,7 @@ class NumberEncoding(Encoding):
 
     def _parts(self, columns: Sequence[Held]) -> tuple[Symbols, int]:
         """Return the place of each number in parts of a step, of which a step has 2^bits, and the bits."""
-        (held,) = columns
-        if not np.isfinite(held.values).all():
-            raise ValueError("a value is not a finite number")
-        if (held.tags >= 0).any():
-            raise ValueError("a number has no tags, so no user can hide it behind one")
-        inside = np.clip(held.values.astype(np.float64), self.low, self.high)
+        inside = np.clip(finite_numbers(columns), self.low, self.high)
         # A step of the grid has 2^bits parts. The random integer carries the part to the next step that often.
         bits = _PART_BITS - (self.grid - 1).bit_length()
         parts = np.rint((inside - self.low) / (self.high - self.low) * (self.grid << bits)).astype(np.int64)
@@ -139,6 +134,20 @@ def mean_table(mean: Linear, n: int, basis: Basis) -> Table:
         level=INTERVAL_LEVEL,
         basis=basis,
     )
+
+
+def finite_numbers(columns: Sequence[Held]) -> Floats:
+    """Return the numbers of the only column, shape (n,).
+
+    Raises:
+        ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
+    """
+    (held,) = columns
+    if not np.isfinite(held.values).all():
+        raise ValueError("a value is not a finite number")
+    if (held.tags >= 0).any():
+        raise ValueError("a number has no tags, so no user can hide it behind one")
+    return held.values.astype(np.float64)
 
 
 def check_range(low: float, high: float) -> None:

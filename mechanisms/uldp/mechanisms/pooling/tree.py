@@ -4,8 +4,8 @@ Sources: Hay, Rastogi, Miklau & Suciu, "Boosting the Accuracy of Differentially 
 (VLDB 2010), for least squares over a tree; Cormode, Kulkarni & Srivastava, "Answering Range Queries Under Local
 Differential Privacy" (VLDB 2019), for trees of reports.
 
-Let S_v and T_v be the sums over the leaves below the node v of the solution for the weights below it, for the right side
-1 and for g. The weight w_v of the node adds w_v 1 1^T on its leaves. So by Sherman and Morrison's formula, with
+Let S_v and T_v be the sums over the leaves below the node v of the solution for the weights below it, for the right
+side 1 and for g. The weight w_v of the node adds w_v 1 1^T on its leaves. So by Sherman and Morrison's formula, with
 a_v = 1/(1 + w_v S_v), these sums become s_v = a_v S_v and t_v = a_v T_v for the node's own parent, and a number l that
 is taken from g above the node becomes a_v (l + w_v T_v) below it. One pass up and one pass down solve the equations, in
 a number of steps that is linear in the number of leaves, whether or not it is a power of the branching factor.
@@ -13,6 +13,7 @@ a number of steps that is linear in the number of leaves, whether or not it is a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Tree(Design):
     """
 
     def __init__(self, leaves: int, widths: Sequence[int]) -> None:
-        pairs = zip(widths, widths[1:], strict=False)
+        pairs = pairwise(widths)
         if not widths or widths[-1] != 1 or any(wide % narrow or wide == narrow for wide, narrow in pairs):
             raise ValueError(f"the widths of blocks must divide each other and end with 1, got {list(widths)}")
         self.size, self.widths = leaves, tuple(widths)
@@ -97,7 +98,7 @@ class Tree(Design):
                 wrong &= np.arange(self.size) == np.flatnonzero(wrong)[-1]
             free = free ^ wrong
         found = np.maximum(passes.solution(column, passes.shift(column, 1.0))[:, 0], 0.0)
-        return found / found.sum()
+        return np.asarray(found / found.sum())
 
     def variances(self, weights: Sequence[Floats] | Floats, noise: Sequence[Floats], below: bool) -> Floats:
         """Return the variance of each leaf, or of the sum of all leaves before it, for independent blocks.
@@ -124,10 +125,9 @@ class Tree(Design):
         for level in range(last, 0, -1):
             a, left = passes.kept[level - 1][paths[level - 1], 0], beside[level - 1][paths[level - 1]]
             taken[level - 1] = taken[level] * a - (left if below else 0)
-        moved = taken[0] / passes.whole[0]
-        variance: Floats = np.zeros(self.size)
+        moved, variance = np.asarray(taken[0] / passes.whole[0]), np.zeros(self.size)
         for level, (own, path) in enumerate(zip(of_sums, paths, strict=True)):
-            left = self._before(own[:, np.newaxis], level)[path] if below else 0.0
+            left = self._before(own[:, np.newaxis], level)[path] if below else np.zeros(self.size)
             around = own.sum() if level == 0 else self._up(own[:, np.newaxis], level - 1)[paths[level - 1], 0]
             variance += moved**2 * (around - own[path] - left) + (moved + 1) ** 2 * left
             if level == last:
@@ -135,7 +135,7 @@ class Tree(Design):
             weight, a, total = passes.weights[level], passes.kept[level][path, 0], passes.sums[level][path, 0]
             variance += (weight * a * (moved * total - taken[level + 1])) ** 2 * noise[level][path]
             moved = a * (taken[level + 1] * weight + moved)
-        return np.maximum(variance + (moved + (0 if below else 1)) ** 2 * noise[last], 0.0)
+        return np.asarray(np.maximum(variance + (moved + (0 if below else 1)) ** 2 * noise[last], 0.0))
 
     def _noise_of_sums(self, passes: "_Passes", noise: Sequence[Floats]) -> list[Floats]:
         """Return the variances of t_v of each block, from its own noise and that of all blocks below it."""

@@ -22,7 +22,7 @@ from uldp.schemas.specs.domains import Domain, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import RECORD
+from uldp.schemas.specs.kinds import RECORD, Ends
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
 from uldp.schemas.specs.specfile import SpecError, read_spec
@@ -123,6 +123,8 @@ class CollectionSpec(Strict):
     #: The strings whose shares are asked for, of a domain of strings.
     candidates: list[str] | None = None
     candidates_file: str | None = None
+    #: The ranges whose shares are asked for, of numbers or of ordered values.
+    ranges: list[Ends] = Field(default_factory=list)
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
@@ -252,6 +254,7 @@ class CollectionSpec(Strict):
                 simultaneous=self._simultaneous,
                 candidates=self.candidates,
                 candidates_file=self.candidates_file,
+                ranges=self.ranges,
             )
             return {"": only}
         if not mechanism.parts:
@@ -259,7 +262,7 @@ class CollectionSpec(Strict):
                 f"mechanism: a record needs {names_where(lambda family: family.domain_kind == RECORD)}, not"
                 f" {mechanism.name}; give each attribute a mechanism in of"
             )
-        beside = [name for name in ("tags", "candidates", "candidates_file") if getattr(self, name)]
+        beside = [name for name in ("tags", "candidates", "candidates_file", "ranges") if getattr(self, name)]
         if self.sensitive != "all" or beside:
             key = beside[0] if beside else "sensitive"
             raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
@@ -280,6 +283,7 @@ class CollectionSpec(Strict):
                 simultaneous=self._simultaneous,
                 candidates=attribute.candidates,
                 candidates_file=attribute.candidates_file,
+                ranges=attribute.ranges,
             )
             for name, attribute in record.items()
         }

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, RECORD, Kind, ListedValues, Number, Sets, Strings
+from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Sets, Strings
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
@@ -78,12 +78,13 @@ class VariableDomain(Strict):
 
 
 class Attribute(VariableDomain):
-    """An attribute of a record: its domain, its sensitive values, its tags, and the candidates of its strings."""
+    """An attribute of a record: its domain, sensitive values, tags, candidates of its strings, and ranges."""
 
     sensitive: Sensitive = "all"
     tags: list[Tag] = Field(default_factory=list)
     candidates: list[str] | None = None
     candidates_file: str | None = None
+    ranges: list[Ends] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod

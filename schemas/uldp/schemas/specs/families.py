@@ -43,6 +43,7 @@ _OWN = {
     "cohort-olh": "cohort_hashing.spec:CohortHashingSpec",
     "idue": "input_discriminative.spec:InputDiscriminativeSpec",
     "metric": "metric.spec:MetricSpec",
+    "tree": "tree.spec:TreeSpec",
     "levels": "levels.spec:LevelsSpec",
     "sample-one": "sample_one.spec:SampleOneSpec",
     "identity": "randomized_response.spec:IdentitySpec",

@@ -50,6 +50,7 @@ class MechanismFamily(Strict):
         not_in_levels: Why levels do not take it, and what to do; None if they do, or if it is not for values.
         not_ranked: Why ``uldp advise`` does not compare it; empty if it does.
         domain_kind: The kind of domain that it is for.
+        also_for: Further kinds of domain that it is for.
         estimators: The estimators for its statistic; the first is the default.
         largest_size: The most values that its domain may have.
         large_domains: Why a domain cannot be larger, and which mechanisms are for larger ones.
@@ -70,6 +71,7 @@ class MechanismFamily(Strict):
     not_in_levels: ClassVar[str | None] = None
     not_ranked: ClassVar[str] = ""
     domain_kind: ClassVar[str] = "values"
+    also_for: ClassVar[tuple[str, ...]] = ()
     estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
     large_domains: ClassVar[tuple[str, str]] = ("has a cell for each value", "")
@@ -96,6 +98,11 @@ class MechanismFamily(Strict):
     def by_name(cls, name: object) -> "type[MechanismFamily] | None":
         """Return the model of this name, if a key takes mechanisms of any family; None otherwise."""
         return family(name) if cls is MechanismFamily and isinstance(name, str) and name in registered() else None
+
+    @classmethod
+    def takes(cls, kind: str) -> bool:
+        """Return whether it is for a kind of domain."""
+        return kind in (cls.domain_kind, *cls.also_for)
 
     @classmethod
     def is_part(cls) -> bool:
@@ -130,6 +137,10 @@ class MechanismFamily(Strict):
     @property
     def most_candidates(self) -> int:
         """The most strings whose shares an estimate has; 0 if it is not for strings."""
+        return 0
+
+    def bins_of(self, kind: Kind) -> int:
+        """Return the number of bins whose shares add up to those of ranges; 0 if estimates have no ranges."""
         return 0
 
     @property

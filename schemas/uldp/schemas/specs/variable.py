@@ -11,9 +11,9 @@ import numpy as np
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, Kind, Value, holds
+from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
-from uldp.schemas.specs.mistakes import plain
+from uldp.schemas.specs.mistakes import plain, printable
 from uldp.schemas.specs.values import Sensitive, Values
 from uldp.schemas.specs.zones import Zones, read_zones
 
@@ -39,6 +39,7 @@ class Variable(Values):
         zones: The zones of each tag; None for a tag without zones.
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
         candidates: The strings whose shares are asked for; empty for other domains.
+        ranges: The ranges whose shares are asked for.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Variable(Values):
     zones: Sequence[Zones | None]
     simultaneous: bool
     candidates: Sequence[str] = ()
+    ranges: Sequence[Range] = ()
 
     @cached_property
     def parameters(self) -> MechanismFamily:
@@ -92,6 +94,7 @@ def read_variable(
     simultaneous: bool = False,
     candidates: Sequence[str] | None = None,
     candidates_file: str | None = None,
+    ranges: Sequence[Ends] = (),
 ) -> Variable:
     """Check the parts of a variable against each other, and read the files that they name.
 
@@ -106,6 +109,7 @@ def read_variable(
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
         candidates: The strings to ask for, as the spec lists them.
         candidates_file: The file that has them.
+        ranges: The ranges to ask for, as the spec lists them.
 
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
@@ -116,6 +120,7 @@ def read_variable(
         kind = domain.read(folder)
     with keys.under(keys.beside):
         asked = kind.candidates(candidates, candidates_file, mechanism.most_candidates, folder)
+        bins = read_ranges(kind, mechanism, ranges)
     own = mechanism.obfuscates
     _check_sensitive(own, sensitive, tags, keys.where)
     values = kind.values
@@ -146,10 +151,32 @@ def read_variable(
         zones,
         simultaneous,
         asked,
+        bins,
     )
     with keys.under(f"{keys.mechanism}."):
         assert variable.parameters
     return variable
+
+
+def read_ranges(kind: Kind, mechanism: MechanismFamily, ranges: Sequence[Ends]) -> tuple[Range, ...]:
+    """Return the ranges that a spec asks for.
+
+    Raises:
+        ValueError: if the mechanism has none, an end is no edge of a bin, or one occurs twice.
+    """
+    bins = mechanism.bins_of(kind)
+    if ranges and not bins:
+        fitting = names_where(lambda family: family.bins_of is not MechanismFamily.bins_of)
+        raise ValueError(f"ranges: {mechanism.name} estimates no ranges; choose {fitting}, or remove ranges")
+    found: list[Range] = []
+    for index, (low, high) in enumerate(ranges):
+        try:
+            found.append(kind.range(low, high, bins))
+        except ValueError as error:
+            raise ValueError(f"ranges.{index}: {error}") from error
+        if found[-1] in found[:-1]:
+            raise ValueError(f"ranges.{index}: {printable(found[-1].text)} occurs twice; remove one")
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -193,10 +220,8 @@ def _check_kind(
     domain: VariableDomain, sensitive: Sensitive, tags: Sequence[Tag], mechanism: MechanismFamily, keys: _Keys
 ) -> None:
     """Raise ValueError if the mechanism is not for this kind of domain, or the spec has keys of another kind."""
-    if domain.kind != mechanism.domain_kind:
-        fitting = names_where(
-            lambda family: family.domain_kind == domain.kind and (not keys.attribute or family.is_part())
-        )
+    if not mechanism.takes(domain.kind):
+        fitting = names_where(lambda family: family.takes(domain.kind) and (not keys.attribute or family.is_part()))
         raise ValueError(
             f"{keys.mechanism}: {mechanism.name} is for {holds(mechanism.domain_kind)}, and the domain is"
             f" {holds(domain.kind)}; choose one of {fitting}"

@@ -2,6 +2,7 @@
 
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.number import Number
+from uldp.schemas.specs.kinds.ranges import Ends, Range
 from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
@@ -10,9 +11,11 @@ __all__ = [
     "KINDS",
     "RECORD",
     "Column",
+    "Ends",
     "Kind",
     "ListedValues",
     "Number",
+    "Range",
     "Sets",
     "Strings",
     "Value",

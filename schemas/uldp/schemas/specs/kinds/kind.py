@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.arrays import Values as Indices
 from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.values import Values
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
@@ -131,6 +132,26 @@ class Kind(ABC):
     def same(self, other: "Kind") -> bool:
         """Return whether estimates of both domains are of the same quantities."""
         return self == other
+
+    def bin_text(self, position: float, bins: int) -> str:
+        """Return the point of the domain at which a bin begins, in its words.
+
+        Args:
+            position: The number of the bin, from 0; a fraction is a point inside of the bin.
+            bins: How many bins the domain has.
+
+        Raises:
+            ValueError: if the domain has no order.
+        """
+        raise ValueError(f"{self.holds} has no order")
+
+    def range(self, low: End, high: End, bins: int) -> Range:
+        """Return the bins between two ends.
+
+        Raises:
+            ValueError: if the domain has no order, or an end is no edge of a bin.
+        """
+        raise ValueError(f"{self.holds} has no ranges; remove ranges")
 
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder

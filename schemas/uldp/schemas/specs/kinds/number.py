@@ -11,8 +11,12 @@ from pydantic import Field, model_validator
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.kinds.kind import Kind, Value
+from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.strict import Strict
+
+# An end of a range is the edge of a bin if it is within this part of a bin of it: specs write decimals.
+_EDGE = 1e-6
 
 
 class Number(Strict, Kind):
@@ -82,3 +86,30 @@ class Number(Strict, Kind):
             return None
         edges = np.linspace(self.low, self.high, size + 1)
         return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
+
+    def edge(self, position: float, bins: int) -> float:
+        """Return the number at a position among so many bins."""
+        return self.low + (self.high - self.low) * (position / bins)
+
+    def bin_text(self, position: float, bins: int) -> str:
+        """See ``Kind``."""
+        return f"{self.edge(position, bins):.6g}"
+
+    def range(self, low: End, high: End, bins: int) -> Range:
+        """Return the bins from one edge to another; see ``Kind``."""
+        first, end = (self._position(number, bins) for number in (low, high))
+        if not first < end:
+            raise ValueError(f"a range goes from a lower to a higher number, got {quote(low)} and {quote(high)}")
+        return Range(first, end, f"{self.bin_text(first, bins)} to {self.bin_text(end, bins)}")
+
+    def _position(self, number: End, bins: int) -> int:
+        """Return the bin that begins at a number."""
+        inside = self.read(number if isinstance(number, str) else repr(number))
+        position = (inside - self.low) / (self.high - self.low) * bins
+        nearest = round(position)
+        if abs(position - nearest) > _EDGE:
+            raise ValueError(
+                f"{quote(number)} is inside of a bin; the nearest edge of the {bins:,} bins is"
+                f" {self.edge(nearest, bins):.16g}"
+            )
+        return nearest

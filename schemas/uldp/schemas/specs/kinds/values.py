@@ -10,6 +10,8 @@ import numpy as np
 from uldp.schemas.arrays import Floats
 from uldp.schemas.arrays import Values as Indices
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.ranges import End, Range
+from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.values import Values
 
 
@@ -93,3 +95,15 @@ class ListedValues(Kind):
     def same(self, other: Kind) -> bool:
         """Return whether the other domain has these labels, too; see ``Kind``."""
         return self.values.labels == other.values.labels
+
+    def bin_text(self, position: float, bins: int) -> str:
+        """Return the label of a value, or its index; see ``Kind``."""
+        index = min(int(position), self.values.size - 1)
+        return str(index) if self.values.names is None else self.values.names[index]
+
+    def range(self, low: End, high: End, bins: int) -> Range:
+        """Return the values from one to another, with both, in the order of the domain; see ``Kind``."""
+        first, last = (self.values.read_value(str(value)) for value in (low, high))
+        if first > last:
+            raise ValueError(f"the values are in the order of the domain, and {quote(low)} comes after {quote(high)}")
+        return Range(first, last + 1, f"{self.bin_text(first, bins)} to {self.bin_text(last, bins)}")

@@ -1,0 +1,311 @@
+"""Shares of bins, shares of ranges, shares below edges, and quantiles, from the reports of all levels of a tree."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.random import Generator
+
+from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.decoders.share_tables import table_without_tags
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
+from uldp.mechanisms.families.tree.linear import TreeLinear, level_weight, tree_linear
+from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
+from uldp.mechanisms.pooling.tree import Tree
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, heaviest_fact, require_reports
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.specs.kinds import Kind, Range
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: Early panes have no estimates of more bins, which take a quarter of a second or more.
+MOST_EARLY_BINS = 1 << 16
+# The table of shares below edges has at most so many entries: a page has no room for more.
+_MOST_EDGES = 256
+_SEED = 20
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of a domain.
+
+    Attributes:
+        kind: The domain.
+        number: How many there are.
+    """
+
+    kind: Kind
+    number: int
+
+    def place(self, position: Floats) -> Floats:
+        """Return what is at positions among the bins: numbers, or indices of values."""
+        if self.kind.ends is None:
+            return np.minimum(np.floor(position), self.number - 1)
+        low, high = self.kind.ends
+        return low + (high - low) * (position / self.number)
+
+    def edges(self) -> tuple[list[int], tuple[str, ...]]:
+        """Return the edges of the table of shares below edges, at most 256, and what is below each, as text."""
+        step = -(-self.number // _MOST_EDGES)
+        edges = list(range(step, self.number, step))
+        whole = self.kind.ends is None
+        return edges, tuple(self.kind.bin_text(edge - 1 if whole else edge, self.number) for edge in edges)
+
+
+class TreeDecoder(Decoder):
+    """Estimates the shares of bins, and with them of ranges, by least squares over all levels.
+
+    - "empirical": unbiased; shares of bins may be negative.
+    - "auto": the shares of 0 or more, with the sum 1, that are nearest to what all levels report.
+
+    Intervals lie around the unbiased estimate, for both. The interval of a quantile at q is the hull of the bins of
+    which the share below the lower edge may be q or less, and that below the upper edge q or more, each within its
+    errors. From the first bin at which the estimate crosses q, intervals would be too short: errors of neighbours
+    depend on each other little, so the estimate crosses q several times.
+
+    Args:
+        strata: The mechanism, with a part for each level.
+        decoders: The decoder of each level.
+        tree: The design of the levels.
+        bins: The bins of the domain.
+        ranges: The ranges to publish.
+        simultaneous: Whether all intervals of the table of bins are to cover the truth at once (Bonferroni).
+    """
+
+    estimators = ("auto", "empirical")
+
+    def __init__(
+        self,
+        strata: Strata,
+        decoders: Sequence[PureDecoder],
+        tree: Tree,
+        bins: Bins,
+        ranges: Sequence[Range],
+        *,
+        simultaneous: bool = False,
+    ) -> None:
+        self._strata, self._decoders, self._tree, self.bins = strata, tuple(decoders), tree, bins
+        names = [f"blocks of {width:,}" for width in tree.widths]
+        self._levels = StrataDecoder(names, decoders, strata)
+        self._ranges, self._simultaneous = tuple(ranges), simultaneous
+
+    def cost(self, estimator: str) -> Cost:
+        """See the base class."""
+        return Cost.PANE if self.bins.number <= MOST_EARLY_BINS else Cost.FINAL
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells: each level is checked, and the sum of their reports."""
+        self._levels.check(cells, n)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return the p-values of the levels with Bonferroni's correction, and that of the numbers of their reports."""
+        return self._levels.p_values(cells, n)
+
+    def linear(self, cells: Counts, n: int) -> TreeLinear:
+        """Return the unbiased estimate of the shares of bins.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or no report is about a bin.
+        """
+        self.check(cells, n)
+        require_reports(n)
+        split = self._strata.split_cells(cells)
+        levels = zip(self._decoders, split, strict=True)
+        parts = [decoder.linear(own, reports) if reports else None for decoder, (own, reports) in levels]
+        return tree_linear(self._tree, self._decoders, parts)
+
+    def sums(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
+        """Return the table of the shares of ranges.
+
+        Raises:
+            ValueError: as ``linear`` does.
+        """
+        linear = self.linear(cells, n)
+        return self._range_table(linear, self._shares(linear, estimator), n, ranges)
+
+    def quantiles(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
+        """Return the table of quantiles at levels between 0 and 1.
+
+        Raises:
+            ValueError: as ``linear`` does.
+        """
+        linear = self.linear(cells, n)
+        return self._quantile_table(linear, self._shares(linear, estimator), n, levels)
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
+
+        There are none if no report is about a bin, as may be with few reports.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+        self.require(estimator)
+        self.check(cells, n)
+        require_reports(n)
+        if not self._strata.split_cells(cells)[-1][1]:
+            return ()
+        linear = self.linear(cells, n)
+        shares = self._shares(linear, estimator)
+        ranges = [self._range_table(linear, shares, n, self._ranges)] if self._ranges else []
+        return (
+            table_without_tags(shares, linear, n, basis=Basis.NORMAL, simultaneous=self._simultaneous),
+            *ranges,
+            self._below_table(linear, shares, n),
+            self._quantile_table(linear, shares, n, QUANTILE_LEVELS),
+        )
+
+    def _shares(self, linear: TreeLinear, estimator: str) -> Floats:
+        return linear.values if estimator == "empirical" else linear.nearest
+
+    def _range_table(self, linear: TreeLinear, shares: Floats, n: int, ranges: Sequence[Range]) -> Table:
+        w = self._columns(ranges)
+        unbiased, variance = linear.values @ w, linear.variance_of(w)
+        keys = tuple(each.text for each in ranges)
+        return _shares_table(TableName.RANGE, shares @ w, unbiased, np.sqrt(variance), n, keys)
+
+    def _below_table(self, linear: TreeLinear, shares: Floats, n: int) -> Table:
+        edges, keys = self.bins.edges()
+        below = np.cumsum(shares)[np.array(edges) - 1]
+        stderr = np.sqrt(linear.variance_below[edges])
+        return _shares_table(TableName.BELOW, below, linear.below[edges], stderr, n, keys)
+
+    def _quantile_table(self, linear: TreeLinear, shares: Floats, n: int, levels: Sequence[float]) -> Table:
+        z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
+        half = z * np.sqrt(linear.variance_below)
+        least, most = linear.below - half, linear.below + half
+        first, last, middle = [], [], []
+        ascending = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(shares)]))
+        for level in levels:
+            inside = np.flatnonzero((least[:-1] <= level) & (most[1:] >= level))
+            first.append(inside[0])
+            last.append(inside[-1] + 1)
+            above = int(np.searchsorted(ascending, level * ascending[-1], side="left").clip(1, len(shares)))
+            step = ascending[above] - ascending[above - 1]
+            rest = (level * ascending[-1] - ascending[above - 1]) / step if step > 0 else 0.5
+            middle.append(above - 1 + min(max(rest, 0.0), 1.0))
+        # The last value of a hull is the one before its end.
+        last_of = np.array(last, dtype=np.float64) - (1 if self.bins.kind.ends is None else 0)
+        values = self.bins.place(np.array(middle))
+        low, high = self.bins.place(np.array(first, dtype=np.float64)), self.bins.place(last_of)
+        low, high = np.minimum(low, values), np.maximum(high, values)
+        return Table(
+            TableName.QUANTILE,
+            values,
+            (high - low) / (2 * z),
+            n,
+            shape=values.shape,
+            keys=tuple(map(str, levels)),
+            low=low,
+            high=high,
+            basis=Basis.NORMAL,
+        )
+
+    def _columns(self, ranges: Sequence[Range]) -> Floats:
+        """Return a column of zeros and ones for each range, shape (m, j)."""
+        bins = np.arange(self.bins.number)[:, np.newaxis]
+        firsts, ends = (np.array(each) for each in zip(*((each.first, each.end) for each in ranges), strict=True))
+        return ((bins >= firsts) & (bins < ends)).astype(np.float64)
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class; of quantiles it is not known."""
+        if table.name is TableName.RANGE:
+            return self._weight(self._columns(self._ranges))
+        if table.name is TableName.BELOW:
+            bins = np.arange(self.bins.number)[:, np.newaxis]
+            return self._weight((bins < np.array(self.bins.edges()[0])).astype(np.float64))
+        return self._weight(self._first_and_last()) if table.name is TableName.SHARE else None
+
+    def _first_and_last(self) -> Floats:
+        """Return the columns of the bins in the fullest and in the emptiest blocks, of which others are between."""
+        columns = np.zeros((self.bins.number, 2))
+        columns[0, 0] = columns[-1, 1] = 1.0
+        return columns
+
+    def _weight(self, w: Floats) -> float:
+        """Return the number of users for whom the heaviest report counts in the sums w, of shape (m, j).
+
+        Forgers choose a level and a payload. A payload supports at most so many blocks as if they were the heaviest.
+        """
+        shares = self._strata.shares
+        weights = [
+            np.asarray(level_weight(decoder, 1) * share) for decoder, share in zip(self._decoders, shares, strict=True)
+        ]
+        design = self._tree
+        own = design.weigh(weights, design.spread(design.solve(weights)(w)))
+        heaviest = 0.0
+        for decoder, share, of_level in zip(self._decoders, shares.tolist(), own, strict=True):
+            scores = np.sort(of_level / decoder.channel.gain[:, np.newaxis], axis=0)
+            most = 1 if decoder.channel.one_symbol else int(np.ceil(decoder.channel.p.sum()))
+            sums = np.cumsum(scores[::-1], axis=0)[:most].max(), -np.cumsum(scores, axis=0)[:most].min()
+            heaviest = max(heaviest, *(float(each) / share for each in sums))
+        return heaviest
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the shares of bins at n reports of equal shares, shape (m,)."""
+        return np.sqrt(self._expected(equal_shares(self.bins.number), n).variance)
+
+    def _expected(self, r: Floats, n: int) -> TreeLinear:
+        """Return the estimate of n reports whose counts are as expected for the shares r."""
+        parts = []
+        for decoder, own, reports in zip(
+            self._decoders, self._tree.spread(r[:, np.newaxis]), self._reports(n), strict=True
+        ):
+            expected = np.rint(decoder.channel.support_probability(own[:, 0]) * reports).astype(np.int64)
+            parts.append(PureLinear(decoder.channel, expected, reports))
+        return tree_linear(self._tree, self._decoders, parts)
+
+    def _reports(self, n: int) -> list[int]:
+        """Return the expected number of reports of each level, but at least 1."""
+        return [max(round(n * share), 1) for share in self._strata.shares.tolist()]
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """Draw a window of n reports, and return the errors of the published shares of bins, shape (m,)."""
+        of_levels = self._tree.spread(r[:, np.newaxis])
+        parts = [
+            decoder.linear_of(decoder.draw_counts(own[:, 0], reports, rng), reports)
+            for decoder, own, reports in zip(self._decoders, of_levels, self._reports(n), strict=True)
+        ]
+        return self._shares(tree_linear(self._tree, self._decoders, parts), estimator) - r
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the levels, how far forged reports reach, and the errors at n reports."""
+        for decoder, width, share in zip(self._decoders, self._tree.widths, self._strata.shares.tolist(), strict=True):
+            blocks, mechanism = decoder.channel.size, "rr" if decoder.channel.one_symbol else "pgr"
+            yield "level", f"{blocks:,} blocks of {width:,}: {share:.4g} of the reports, by {mechanism}"
+        yield heaviest_fact(self._weight(self._first_and_last()), n)
+        linear = self._expected(falling_shares(self.bins.number), n)
+        rng = np.random.default_rng(_SEED)
+        drawn = [np.sort(rng.choice(self.bins.number + 1, 2, replace=False)) for _ in range(16)]
+        halves = self._columns([Range(int(first), int(end), "") for first, end in drawn])
+        worst = np.sqrt(linear.variance_of(halves)).mean()
+        edges = np.sqrt(linear.variance_below).max()
+        yield (
+            "errors",
+            (
+                f"at n = {n:,}, if the shares fall as 1, 1/2, 1/3, ...: standard error of a range {worst:.3g}, of a"
+                f" share below an edge at most {edges:.3g}, of a bin at most {np.sqrt(linear.variance).max():.3g}"
+            ),
+        )
+
+
+def _shares_table(
+    name: TableName, values: Floats, unbiased: Floats, stderr: Floats, n: int, keys: tuple[str, ...]
+) -> Table:
+    """Return a table of shares that overlap, with normal intervals cut to [0, 1]."""
+    half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * stderr
+    return Table(
+        name,
+        values,
+        stderr,
+        n,
+        shape=values.shape,
+        keys=keys,
+        unbiased=unbiased,
+        low=np.clip(unbiased - half, 0.0, 1.0),
+        high=np.clip(unbiased + half, 0.0, 1.0),
+        basis=Basis.NORMAL,
+    )

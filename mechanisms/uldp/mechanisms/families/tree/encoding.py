@@ -1,0 +1,63 @@
+"""The encodings of a tree: a number becomes a bin, and a bin the block of neighbours that holds it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uldp.mechanisms.numbers.number import check_range, finite_numbers
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
+from uldp.schemas.arrays import Values
+
+
+@dataclass(frozen=True)
+class BinEncoding(Encoding):
+    """Maps numbers in [low, high] to bins of one width; the last bin has both of its ends.
+
+    Numbers outside of [low, high] become its nearest end first. Unlike the points of ``NumberEncoding``, a bin has no
+    rounding: shares of ranges with bin edges as ends are exact.
+
+    Attributes:
+        low: The lower end of the first bin.
+        high: The upper end of the last bin.
+        bins: The number of bins.
+    """
+
+    low: float
+    high: float
+    bins: int
+
+    def __post_init__(self) -> None:
+        check_range(self.low, self.high)
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the bin of each number, shape (n,). Draws nothing.
+
+        Raises:
+            ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
+        """
+        inside = np.clip(finite_numbers(columns), self.low, self.high)
+        bins = np.floor((inside - self.low) / (self.high - self.low) * self.bins).astype(np.int64)
+        return np.minimum(bins, self.bins - 1)
+
+
+@dataclass(frozen=True)
+class BlockEncoding(Encoding):
+    """Maps what devices hold to blocks of neighbouring bins.
+
+    Attributes:
+        bins: The encoding whose symbols are bins.
+        width: The number of bins of a block.
+    """
+
+    bins: Encoding
+    width: int
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the block of each device, shape (n,). Draws what ``bins`` draws.
+
+        Raises:
+            ValueError: as that of ``bins``.
+        """
+        return self.bins.encode(columns, randomness) // self.width

@@ -1,0 +1,124 @@
+"""A tree of counts in specs: ranges and quantiles of ordered values and of numbers.
+
+Source: Cormode, Kulkarni & Srivastava, "Answering Range Queries Under Local Differential Privacy" (VLDB 2019): each
+device draws a level of the tree and reports its block there. Its levels of equal shares are not kept: shares that grow
+with b^(l/3) have a third less error for short ranges, and about the same for long ones.
+
+Guarantee: one report is epsilon-LDP, for the whole value. The level is drawn whatever the value is, and a report names
+it openly.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.projective_geometry.spec import ProjectiveGeometrySpec
+from uldp.mechanisms.families.randomized_response.spec import RandomizedResponseSpec
+from uldp.mechanisms.families.tree.decoder import Bins, TreeDecoder
+from uldp.mechanisms.families.tree.encoding import BinEncoding, BlockEncoding
+from uldp.mechanisms.pooling.tree import Tree, blocks_of, widths_of
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.domains import Tag
+from uldp.schemas.specs.kinds import Kind, ListedValues, Number
+from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
+from uldp.schemas.specs.values import Values
+from uldp.schemas.specs.variable import Variable
+
+#: The bins of a number, unless a spec says otherwise.
+DEFAULT_BINS = 1024
+
+
+class TreeSpec(PrivateSpec):
+    """A tree over bins: a device reports its block of one level, which it draws.
+
+    Attributes:
+        branching: The number of blocks of the next level in a block.
+        bins: The number of bins of the range of a number; the values of other domains are the bins.
+    """
+
+    title = "a tree of counts, for ranges and quantiles"
+    literature: ClassVar[Mapping[str, str]] = {"tree": "HH hierarchical Haar HaarHRR"}
+    not_ranked = "for ranges and quantiles"
+    domain_kind = "number"
+    also_for = (ListedValues.name,)
+    estimators = ("auto", "empirical")
+    largest_size = ProjectiveGeometrySpec.largest_size
+    large_domains = ("has levels of projective geometry, which decode by a transform of at most 2^23 numbers", "")
+
+    name: Literal["tree"]
+    branching: int = Field(default=4, ge=2, le=1 << 10)
+    bins: int | None = Field(default=None, ge=2, le=1 << 16)
+
+    def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
+        """See ``MechanismFamily``."""
+        if values.size and self.bins is not None:
+            raise MisfitError("bins", "the values of the domain are the bins; remove bins")
+        return self if values.size or self.bins else self.model_copy(update={"bins": DEFAULT_BINS})
+
+    def bins_of(self, kind: Kind) -> int:
+        """See ``MechanismFamily``."""
+        return kind.values.size if kind.listed else self.bins or DEFAULT_BINS
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        bins = self.bins_of(variable.kind)
+        widths = widths_of(bins, self.branching)
+        levels = [self._level(variable, blocks) for blocks in blocks_of(bins, widths).tolist()]
+        growth = np.cumprod([1.0, *[self.branching ** (1 / 3)] * (len(widths) - 1)])
+        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
+        strata = kind([level.mechanism for level in levels], (growth / growth.sum()).tolist(), "level")
+        encoding = _bins(variable, bins)
+        sources = [StratumSource(BlockEncoding(encoding, width), (0,)) for width in widths]
+        decoders = [level.decoder for level in levels if isinstance(level.decoder, PureDecoder)]
+        return LdpProtocol(
+            StrataEncoding(sources, strata),
+            strata,
+            TreeDecoder(
+                strata,
+                decoders,
+                Tree(bins, widths),
+                Bins(variable.kind, bins),
+                variable.ranges,
+                simultaneous=variable.simultaneous,
+            ),
+        )
+
+    def _level(self, variable: Variable, blocks: int) -> LdpProtocol:
+        """Return the protocol of a level of so many blocks.
+
+        Randomized response has less variance than projective geometry below about 3E + 2 values, and reports of both
+        are symbols.
+        """
+        few = blocks < 3 * math.exp(self.epsilon) + 2
+        of: type[MechanismFamily] = RandomizedResponseSpec if few else ProjectiveGeometrySpec
+        name = "rr" if few else "pgr"
+        keys = {"name": name, "epsilon": self.epsilon, "lasting_epsilon": self.lasting_epsilon}
+        return build_variable(
+            replace(
+                variable,
+                size=blocks,
+                names=None,
+                kind=ListedValues(Values(blocks, None)),
+                mechanism=of.model_validate(keys),
+                sensitive_mask=np.ones(blocks, dtype=np.bool_),
+                background=np.zeros((0, blocks)),
+            )
+        )
+
+
+def _bins(variable: Variable, bins: int) -> BinEncoding | Pum:
+    """Return the encoding whose symbols are bins."""
+    if variable.kind.listed:
+        return Pum.of(variable)
+    number = variable.of_kind(Number)
+    return BinEncoding(number.low, number.high, bins)
