@@ -68,7 +68,8 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
         if not _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
-        if table.name not in (*WITH_SHARES, TableName.ZONE):
+        # A curve of up to 255 points is for the page and for programs.
+        if table.name not in (*WITH_SHARES, TableName.ZONE, TableName.BELOW):
             yield from _table_text(table, spec, estimate)
     for of in variables:
         if _ordered(of, spec):
