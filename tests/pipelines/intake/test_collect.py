@@ -61,7 +61,6 @@ def test_a_report_is_on_disk_with_its_sender_when_it_is_answered(served: tuple[C
         (b"{}", {}, 401, "bring a token"),
         (b"{}", {"Authorization": "Bearer 0123456789abcdeg"}, 401, "bring a token"),
         (b"{}", {"Authorization": f"Bearer {TOKEN}"}, 422, "not_avro"),
-        (bytes(MOST_BYTES + 1), {"Authorization": f"Bearer {TOKEN}"}, 413, "bytes at the most"),
     ],
 )
 def test_what_is_refused_is_refused_with_the_reason(
@@ -76,11 +75,26 @@ def test_what_is_refused_is_refused_with_the_reason(
     assert len(LocalStream.open(stream).segments()) == before
 
 
-def test_a_body_that_does_not_say_its_length_is_cut_off_too(served: tuple[Collecting, Path]) -> None:
+def test_a_body_that_is_too_long_is_refused_before_it_comes(served: tuple[Collecting, Path]) -> None:
     collecting, _ = served
     connection = http.client.HTTPConnection("127.0.0.1", collecting.port, timeout=60)
-    chunks = iter([bytes(1 << 18)] * 5)
-    connection.request("POST", "/v1/reports", chunks, {"Authorization": f"Bearer {TOKEN}"}, encode_chunked=True)
+    connection.putrequest("POST", "/v1/reports")
+    connection.putheader("Authorization", f"Bearer {TOKEN}")
+    connection.putheader("Content-Length", str(MOST_BYTES + 1))
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    connection.close()
+
+
+def test_a_body_that_does_not_say_its_length_is_cut_off(served: tuple[Collecting, Path]) -> None:
+    collecting, _ = served
+    connection = http.client.HTTPConnection("127.0.0.1", collecting.port, timeout=60)
+    connection.putrequest("POST", "/v1/reports")
+    connection.putheader("Authorization", f"Bearer {TOKEN}")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    connection.send(b"%x\r\n%s\r\n" % (MOST_BYTES + 1, bytes(MOST_BYTES + 1)))  # and no end
     assert connection.getresponse().status == 413
     connection.close()
 
