@@ -13,7 +13,7 @@ from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import TableName
 
 NUMBER = {"domain": {"number": {"low": 0, "high": 100}}, "mechanism": {"name": "tree", "epsilon": 1.0, "bins": 1000}}
-RANGES = [[0, 10], [10, 100], [0.5, 12.3]]
+RANGES: list[list[float]] = [[0, 10], [10, 100], [0.5, 12.3]]
 N = 20_000
 
 
