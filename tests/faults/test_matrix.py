@@ -139,6 +139,7 @@ MATRIX: Mapping[str, Mapping[str, Command]] = {
 OTHERS = {
     "advise": "a question on the command line",
     "check": "specs",
+    "collect": "specs and what devices post",
     "demo": "examples",
     "simulate": "a spec and a truth",
     "zones": "specs and files of places",

@@ -45,6 +45,15 @@ class Example:
         return [_hold(variable, rng, n) for variable in self.spec.variables.values()]
 
 
+def of_one_device(example: Example, rng: Generator) -> list[Held]:
+    """Return what one device holds: of sets, one that it can report whole, so that it draws no items."""
+    most = example.protocol.mechanism.held
+    while True:
+        held = example.hold(rng, 1)
+        if most == 1 or (held[0].values[0] >= 0).sum() <= most:
+            return held
+
+
 def examples() -> dict[str, Example]:
     """Return an example of each mechanism that a spec can name, and of its variants."""
     return {name: _example(spec(**keys)) for name, keys in specs().items()}

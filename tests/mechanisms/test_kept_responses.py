@@ -7,7 +7,7 @@ import pytest
 from numpy.random import Generator, default_rng
 
 from tests import build
-from tests.mechanisms.protocols import Example, examples
+from tests.mechanisms.protocols import Example, examples, of_one_device
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
@@ -25,7 +25,7 @@ def devices(example: Example, seed: int, n: int = N) -> tuple[WithMemory, Inputs
     protocol, rng = example.protocol, default_rng(seed)
     if "levels" in example.spec.mechanism.name:
         protocol = protocol.at("open")
-    held = example.hold(rng, 1)
+    held = of_one_device(example, rng)
     mechanism = protocol.mechanism
     assert isinstance(mechanism, WithMemory)
     many = [Held(of.values[np.zeros(n, np.int64)], np.repeat(of.tags, n)) for of in held]

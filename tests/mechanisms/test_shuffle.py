@@ -151,7 +151,9 @@ def test_reports_of_a_protected_value_count_and_others_as_they_look(name: str) -
 @pytest.mark.parametrize("name", ONE_PART)
 def test_what_has_no_ldp_for_two_values_has_no_promise(name: str) -> None:
     spec, mechanism = serves(name)
-    cells = mechanism.statistic(mechanism.perturb(alternatives(mechanism)[0][:1].repeat(500), np.random.default_rng(1)))
+    cells = mechanism.statistic(
+        mechanism.perturb(alternatives(mechanism)[0][:1].repeat(500, axis=0), np.random.default_rng(1))
+    )
     found = list(shuffled(mechanism, (), cells, 500))
     if mechanism.guarantee.privacy in (Privacy.NONE, Privacy.METRIC) or spec.mechanism.name == "mangat":
         assert found == []
@@ -210,7 +212,7 @@ def test_a_forecast_is_the_promise_of_reports_of_equally_frequent_symbols(name: 
     ((of, forecast),) = forecast_shuffled(mechanism, (), n)
     # Of a tag with nested zones, which of them a user is in reveals nothing more.
     inputs = mechanism._first_inputs if isinstance(mechanism, NestedResponse) else alternatives(mechanism)[0]
-    cells = mechanism.statistic(mechanism.perturb(np.resize(inputs, n), rng))
+    cells = mechanism.statistic(mechanism.perturb(np.resize(inputs, (n, *inputs.shape[1:])), rng))
     found = list(shuffled(mechanism, (), cells, n))
     assert of == ()
     assert (forecast is None) == (not found)

@@ -7,7 +7,8 @@ from typing import Self
 
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.tables import Table
+from uldp.schemas.specs.specfile import read_text
+from uldp.schemas.specs.tables import MAX_TABLE_BYTES, Table
 
 _HEADER = ("token", "sender")
 #: A token has so many characters or more, so that nobody can guess it.
@@ -47,9 +48,13 @@ class Tokens:
         """
         found: dict[str, str] = {}
         try:
-            table = Table.read(path, _HEADER)
+            read_text(path, MAX_TABLE_BYTES)
         except ValueError as error:
-            raise RequestError(f"{plain(str(path))}: not a table of token,sender") from error
+            raise RequestError(f"{plain(str(path))}: {error}") from error
+        try:
+            table = Table.read(path, _HEADER)
+        except ValueError:  # whose text shows the line that is wrong, and so a token
+            raise RequestError(f"{plain(str(path))}: not a table of token,sender") from None
         for line, row in table.rows:
             if len(row) != len(_HEADER) or row[0] in found:
                 why = "the token occurs twice" if len(row) == len(_HEADER) else f"the row has {len(row)} fields"
