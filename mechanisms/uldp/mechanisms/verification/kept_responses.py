@@ -87,7 +87,8 @@ def _uniform_share(mechanism: Memoized, inputs: Inputs) -> float:
     if not isinstance(inner, PureMechanism) or isinstance(inputs, int):
         return 1.0
     assert isinstance(inner, UniformNoise)
-    return float(np.where(inner.sensitive, 1.0, inner.uniform_probability) @ inputs)
+    # A set has several symbols, each of which is sensitive.
+    return float(np.where(inner.sensitive, 1.0, inner.uniform_probability) @ inputs / inputs.sum())
 
 
 def _of_bits(mechanism: Memoized, r: Floats, first: Payloads, other: Payloads) -> Iterator[Check]:
