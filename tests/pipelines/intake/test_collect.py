@@ -20,7 +20,7 @@ from uldp.collector import Collector, ReportReader
 from uldp.pipelines.intake.app import MOST_BYTES
 from uldp.schemas.records import SENDER
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import read_messages
 
 TOKEN = "0123456789abcdef"
@@ -111,6 +111,31 @@ def test_browsers_may_post_from_the_named_pages_alone(
     }
     status, headers, _ = post(collecting.port, b"", "OPTIONS", headers=asked)
     assert (status == 200, headers.get("access-control-allow-origin") == origin) == (allowed, allowed)
+
+
+@pytest.mark.parametrize(("origin", "status"), [("https://app.example", 202), ("https://evil.example", 403)])
+def test_a_post_that_a_browser_sends_without_asking_is_refused(
+    origin: str, status: int, served: tuple[Collecting, Path]
+) -> None:
+    collecting, _ = served
+    headers = {"Origin": origin, "Authorization": f"Bearer {TOKEN}"}
+    assert post(collecting.port, build.report(7, 3, now()).encode(), headers=headers)[0] == status
+
+
+@pytest.mark.parametrize("state", ["closed", "simulated", "unfinished"])
+def test_the_stream_of_another_command_is_refused_and_stays_as_it_is(state: str, uldp: Run, tmp_path: Path) -> None:
+    write_spec(tmp_path / "spec.yaml")
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=state == "simulated")
+    stream.append([build.message(build.report(1, 3))])
+    if state == "closed":
+        stream.close()
+    elif state == "unfinished":
+        (stream.path / UNFINISHED).touch()
+    before = sorted(stream.path.iterdir())
+    code, _, err = uldp("collect", "--spec", tmp_path / "spec.yaml", "--to", stream.path, "--port", "0")
+    assert (code, len(err.splitlines())) == (1, 1)
+    assert "the stream of another command" in err
+    assert sorted(stream.path.iterdir()) == before
 
 
 @pytest.mark.parametrize(

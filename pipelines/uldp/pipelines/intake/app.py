@@ -39,6 +39,10 @@ def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[st
     """
 
     async def post(request: Request) -> Response:
+        # A browser sends some requests of any page without asking, so CORS alone would only hide the answer.
+        origin = request.headers.get("origin")
+        if origin is not None and "*" not in origins and origin not in origins:
+            return _error(403, "browsers may post from named origins alone; see --origin of uldp collect", {})
         attributes: dict[str, str] = {}
         if tokens is not None:
             sender = tokens.sender(request.headers.get("authorization", ""))

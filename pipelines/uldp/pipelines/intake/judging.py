@@ -1,7 +1,6 @@
 """Which messages can never be counted, so that their senders hear why at once."""
 
 import secrets
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -57,11 +56,9 @@ class Judge:
         A message with a report that can be counted is none of them: the job rejects its other reports, and keeps them.
         """
         numbered = [message._replace(source=f"post:{row}") for row, message in enumerate(messages)]
-        rejected: Counter[int] = Counter()
-        for record in self._reader.decode(numbered).rejected:
-            _, runs = record.place
-            rejected.update(numbers_in(runs).tolist())
-        return {row: refusal for row in rejected if (refusal := self._refusal(messages[row]))}
+        places = (record.place for record in self._reader.decode(numbered).rejected)
+        rows = {row for _, runs in places for row in numbers_in(runs).tolist()}
+        return {row: refusal for row in rows if (refusal := self._refusal(messages[row]))}
 
     def _refusal(self, message: Message) -> Refusal | None:
         """Judge one message alone."""

@@ -1,7 +1,8 @@
 """The server that takes messages: its stream, its address, and its end."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from uldp.pipelines.intake.app import PATH, application
 from uldp.pipelines.intake.commits import Commits
@@ -11,13 +12,15 @@ from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain, quote
-from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.endpoints import Endpoint, Writer
 from uldp.transforms.io.files import FilesEndpoint
-from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 _LOG = logging.getLogger(__name__)
 #: The bytes of messages that may wait, and the connections that may be open.
-MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 1024
+#: Each connection may hold a message that is coming, so both together take 320 MiB at the most.
+MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 256
 
 
 def collect(
@@ -55,9 +58,7 @@ def collect(
             " and name it by --tokens"
         )
     judge = Judge(specs, registry_ids)
-    if isinstance(to, FilesEndpoint) and to.path is not None and not (to.path.exists() and any(to.path.iterdir())):
-        LocalStream.create(to.path)
-    with to.writing(simulated_clock=False) as stream, bound(host, port) as opened:
+    with bound(host, port) as opened, _writing(to) as stream:
         commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))))
         server = server_of(application(commits, tokens=tokens, origins=origins), MOST_CONNECTIONS)
         until(lambda: setattr(server, "should_exit", True))
@@ -65,3 +66,22 @@ def collect(
         server.run(sockets=[opened])
         commits.close()
     say("stopped; the stream has every message that was answered with 202")
+
+
+@contextmanager
+def _writing(to: Endpoint) -> Iterator[Writer]:
+    """Open the stream; a local one stays open, however the command ends, and another command's is refused.
+
+    Raises:
+        StreamError: if the local stream is closed, is a simulation's, or was not written to its end.
+    """
+    if not isinstance(to, FilesEndpoint) or to.path is None:
+        with to.writing(simulated_clock=False) as writer:
+            yield writer
+        return
+    if not to.path.exists() or (to.path.is_dir() and not any(to.path.iterdir())):
+        LocalStream.create(to.path)
+    stream = LocalStream.open(to.path)
+    if stream.closed or stream.simulated_clock or (to.path / UNFINISHED).exists():
+        raise StreamError(f"{to.path}: the stream of another command, such as uldp simulate; name another directory")
+    yield stream

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from uldp.schemas.errors import RequestError
+from uldp.schemas.errors import DataError, RequestError
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.specfile import read_text
-from uldp.schemas.specs.tables import MAX_TABLE_BYTES, Table
+from uldp.schemas.specs.tables import Table
 
 _HEADER = ("token", "sender")
 #: A token has so many characters or more, so that nobody can guess it.
@@ -48,11 +47,9 @@ class Tokens:
         """
         found: dict[str, str] = {}
         try:
-            read_text(path, MAX_TABLE_BYTES)
-        except ValueError as error:
-            raise RequestError(f"{plain(str(path))}: {error}") from error
-        try:
             table = Table.read(path, _HEADER)
+        except DataError as error:  # of the file
+            raise RequestError(f"{plain(str(path))}: {error}") from error
         except ValueError:  # whose text shows the line that is wrong, and so a token
             raise RequestError(f"{plain(str(path))}: not a table of token,sender") from None
         for line, row in table.rows:
