@@ -73,6 +73,10 @@ FORMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Sequence[Any]]]] = {
     "bits of two kinds": ({"mechanism": {"name": "urap"}, **_SOME}, [[1], [4]]),
     "designs": ({"mechanism": {"name": "bit-flip", "bits": 3}}, [[1], [3]]),
     "sets": ({"mechanism": {"name": "ss"}}, [[1], [3]]),
+    "sets of items": (
+        {"mechanism": {"name": "set-ss"}, "domain": {"set": {"of": {"size": 6}, "at_most": 2}}},
+        [[(0, 1)], [(0, 2)]],
+    ),
     "hashes": ({"mechanism": {"name": "olh"}}, [[1], [3]]),
     "rows": ({"mechanism": {"name": "hrr"}}, [[1], [3]]),
     "histograms": ({"mechanism": {"name": "she"}}, [[1], [3]]),
@@ -103,7 +107,7 @@ def inputs_of(protocol: LdpProtocol, values: Sequence[Any]) -> Inputs:
 
 
 def columns(values: Sequence[Any], n: int) -> list[Held]:
-    return [Held(np.full(n, value), np.full(n, -1)) for value in values]
+    return [Held(np.full((n, *np.shape(value)), value), np.full(n, -1)) for value in values]
 
 
 def bound(name: str, client: LdpProtocol) -> tuple[Bound, float]:

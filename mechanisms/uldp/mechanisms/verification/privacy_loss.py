@@ -146,8 +146,8 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     """Tell payloads apart by what they say about two values.
 
     - Symbols, if the mechanism knows their law: the payload itself, and its place in the order of likelihood ratios.
-    - Supports: which of both symbols a report supports. The likelihood ratio of bits, sets and hashes depends on
-      nothing else.
+    - Supports: which of both symbols, or sets of symbols, a report supports. The likelihood ratio of bits, sets and
+      hashes depends on nothing else.
     - Strings: at how many positions of each a report supports it.
     - Strata: the part, and within it as above.
     - Any other mechanism: the signs of the cells of both symbols.
@@ -168,7 +168,7 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
         return _of_law(of_r, of_s, payloads)
-    return _of_supports(mechanism, int(r.argmax()), int(s.argmax()), payloads)
+    return _of_supports(mechanism, _symbols(mechanism, r), _symbols(mechanism, s), payloads)
 
 
 def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarantee) -> float | None:
@@ -225,15 +225,23 @@ def _of_law(of_r: Floats, of_s: Floats, payloads: Payloads) -> Told:
     return Told(np.where(protected, codes, UNPROTECTED)[:, payloads], np.sign(ratios).astype(np.int64)[payloads])
 
 
-def _of_supports(mechanism: Mechanism, x: int, other: int, payloads: Payloads) -> Told:
-    """Tell reports apart by which of two symbols they support; a cell that is positive supports its symbol."""
+def _symbols(mechanism: Mechanism, r: Floats) -> Symbols:
+    """Return the symbol of a device that holds one, or all symbols of one that holds several."""
+    return np.flatnonzero(r) if mechanism.held > 1 else np.array([r.argmax()])
+
+
+def _of_supports(mechanism: Mechanism, x: Symbols, other: Symbols, payloads: Payloads) -> Told:
+    """Tell reports apart by which of two values they support; a cell that is positive supports its symbol.
+
+    A report supports several held symbols if it supports any of them: how many makes no difference to its probability.
+    """
     supported, unprotected = np.zeros((2, len(payloads)), np.int64), np.zeros(len(payloads), np.bool_)
     start = 0
     for cells in support_matrices(mechanism, payloads):
         block = slice(start, start + len(cells))
-        for at, symbol in enumerate((x, other)):
-            if symbol < cells.shape[1]:  # a design has one more input, of the symbols outside of it
-                supported[at, block] = cells[:, symbol] > 0
+        for at, symbols in enumerate((x, other)):
+            # A design has one more input, of the symbols outside of it.
+            supported[at, block] = (cells[:, symbols[symbols < cells.shape[1]]] > 0).any(axis=1)
         if isinstance(mechanism, PureMechanism):
             unprotected[block] = cells[:, ~mechanism.sensitive].any(axis=1)
         start += len(cells)
