@@ -28,7 +28,7 @@ class SetSelectionSpec(PrivateSpec):
     not_ranked = "for sets"
     domain_kind = "set"
     largest_size = 10_000
-    large_domains = ("sends a bit for each item", "set-olh")
+    large_domains = ("sends a bit for each item", "")
 
     name: Literal["set-ss"]
     w: BlockSize = None
