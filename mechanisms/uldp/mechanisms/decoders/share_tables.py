@@ -31,7 +31,7 @@ def share_tables(
 
     n = int(linear.n[0])
     ends = pum_intervals(pum, linear, coverage_of_each(pum.size))
-    table = partial(_table, n=n, simultaneous=simultaneous)
+    table = partial(table_of_shares, n=n, simultaneous=simultaneous)
     shares, stderr = pum.distribution(r_hat), pum.stderr(linear)
     unbiased = pum.distribution(linear.values)
     if not pum.tags:
@@ -54,7 +54,7 @@ def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, 
     """Return the table of shares where no value is hidden; see ``share_tables``."""
     coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
     ends, stderr = linear.interval(coverage), np.sqrt(linear.variance)
-    return _table(
+    return table_of_shares(
         TableName.SHARE,
         shares,
         stderr,
@@ -67,7 +67,7 @@ def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, 
     )
 
 
-def _table(
+def table_of_shares(
     name: TableName,
     values: Floats,
     stderr: Floats,

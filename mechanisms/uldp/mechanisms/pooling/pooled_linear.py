@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.pooling.design import Design, Solve
-from uldp.mechanisms.protocol.linear import Linear, LowRankLinear, normal
+from uldp.mechanisms.protocol.linear import Linear, normal
 from uldp.schemas.arrays import Counts, Floats
 
 # Variances of all values take a column for each; so many columns are computed at once.
@@ -71,11 +71,6 @@ class PooledLinear:
         pairs = zip(self.parts, self._of_parts(w), strict=True)
         variance: Floats = np.sum([(own * part.times(own)).sum(axis=0) for part, own in pairs], axis=0)
         return np.maximum(variance, 0.0)
-
-    def sums(self, w: Floats) -> LowRankLinear:
-        """Return the sums w^T x-hat with their errors, for w of shape (m, j); their covariances are left out."""
-        values, variance = self.values @ w, self.variance_of(w)
-        return LowRankLinear(values, variance, np.full(w.shape[1], self.n[0]), normal(values, variance))
 
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w, where the estimates of two parts are independent."""

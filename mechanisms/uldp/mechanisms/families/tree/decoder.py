@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.decoders.share_tables import table_without_tags
+from uldp.mechanisms.decoders.share_tables import table_of_shares, table_without_tags
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.tree.linear import TreeLinear, level_weight, tree_linear
@@ -116,24 +116,6 @@ class TreeDecoder(Decoder):
         levels = zip(self._decoders, split, strict=True)
         parts = [decoder.linear(own, reports) if reports else None for decoder, (own, reports) in levels]
         return tree_linear(self._tree, self._decoders, parts)
-
-    def sums(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
-        """Return the table of the shares of ranges.
-
-        Raises:
-            ValueError: as ``linear`` does.
-        """
-        linear = self.linear(cells, n)
-        return self._range_table(linear, self._shares(linear, estimator), n, ranges)
-
-    def quantiles(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
-        """Return the table of quantiles at levels between 0 and 1.
-
-        Raises:
-            ValueError: as ``linear`` does.
-        """
-        linear = self.linear(cells, n)
-        return self._quantile_table(linear, self._shares(linear, estimator), n, levels)
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
@@ -297,15 +279,7 @@ def _shares_table(
 ) -> Table:
     """Return a table of shares that overlap, with normal intervals cut to [0, 1]."""
     half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * stderr
-    return Table(
-        name,
-        values,
-        stderr,
-        n,
-        shape=values.shape,
-        keys=keys,
-        unbiased=unbiased,
-        low=np.clip(unbiased - half, 0.0, 1.0),
-        high=np.clip(unbiased + half, 0.0, 1.0),
-        basis=Basis.NORMAL,
+    ends = unbiased - half, unbiased + half
+    return table_of_shares(
+        name, values, stderr, ends, Basis.NORMAL, n=n, simultaneous=False, unbiased=unbiased, keys=keys
     )
