@@ -18,13 +18,13 @@ from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, stack
 from uldp.collector.reader import ReportReader
 from uldp.collector.remembered_ids import are_exact, masked_ids
-from uldp.collector.sealing import NOTHING, WindowSum, p_values_of, seal
+from uldp.collector.sealing import NOTHING, ONLY, WindowSum, p_values_of, seal
 from uldp.collector.seen import SeenIds
 from uldp.collector.sender_cap import CountedOfSenders, over_limit
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.arrays import Mask
 from uldp.schemas.codec.packed import grouped
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
@@ -32,7 +32,6 @@ from uldp.schemas.statistic import Statistic
 
 #: Bytes of messages to decode at once: enough to amortize NumPy's calls, few enough for the caches.
 _AT_ONCE = 8 << 20
-_ONLY = Pane(PaneKind.ON_TIME, 0)
 
 
 class Collector:
@@ -136,7 +135,7 @@ class Collector:
                     self._take(served.spec.key, span)
         return rejected
 
-    def _are_new(self, parts: list[ReportColumns]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _are_new(self, parts: list[ReportColumns]) -> Mask:
         """Return which of the reports of all parts have a new id."""
         if self._ids is None or not parts:
             return np.ones(sum(map(len, parts)), dtype=np.bool_)
@@ -145,15 +144,13 @@ class Collector:
 
     def _windows(self, served: ServedCollection, slices: Partial) -> Iterator[Statistic]:
         """Sum the slices of each window of a collection, and seal the sums."""
-        size, period, decoder = served.window_size, served.slice_size, served.protocol.decoder
-        sliding = served.spec.window.period is not None and served.spec.limits.min_reports > 1
-        ends = SliceReports(dict(slices.slices()) if sliding else {}, decoder, size, period)
-        starts = windows_of(slices.slots, size, period, -NEVER, NEVER).tolist()
+        size, ends = served.window_size, SliceReports.of(served, dict(slices.slices()))
+        starts = windows_of(slices.slots, size, served.slice_size, -NEVER, NEVER).tolist()
         sums = [WindowSum.of(ends.ended(start, slices.window(start, start + size)), start) for start in starts]
         windows = [(start, total) for start, total in zip(starts, sums, strict=True) if total.accounting != NOTHING]
-        p_values = p_values_of(decoder, [total for _, total in windows])
+        p_values = p_values_of(served.protocol.decoder, [total for _, total in windows])
         for (start, total), tested in zip(windows, p_values, strict=True):
-            yield seal(served, total, start, start + size, _ONLY, tested)
+            yield seal(served, total, start, start + size, ONLY, tested)
 
 
 def _published(message: bytes | Message) -> Message:

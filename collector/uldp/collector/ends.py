@@ -17,9 +17,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
+from typing import Self
 
 import numpy as np
 
+from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
 from uldp.collector.published import Reports, reports_of
 from uldp.mechanisms.protocol.decoder import Decoder
@@ -61,6 +63,12 @@ class SliceReports:
         self._starts = [start for start, _ in counted]
         none = (0,) * len(counted[0][1]) if counted else ()
         self._until = list(accumulate((reports for _, reports in counted), _plus, initial=none))
+
+    @classmethod
+    def of(cls, served: ServedCollection, slices: Mapping[int, Partial]) -> Self:
+        """Take the slices of a collection; none if its windows do not slide, or may differ by a single report."""
+        wanted = slices if served.spec.window.period is not None and served.spec.limits.min_reports > 1 else {}
+        return cls(wanted, served.protocol.decoder, served.window_size, served.slice_size)
 
     def ended(self, start: int, total: Partial) -> Partial:
         """Return the sum of the window from ``start`` on, whose slot is 0, with the reports at its ends, if any."""

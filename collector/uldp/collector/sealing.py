@@ -15,7 +15,7 @@ from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL
 from uldp.schemas.arrays import Counts
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, Pane, Signals
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Signals
 from uldp.schemas.statistic import Statistic
 
 
@@ -116,5 +116,7 @@ def seal(
     )
 
 
+#: The only pane of a window of bounded input.
+ONLY = Pane(PaneKind.ON_TIME, 0)
 #: The accounting of windows in whose slices nothing came.
 NOTHING = Accounting()

@@ -272,8 +272,6 @@ def _early_step(served: ServedCollection, waiting: Partial | None, total: Partia
 
 
 def _reports_at_ends(served: ServedCollection, slices: Partial, starts: list[int]) -> SliceReports:
-    """Return the reports in the slices of sliding windows; none if windows may differ by a single report."""
-    wanted: dict[int, Partial] = {}
-    if served.spec.window.period is not None and served.spec.limits.min_reports > 1 and starts:
-        wanted = dict(slices.between(min(starts), max(starts) + served.window_size).slices())
-    return SliceReports(wanted, served.protocol.decoder, served.window_size, served.slice_size)
+    """Return the reports in the slices of the windows that begin at ``starts``; see ``SliceReports.of``."""
+    needed = slices.between(min(starts), max(starts) + served.window_size) if starts else Partial()
+    return SliceReports.of(served, dict(needed.slices()))

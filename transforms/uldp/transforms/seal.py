@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.sealing import NOTHING, WindowSum, p_values_of, seal
+from uldp.collector.sealing import NOTHING, ONLY, WindowSum, p_values_of, seal
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedPartial
@@ -72,10 +71,6 @@ class _SealSpansFn(beam.DoFn):
             p_values = p_values_of(protocol.decoder, [total for _, _, total in panes])
             for (served, start, total), tested in zip(panes, p_values, strict=True):
                 end = start + served.window_size
-                yield in_window(start, end, seal(served, total, start, end, _ONLY, tested))
+                yield in_window(start, end, seal(served, total, start, end, ONLY, tested))
             self._panes.inc(len(panes))
             self._windows.inc(len(panes))
-
-
-#: The pane of a window of a bounded job.
-_ONLY = Pane(PaneKind.ON_TIME, 0)

@@ -17,7 +17,6 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import ServedCollection
 from uldp.collector.counting import SpanKey
 from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial, numbers_of
@@ -143,15 +142,9 @@ class _SlideSpansFn(beam.DoFn):
         (key, span), slices = element
         served = self._specs.served[key]
         if _is_last(window, timestamp, served.slice_size):
-            ends = _reports_in(slices, served)
+            ends = SliceReports.of(served, slices)
             for start, total in slide_span(slices, span, served.window_size, served.slice_size):
                 yield key, ends.ended(start, total).at(start)
-
-
-def _reports_in(slices: Slices, served: ServedCollection) -> SliceReports:
-    """Return the reports in slices; none if windows may differ by a single report."""
-    wanted = slices if served.spec.limits.min_reports > 1 else {}
-    return SliceReports(wanted, served.protocol.decoder, served.window_size, served.slice_size)
 
 
 def _cut_spans(element: KeyedPartial, size: int) -> Iterator[tuple[SpanKey, Partial]]:
