@@ -106,7 +106,8 @@ class StrataEncoding(Encoding):
     """Encodes for each device one part of what it holds, for ``Strata``.
 
     It encodes for all parts and discards all results but one. So neither its draws nor its errors depend on the part.
-    Parts with the same encoding of the same columns share its symbol, and its draws.
+    Parts with the same ``Encoding.base`` of the same columns share its symbol, and its draws. What they make of it is
+    computed for the part of each device alone, which its report names.
 
     Args:
         sources: One for each part of the mechanism.
@@ -121,14 +122,16 @@ class StrataEncoding(Encoding):
         if len(sources) != len(strata.parts):
             raise ValueError(f"there are {len(strata.parts)} parts, but {len(sources)} encodings")
         self._strata, self._choice = strata, Drawn() if choice is None else choice
+        self._sources = tuple(sources)
         numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._number = np.array(
-            [numbers.setdefault((id(each.encoding), each.columns), len(numbers)) for each in sources]
+            [numbers.setdefault((id(each.encoding.base), each.columns), len(numbers)) for each in sources]
         )
         first = np.unique(self._number, return_index=True)[1]
         #: Those that differ, of which each part has one.
-        self._sources = [sources[index] for index in first]
-        self._columns = 1 + max(max(each.columns) for each in self._sources)
+        self._bases = [sources[index]._replace(encoding=sources[index].encoding.base) for index in first]
+        self._maps = any(each.encoding.base is not each.encoding for each in sources)
+        self._columns = 1 + max(max(each.columns) for each in sources)
 
     def at(self, level: str | None) -> "StrataEncoding":
         """Return the encoding of a device with this level, which decides its part, or is for the parts.
@@ -136,10 +139,12 @@ class StrataEncoding(Encoding):
         Raises:
             ValueError: if there is no such level.
         """
-        sources, choice = self._sources, self._choice.at(level)
-        if choice is None:
-            sources = [each._replace(encoding=each.encoding.at(level)) for each in sources]
-        return StrataEncoding([sources[number] for number in self._number], self._strata, choice or self._choice)
+        choice = self._choice.at(level)
+        if choice is not None:
+            return StrataEncoding(self._sources, self._strata, choice)
+        at_level = {id(each.encoding): each.encoding.at(level) for each in self._sources}
+        sources = [each._replace(encoding=at_level[id(each.encoding)]) for each in self._sources]
+        return StrataEncoding(sources, self._strata, self._choice)
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -155,19 +160,24 @@ class StrataEncoding(Encoding):
         """
         if len(columns) != self._columns:
             raise ValueError(f"there are {len(columns)} columns, but the parts read {self._columns}")
-        symbols = np.stack([each.encoding.encode(each.read(columns), randomness) for each in self._sources])
+        symbols = np.stack([each.encoding.encode(each.read(columns), randomness) for each in self._bases])
         part = self._choice.parts(columns, self._strata, randomness)
         own: Values = symbols[self._number[part], np.arange(len(part))]
+        if self._maps and len(part):
+            order = np.argsort(part, kind="stable")
+            numbers, first = np.unique(part[order], return_index=True)
+            for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
+                own[rows] = self._sources[number].encoding.of_base(own[rows])
         return own + self._strata.first_symbols[part]
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distributions of the symbols of all parts behind each other, times their probabilities."""
-        laws: dict[tuple[int, int], Floats] = {}
+        laws: dict[tuple[int, tuple[int, ...], int], Floats] = {}
         found = []
         probabilities = self._choice.law(columns, self._strata)
-        for number, part, probability in zip(self._number.tolist(), self._strata.parts, probabilities, strict=True):
-            if (number, part.size) not in laws:
-                source = self._sources[number]
-                laws[number, part.size] = source.encoding.law(source.read(columns), part.size)
-            found.append(probability * laws[number, part.size])
+        for source, part, probability in zip(self._sources, self._strata.parts, probabilities, strict=True):
+            key = id(source.encoding), source.columns, part.size
+            if key not in laws:
+                laws[key] = source.encoding.law(source.read(columns), part.size)
+            found.append(probability * laws[key])
         return np.concatenate(found)

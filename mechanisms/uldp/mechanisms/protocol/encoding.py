@@ -39,6 +39,15 @@ class Encoding(ABC):
             ValueError: if a value is outside of its domain. The message names no value.
         """
 
+    @property
+    def base(self) -> "Encoding":
+        """The encoding whose symbols ``of_base`` maps, which several parts may share. By default this one."""
+        return self
+
+    def of_base(self, symbols: Values) -> Values:
+        """Map symbols of ``base`` to those of this encoding, shape (n,). It draws nothing, and refuses none."""
+        return symbols
+
     def at(self, level: str | None) -> "Encoding":
         """Return the encoding of a device with a level of privacy; an encoding without levels takes none.
 

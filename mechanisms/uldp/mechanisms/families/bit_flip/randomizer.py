@@ -123,11 +123,20 @@ class DesignEncoding(Encoding):
     def __init__(self, values: Pum, first: int, width: int) -> None:
         self._values, self._first, self._width = values, first, width
 
+    @property
+    def base(self) -> Encoding:
+        """The encoding of the values."""
+        return self._values
+
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the input of ``FlippedBits`` for each device, shape (n,).
 
         Raises:
             ValueError: if a value is outside of the domain.
         """
-        place = self._values.encode(columns, randomness) - self._first
+        return self.of_base(self._values.encode(columns, randomness))
+
+    def of_base(self, symbols: Values) -> Values:
+        """Return the input of ``FlippedBits`` for each value."""
+        place = symbols - self._first
         return np.where((place >= 0) & (place < self._width), place, self._width)

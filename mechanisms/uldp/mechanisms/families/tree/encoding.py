@@ -54,10 +54,19 @@ class BlockEncoding(Encoding):
     bins: Encoding
     width: int
 
+    @property
+    def base(self) -> Encoding:
+        """The encoding whose symbols are bins."""
+        return self.bins
+
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the block of each device, shape (n,). Draws what ``bins`` draws.
 
         Raises:
             ValueError: as that of ``bins``.
         """
-        return self.bins.encode(columns, randomness) // self.width
+        return self.of_base(self.bins.encode(columns, randomness))
+
+    def of_base(self, symbols: Values) -> Values:
+        """Return the block of each bin."""
+        return symbols // self.width
