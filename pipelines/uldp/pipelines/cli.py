@@ -20,6 +20,7 @@ from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
+from uldp.pipelines.commands.serve import serve
 from uldp.pipelines.commands.simulation import check, demo, simulate
 from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
@@ -62,6 +63,7 @@ for command in (
     show,
     export,
     report,
+    serve,
     replay,
     prune,
     compact,

@@ -132,14 +132,16 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
 def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
     """Put the question."""
     from uldp.pipelines.asking.groups import Wanted
+    from uldp.pipelines.asking.put import put
 
     wanted = Wanted.read(question["sums"], question["groups"], question["where"])
-    if question["over"]:
-        return asked.over_time()
-    if question["compare"]:
-        first, second = question["compare"]
-        return asked.compare(first, second, wanted, question["correct"])
-    return asked.sums(wanted) if wanted else asked.tables()
+    return put(
+        asked,
+        wanted,
+        over=question["over"] is not None,
+        compare=question["compare"],
+        correct=question["correct"],
+    )
 
 
 def _left_out(kept: "Kept") -> Iterator[str]:

@@ -52,14 +52,56 @@ def write_report(
     every: Every | None = None,
     simultaneous: bool = False,
 ) -> None:
-    """Write the newest pane of the selected windows of results as one HTML page. The same input gives the same bytes.
+    """Write the newest pane of the selected windows of results as one HTML page; see ``report_page``.
+
+    Args:
+        results: The results directory.
+        target: The file to write.
+        selection: The windows and estimators.
+        made: As of ``report_page``.
+        truth: As of ``report_page``.
+        grid: As of ``report_page``.
+        values: As of ``report_page``.
+        every: As of ``report_page``.
+        simultaneous: As of ``report_page``.
+
+    Raises:
+        OSError: if the operating system refuses to write the file.
+        ResultsError, SpecError, RequestError: as ``report_page``.
+    """
+    page = report_page(
+        results,
+        selection,
+        made=made,
+        truth=truth,
+        grid=grid,
+        values=values,
+        every=every,
+        simultaneous=simultaneous,
+    )
+    with written_aside(target) as path:
+        path.write_text(page, encoding="utf-8")
+
+
+def report_page(
+    results: ResultsFolder,
+    selection: Selection = ALL,
+    *,
+    made: int,
+    truth: Mapping[tuple[str, int], KnownShares] | None = None,
+    grid: tuple[int, int] | None = None,
+    values: Sequence[str] = (),
+    every: Every | None = None,
+    simultaneous: bool = False,
+    state: str | None = None,
+) -> str:
+    """Return the newest pane of the selected windows of results as one HTML page. The same input gives the same bytes.
 
     All windows are in the lines over time. The last ``NAMED`` of each version of a collection have a line in a table,
     and the last ``SHOWN`` of these have tables of values; the page says how many have none.
 
     Args:
         results: The results directory. The page shows the number of damaged files, and all other windows.
-        target: The file to write.
         selection: The windows and estimators.
         made: The time at which the page is made, in milliseconds, which the page names.
         truth: By (collection, version), the true shares, if a simulation knows them.
@@ -68,9 +110,10 @@ def write_report(
         values: Labels of values that have a line over time too, beside the largest.
         every: The period of the points of lines over time; None for windows, or for periods if there are too many.
         simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
+        state: The name of the state of the results, so that the page follows them from where it was fetched; None of a
+            page that stays as it is.
 
     Raises:
-        OSError: if the operating system refuses to write the file.
         ResultsError: if the directory holds no results.
         SpecError: if a spec in it is invalid.
         RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
@@ -112,7 +155,10 @@ def write_report(
     asked = Asked(truth or {}, grid, values, every)
     newest_first = sorted(by_spec, key=lambda key: (key[0], -key[1]))
     chapters = [chapter_of(specs[key], by_spec[key], pooled.get(key, ()), found, asked) for key in newest_first]
-    script = resources.files("uldp.pipelines.report").joinpath("page.js").read_text(encoding="utf-8")
+    scripts = ["page.js"] if state is None else ["page.js", "live.js"]
+    script = "\n".join(
+        resources.files("uldp.pipelines.report").joinpath(name).read_text(encoding="utf-8") for name in scripts
+    )
     rejected, missing = _rejections(folder), _missing(folder)
     left_out = folder.left_out()
     environment = jinja2.Environment(
@@ -126,10 +172,11 @@ def write_report(
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
-    page = environment.get_template("report.html.j2").render(
+    return environment.get_template("report.html.j2").render(
         title=_title(chapters, folder.path.resolve().name),
         made=minute_text(made // 60_000 * 60_000),
         script=script,
+        state=state,
         digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         chart={"width": WIDTH, "height": HEIGHT},
         most={"named": NAMED, "shown": SHOWN},
@@ -150,8 +197,6 @@ def write_report(
         missing=missing,
         unread=number_of(unread, "file") if unread else "",
     )
-    with written_aside(target) as path:
-        path.write_text(page, encoding="utf-8")
 
 
 def _title(chapters: Sequence[Chapter], folder: str) -> str:

@@ -1,0 +1,72 @@
+"""Work beside the server: so many calls at once, each in a thread, and none that anybody waits for too long."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class BusyError(Exception):
+    """Too many wait, or a call takes too long."""
+
+
+class Apart:
+    """Runs calls in threads that end with the process.
+
+    Args:
+        at_once: The number of calls that run at once.
+        waiting: The number of those that may wait besides.
+        seconds: So long does a caller wait. Its call goes on, and others wait for its place.
+    """
+
+    def __init__(self, *, at_once: int = 2, waiting: int = 16, seconds: float = 60.0) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._room = at_once + waiting
+        self._seconds = seconds
+
+    async def run(self, call: Callable[[], Result]) -> Result:
+        """Return what a call returns.
+
+        Raises:
+            BusyError: if it cannot begin, or does not end in time.
+            Exception: what the call raises.
+        """
+        if not self._room:
+            raise BusyError("the server is busy; try again in a moment")
+        self._room -= 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._free.acquire()
+                return await asyncio.shield(self._begin(call))
+        except TimeoutError as error:
+            raise BusyError(f"the answer takes longer than {self._seconds:g} s; ask for less") from error
+        finally:
+            self._room += 1
+
+    def _begin(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+
+        def ended(error: BaseException | None, result: Result | None) -> None:
+            self._free.release()
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+                future.exception()  # nobody may wait for it any more
+            else:
+                future.set_result(result)  # type: ignore[arg-type]
+
+        def work() -> None:
+            error, result = None, None
+            try:
+                result = call()
+            except BaseException as raised:
+                error = raised
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(ended, error, result)
+
+        threading.Thread(target=work, name="apart", daemon=True).start()
+        return future

@@ -1,0 +1,78 @@
+"""The pages: that of each folder as ``uldp report`` writes it, and a list of the folders."""
+
+import threading
+import time
+from collections.abc import Iterable
+from html import escape
+from urllib.parse import quote as quoted
+
+from uldp.mechanisms.questions.periods import EVERY
+from uldp.pipelines.report.page import report_page
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.serve.api import MOST_BYTES, MOST_WINDOWS, LargeAnswerError
+from uldp.pipelines.serve.query import SELECTION, Query
+from uldp.pipelines.serve.served import Served
+from uldp.schemas.specs.mistakes import printable
+
+#: The names that the query of a page may have; they are those of options of ``uldp report``.
+OF_A_PAGE = (*SELECTION, "every", "value", "grid", "simultaneous")
+
+#: matplotlib's settings are of the whole process while it draws.
+_drawing = threading.Lock()
+
+
+def page(served: Served, query: Query, state: str) -> bytes:
+    """Return the page of a folder, which follows it from a state on.
+
+    Raises:
+        UldpError: as ``report_page``.
+        LargeAnswerError: if it is of too many windows, or too long.
+    """
+    damaged: list[ResultsError] = []
+    folder = served.folder(damaged)
+    selection = folder.select(**query.selection())
+    windows = len(selection.windows(served.headers.newest()))
+    if windows > MOST_WINDOWS:
+        raise LargeAnswerError(
+            f"a page is of {MOST_WINDOWS:,} windows at most, and that is {windows:,}; add ?since= or ?last="
+        )
+    with _drawing:
+        text = report_page(
+            folder,
+            selection,
+            made=int(time.time() * 1000),
+            values=query.all("value"),
+            grid=query.grid(),
+            every=query.choice("every", EVERY),
+            simultaneous=query.choice("simultaneous", ("true", "false")) == "true",
+            state=state,
+        ).encode()
+    if len(text) > MOST_BYTES:
+        raise LargeAnswerError(f"the page is longer than {MOST_BYTES >> 20} MiB; add ?last= or ?collection=")
+    return text
+
+
+def index(folders: Iterable[Served]) -> bytes:
+    """Return the list of the folders."""
+    items = "\n".join(
+        f'<li><a href="results/{escape(quoted(each.name, safe=""))}/">{escape(printable(each.name))}</a></li>'
+        for each in folders
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Results</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:2em auto;padding:0 1em}}</style>
+</head>
+<body>
+<h1>Results</h1>
+<ul>
+{items}
+</ul>
+</body>
+</html>
+""".encode()

@@ -1,0 +1,57 @@
+"""The results folders that are served, each under a name, and what is remembered of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from uldp.pipelines.results.files import ResultsError, check_directory
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.serve.headers import Headers
+from uldp.pipelines.serve.watch import Watch
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One results folder.
+
+    Attributes:
+        name: Its name in paths.
+        path: The folder.
+        watch: What tells whether it has changed.
+        headers: The newest header of each window.
+    """
+
+    name: str
+    path: Path
+    watch: Watch
+    headers: Headers = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, path: Path) -> "Served":
+        """Begin to serve a folder."""
+        watch = Watch(path)
+        return cls(name, path, watch, Headers(path, watch))
+
+    def folder(self, damaged: list[ResultsError]) -> ResultsFolder:
+        """Open the folder as it is now; damage is added to a list."""
+        return ResultsFolder(self.path, damaged.append)
+
+    def texts(self, damaged: Sequence[ResultsError]) -> list[str]:
+        """Write damage without the place of the folder, which is nobody's business far away."""
+        return [str(error).replace(f"{self.path}/", "") for error in damaged]
+
+
+def served(paths: Sequence[Path]) -> dict[str, Served]:
+    """Give each folder the last part of its path as a name, and a number behind it if an earlier one has it.
+
+    Raises:
+        ResultsError: if a path is no directory.
+    """
+    found: dict[str, Served] = {}
+    for path in paths:
+        check_directory(path)
+        first = path.resolve().name or "results"
+        names = (first, *(f"{first}-{number}" for number in range(2, len(paths) + 1)))
+        name = next(name for name in names if name not in found)
+        found[name] = Served.of(name, path.resolve())
+    return found

@@ -1,0 +1,90 @@
+"""Whether a results folder has changed: a look at the times of its folders, which opens no file.
+
+A writer renames each file into its folder, so the modification time of the folder changes with it. A look at a year of
+hours asks for the times of some 17,500 folders. So that many readers cost no more than one, it is taken at most once a
+second, and takes at most a fiftieth of all time.
+"""
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from uldp.pipelines.results.panes import ESTIMATES, PANES
+from uldp.transforms.io.folders import MISSING
+
+#: Folders that hold a folder for each version of a collection, with one for each window.
+_OF_WINDOWS = (PANES.folder, ESTIMATES.folder)
+#: Folders whose own time tells of their files, and of the files one below.
+_OTHERS = ("specs", MISSING, "rejected")
+#: A file that is written in the same tick of a file system's clock as a look changes no time any more.
+_TICK_NS = 100_000_000
+
+
+class Watch:
+    """Watches one results folder; may be used by several threads.
+
+    Attributes:
+        least: The least number of seconds between two looks.
+        share: A look takes at most this share of all time.
+    """
+
+    def __init__(self, folder: Path, *, least: float = 1.0, share: float = 0.02) -> None:
+        self.least, self.share = least, share
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._run = secrets.token_hex(4)  # an earlier server may have given the same numbers to other states
+        self._changes = 0
+        self._times: Mapping[str, int] = {}
+        self._fresh_until = -1.0
+
+    def state(self) -> str:
+        """Return the name of the state of the folder; another one if anything has changed."""
+        return self.look()[0]
+
+    def look(self) -> tuple[str, Mapping[str, int]]:
+        """Return the name of the state, and the times of all folders by their paths below the results."""
+        with self._lock:
+            began = time.monotonic()
+            if began >= self._fresh_until:
+                times = dict(_times(self._folder, time.time_ns()))
+                if times != self._times or not self._changes:
+                    self._times, self._changes = times, self._changes + 1
+                took = time.monotonic() - began
+                self._fresh_until = began + max(self.least, took / self.share)
+            return f"{self._run}-{self._changes}", self._times
+
+
+def _times(folder: Path, now: int) -> Iterator[tuple[str, int]]:
+    """Yield the paths of folders with their modification times; below 0 if a file may still come unseen."""
+    for name in _OF_WINDOWS:
+        for version in _entries(folder / name):
+            for entry in _entries(Path(version.path)):
+                yield f"{name}/{version.name}/{entry.name}", _time(entry, now)
+    for name in _OTHERS:
+        with suppress(OSError):
+            yield name, _settled((folder / name).stat().st_mtime_ns, now)
+        for entry in _entries(folder / name):
+            yield f"{name}/{entry.name}", _time(entry, now)
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _time(entry: os.DirEntry[str], now: int) -> int:
+    try:
+        return _settled(entry.stat().st_mtime_ns, now)
+    except OSError:  # removed since it was listed
+        return 0
+
+
+def _settled(modified: int, now: int) -> int:
+    return -now if abs(now - modified) < _TICK_NS else modified

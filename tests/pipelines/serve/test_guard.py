@@ -1,0 +1,116 @@
+"""Who may ask: hosts, tokens, methods, paths, and connections that hang."""
+
+import base64
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.serve.serving import Serving
+from uldp.pipelines.serve import connections
+from uldp.pipelines.serve.app import Pieces
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8077", "localhost", "LOCALHOST:1", "[::1]:8077", "192.0.2.7"])
+def test_addresses_are_let_in(site: Serving, host: str) -> None:
+    assert site.get("/healthz", Host=host).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8077", "localhost.evil.example", "", "a:b:c"])
+def test_names_that_lead_here_by_a_trick_are_not(site: Serving, host: str) -> None:
+    answer = site.get("/api/folders", Host=host)
+    assert (answer.status, b"results" in answer.body) == (421, False)
+
+
+def test_a_name_is_let_in_if_it_was_given(results: Path) -> None:
+    with Serving(results, names=["Stats.example"]) as named:
+        assert named.get("/healthz", Host="stats.example:443").status == 200
+        assert named.get("/healthz", Host="other.example").status == 421
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/api/folders", "/results/results/", "/nowhere"])
+def test_nothing_is_told_without_the_token(results: Path, path: str) -> None:
+    basic = [f"Basic {base64.b64encode(each).decode()}" for each in (b"me:wrong", TOKEN.encode(), b"\xff:\xff")]
+    with Serving(results, token=TOKEN) as guarded:
+        for wrong in ("", "Bearer", f"Bearer {TOKEN}x", "Bearer caf\xe9", "Basic !", f"Digest {TOKEN}", *basic):
+            answer = guarded.get(path, Authorization=wrong)
+            assert answer.status == 401
+            assert answer.headers["www-authenticate"].startswith("Basic ")
+        assert guarded.get(path).status == 401
+
+
+def test_the_token_is_a_bearer_token_or_a_password(results: Path) -> None:
+    with Serving(results, token=TOKEN) as guarded:
+        password = base64.b64encode(f"anyone:{TOKEN}".encode()).decode()
+        for right in (f"Bearer {TOKEN}", f"bearer  {TOKEN}", f"Basic {password}"):
+            assert guarded.get("/api/folders", Authorization=right).status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_nothing_is_written(site: Serving, method: str) -> None:
+    assert site.get("/api/folders", method).status == 405
+
+
+def test_a_request_has_no_body(site: Serving) -> None:
+    assert site.get("/api/folders", body=b"{}").status == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/../results/state",
+        "/api/%2e%2e/state",
+        "/api/..%2f..%2fetc/estimates",
+        "/results/%2e%2e/",
+        "/results/results/../../etc/passwd",
+        "/results//etc/",
+        "/results/results/specs",
+        "/api/results/state/../../x",
+        "/api/%00/state",
+    ],
+)
+def test_a_path_is_the_name_of_a_folder_that_is_served_or_nothing(site: Serving, path: str) -> None:
+    assert site.get(path).status == 404
+
+
+def test_answers_say_what_browsers_must_not_do(site: Serving) -> None:
+    headers = site.get("/results/results/").headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "access-control-allow-origin" not in headers
+
+
+def closed_in_the_end(client: socket.socket) -> bool:
+    client.settimeout(30)
+    try:
+        while client.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def test_half_a_request_is_not_waited_for(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS", 0.2)
+    with Serving(results) as serving, socket.create_connection(("127.0.0.1", serving.port)) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        assert closed_in_the_end(client)
+        assert serving.get("/healthz").status == 200
+
+
+def test_nobody_is_waited_for_who_does_not_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS", 0.2)
+    more_than_all_buffers = Pieces(bytes(32 << 20))
+    with (
+        Serving(results, app=more_than_all_buffers) as serving,
+        socket.create_connection(("127.0.0.1", serving.port)) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.recv(64).startswith(b"HTTP/1.1 200")
+        serving.wait(lambda connections: not connections)
+
+
+def test_long_headers_are_refused(site: Serving) -> None:
+    assert site.get("/api/results/estimates?collection=" + "x" * 70_000).status == 400
