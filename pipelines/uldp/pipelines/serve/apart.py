@@ -5,10 +5,12 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from uldp.schemas.errors import RequestError
+
 Result = TypeVar("Result")
 
 
-class BusyError(Exception):
+class BusyError(RequestError):
     """Too many wait, or a call takes too long."""
 
 
