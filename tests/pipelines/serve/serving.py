@@ -13,8 +13,9 @@ from starlette.types import ASGIApp
 
 from uldp.pipelines.serve.app import application
 from uldp.pipelines.serve.served import served
-from uldp.pipelines.serve.server import bound, server_of
+from uldp.pipelines.serve.server import MOST_CONNECTIONS
 from uldp.pipelines.serve.watch import Watch
+from uldp.pipelines.web.server import bound, server_of
 
 
 class Answer(NamedTuple):
@@ -40,7 +41,7 @@ class Serving:
             watch.least, watch.share = 0.0, 1.0
         self._socket = bound("127.0.0.1", 0)
         self.port: int = self._socket.getsockname()[1]
-        self._server = server_of(app or application(self.folders, **settings))
+        self._server = server_of(app or application(self.folders, **settings), MOST_CONNECTIONS)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
 
     def __enter__(self) -> Self:

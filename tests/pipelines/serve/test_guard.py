@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.serve import connections
 from uldp.pipelines.serve.app import Pieces
+from uldp.pipelines.web import connections
 
 TOKEN = "0123456789abcdef"
 
