@@ -107,20 +107,23 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
         malformed=MALFORMED,
     )
     say(f"{users:,} devices report for three hours, {speed:g} times as fast as real devices, into {stream.path}")
+    results_folder = out / "results"
+    results_folder.mkdir()  # so that uldp serve can begin before the first pane is there
+    say(f"to watch in a browser, run in another shell: uldp serve {results_folder}")
     with _reporting(fleet, stream, speed, interrupt):
         jobs.follow(
             [spec],
             stream.path,
-            out / "results",
+            results_folder,
             jobs.pipeline_options([]),
             watermark_delay_ms=10_000,
             say=say,
         )
     say("the newest pane of each window, with late reports included:")
-    results = ResultsFolder(out / "results")
+    results = ResultsFolder(results_folder)
     for estimate in results.current().estimates:
         say(pane_line(estimate, spec))
-    say(summary(out / "results"))
+    say(summary(results_folder))
     report = out / "report.html"
     made = int(time.time() * 1000)
     write_report(results, report, made=made, truth={spec.key: truth.shares()}, grid=(25, 25))
