@@ -113,6 +113,10 @@ def test_an_estimate_is_explained(uldp: Run, results: Path) -> None:
         (["--compare", "2026-01-05T09", "2026-01-05T09"], "have reports in common"),
         (["--compare", "2026", "2026-01-05T09"], "'2026' is the beginning of 3 times; write one of: 2026-01-05T09"),
         (["--compare", "2027", "2026-01-05T09"], "'2027' is the beginning of 0 times; write one of: 2026-01-05T09"),
+        (
+            ["--compare", "2026-01-05T09", "2026-01-05T10", "--same-devices"],
+            "devices keep no responses without lasting",
+        ),
         (["--compare", "v7", "2026-01-05T09"], "'v7': no such version has counts here; there are v1 of manhattan"),
         (["--explain", "2026-01-05T09", "nobody"], "no value or tag 'nobody'"),
     ],
@@ -122,6 +126,12 @@ def test_a_mistake_is_one_clear_line(uldp: Run, results: Path, arguments: list[s
     assert (code, out) == (1, "")
     assert message in errors
     assert errors.count("\n") == 1
+
+
+def test_the_same_devices_are_those_of_two_times(uldp: Run, results: Path) -> None:
+    code, _, errors = uldp("ask", results, "--same-devices")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "--same-devices is about two times; add --compare W1 W2" in errors
 
 
 def test_an_explanation_is_a_question_of_its_own(uldp: Run, results: Path) -> None:

@@ -74,6 +74,8 @@ def test_collections_have_their_windows(site: Serving) -> None:
         ("ask?every=1h", "write one of 1d, 1w, 1mo"),
         ("ask?zone=Nowhere", "Nowhere"),
         ("ask?compare=2026", "compare takes two values, got 1"),
+        ("ask?same_devices=true", "same_devices is about two times"),
+        ("ask?compare=2026-01-05T09&compare=2026-01-05T10&same_devices=true", "devices keep no responses"),
         ("ask?over=time&explain=2026&explain=home", "more than one question"),
         ("ask?sum=nothing", "no value 'nothing'"),
         (f"ask?sum={'x' * 4000}", "at most 100 names and 4,000 characters"),

@@ -32,6 +32,7 @@ class Answer:
         high: The upper end.
         level: The probability with which the interval covers the truth.
         flags: The flags of the windows.
+        spent: The most that a user with a report of one value in each window has spent, in nats; None without privacy.
         against: The version and time that a difference is from; None of other answers.
         p_value: The probability of so large a difference if there is none; None of other answers.
         p_adjusted: The same, corrected for the number of differences.
@@ -57,6 +58,7 @@ class Answer:
     high: float | None = None
     level: float | None = None
     flags: tuple[str, ...] = ()
+    spent: float | None = None
     against: str | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
@@ -84,7 +86,7 @@ def answer_of(span: Span, question: str, *, attribute: str, **fields: Any) -> An
         windows=len(span.sizes),
         attribute=attribute or None,
         flags=span.flags,
-        **{"assumed": span.assumed} | fields,
+        **{"assumed": span.assumed, "spent": span.spent} | fields,
     )
 
 

@@ -5,15 +5,19 @@ both sides alike, and nothing to their difference.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.answer import Answer, answer_of
 from uldp.mechanisms.questions.combination import Combined, combined, singles
+from uldp.mechanisms.questions.kept import Difference
+from uldp.mechanisms.questions.kept import difference as difference_of
 from uldp.mechanisms.questions.shares import Shares
+from uldp.mechanisms.questions.span import DRAWN, spent_over
 from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
@@ -30,7 +34,12 @@ _EXACT, _PROBES = 1024, 64
 
 
 def compare(
-    before: Shares, after: Shares, groups: Groups | None = None, correction: Correction = "holm"
+    before: Shares,
+    after: Shares,
+    groups: Groups | None = None,
+    correction: Correction = "holm",
+    *,
+    same_devices: bool = False,
 ) -> Iterator[Answer]:
     """Yield the difference of each share, or of a mean, and of the whole distribution.
 
@@ -39,10 +48,21 @@ def compare(
         after: Those of another one with the same values, which has no report in common with it.
         groups: Groups of values, whose sums are compared in place of the values.
         correction: The correction of p-values for their number.
+        same_devices: Whether the devices of the span with fewer reports keep responses, and are among those of the
+            other. Their noise is then less in a difference of what users still hold.
+
+    Raises:
+        RequestError: if the devices keep no responses, or if they are of two versions, with responses of each.
     """
     names, quantities, weights = _entries(before, groups)
-    one, other = (_combined(shares, weights) for shares in (before, after))
-    difference = other - one
+    changes = change(before, after, same_devices=same_devices)
+    if same_devices:
+        difference = _combined(changes, weights)
+        assumed = f"{DRAWN}; devices keep their responses, are the same at both times, and few of their values changed"
+    else:
+        difference = _combined(after.linear, weights) - _combined(before.linear, weights)
+        assumed = after.span.assumed + "; the users of the two times are others"
+    shared = {"against": _name(before), "assumed": assumed, "spent": spent_over((before.span, after.span))}
     p_values = _p_values(difference)
     adjusted = _ADJUSTED[correction](p_values)
     # Where few reports agree by chance, their variance is too small, and the interval says more.
@@ -62,14 +82,13 @@ def compare(
             low=float(difference.values[i] - difference.below[i]),
             high=float(difference.values[i] + difference.above[i]),
             level=INTERVAL_LEVEL,
-            against=_name(before),
             p_value=float(p_values[i]),
             p_adjusted=float(adjusted[i]),
             smallest=float(smallest[i]),
-            assumed=after.span.assumed + "; the users of the two times are others",
+            **shared,
         )
     if len(names) > 1 and groups is None:
-        yield _whole(before, after)
+        yield _whole(after, changes, shared)
 
 
 def _name(shares: Shares) -> str:
@@ -90,11 +109,23 @@ def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None
     return names, [of_values] * shares.pum.size + ["hidden"] * len(shares.pum.tags), None
 
 
-def _combined(shares: Shares, weights: Floats | None) -> Combined:
+def change(before: Shares, after: Shares, *, same_devices: bool = False) -> Linear:
+    """Return what the later shares are more than the earlier ones; see ``compare``."""
+    if not same_devices:
+        return Difference(after.linear, before.linear)
+    version, attributes = after.span.version, list(after.span.version.spec.variables)
+    if before.span.version is not version:
+        raise RequestError("devices draw new responses for each version; compare times of one, or not the same devices")
+    if not version.protocol.mechanism.memory:
+        raise RequestError("devices keep no responses without lasting_epsilon, so none are the same at both times")
+    windows = ((span.cells, span.sizes) for span in (after.span, before.span))
+    part = attributes.index(after.attribute) if after.attribute else None
+    return difference_of(version.protocol, *windows, same_devices=True, part=part)
+
+
+def _combined(linear: Linear, weights: Floats | None) -> Combined:
     """Return sums, or single entries."""
-    if weights is None:
-        return singles(shares.linear, INTERVAL_LEVEL)
-    return combined(shares.linear, weights, INTERVAL_LEVEL)
+    return singles(linear, INTERVAL_LEVEL) if weights is None else combined(linear, weights, INTERVAL_LEVEL)
 
 
 def _p_values(difference: Combined) -> Floats:
@@ -151,7 +182,7 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 _ADJUSTED = {"holm": holm, "bh": benjamini_hochberg}
 
 
-def whole_p_value(before: Shares, after: Shares) -> tuple[float, float]:
+def whole_p_value(changes: Linear) -> tuple[float, float]:
     """Return the sum of squared differences in standard errors, over its expectation, and its p-value.
 
     If nothing differs, the differences d are about normal with Cov = C. So T = sum d_z^2 / C_zz has the expectation
@@ -160,13 +191,12 @@ def whole_p_value(before: Shares, after: Shares) -> tuple[float, float]:
     """
     from scipy import special  # takes a quarter of a second
 
-    difference = after.linear.values - before.linear.values
-    variance = after.linear.variance + before.linear.variance
+    difference, variance = changes.values, changes.variance
     some = variance > 0
     scale = np.where(some, 1 / np.sqrt(np.where(some, variance, 1.0)), 0.0)[:, np.newaxis]
     k = len(difference)
     probes = np.eye(k) if k <= _EXACT else np.random.default_rng(0).choice([-1.0, 1.0], (k, _PROBES))
-    product = scale * (after.linear.times(scale * probes) + before.linear.times(scale * probes))
+    product = scale * changes.times(scale * probes)
     squares = float((product**2).sum()) / (1 if k <= _EXACT else _PROBES)
     mean, of_square = float(some.sum()), 2 * squares
     degrees, factor = 2 * mean**2 / of_square, of_square / (2 * mean)
@@ -174,8 +204,8 @@ def whole_p_value(before: Shares, after: Shares) -> tuple[float, float]:
     return statistic / mean, float(special.chdtrc(degrees, statistic / factor))
 
 
-def _whole(before: Shares, after: Shares) -> Answer:
-    ratio, p_value = whole_p_value(before, after)
+def _whole(after: Shares, changes: Linear, shared: Mapping[str, Any]) -> Answer:
+    ratio, p_value = whole_p_value(changes)
     return answer_of(
         after.span,
         "difference",
@@ -184,8 +214,7 @@ def _whole(before: Shares, after: Shares) -> Answer:
         quantity=WHOLE,
         label=None,
         estimate=math.sqrt(ratio),
-        against=_name(before),
         p_value=p_value,
         p_adjusted=p_value,
-        assumed=after.span.assumed + "; the users of the two times are others",
+        **shared,
     )

@@ -9,7 +9,6 @@ from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.inference.shuffle import shuffled
 from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.shares import Shares
-from uldp.mechanisms.questions.spent import spent
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.specs.mistakes import near, quote
@@ -124,9 +123,7 @@ def _trust(shares: Shares) -> Iterator[str]:
         return
     yield f"privacy: a report spends at most epsilon {epsilon:g}, odds of {math.exp(epsilon):,.3g} to 1"
     if len(span.sizes) > 1:
-        length = span.period.end - span.period.start
-        most = spent(epsilon, mechanism.guarantee.lasting, spec.budget, len(span.sizes), length)
-        yield f"privacy: a user with a report of one value in each window has spent at most epsilon {most:g}"
+        yield f"privacy: a user with a report of one value in each window has spent at most epsilon {span.spent:g}"
     names = (*spec.mechanism.parts, *spec.mechanism.user_groups)
     promises = list(shuffled(mechanism, names, span.cells, span.n))
     if len(span.sizes) > 1:

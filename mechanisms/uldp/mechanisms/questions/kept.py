@@ -215,7 +215,9 @@ def summed(protocol: LdpProtocol, windows: Windows) -> Linear:
     return _summed(protocol.decoder, protocol.mechanism, windows)
 
 
-def difference(protocol: LdpProtocol, first: Windows, other: Windows, *, same_devices: bool = False) -> Linear:
+def difference(
+    protocol: LdpProtocol, first: Windows, other: Windows, *, same_devices: bool = False, part: int | None = None
+) -> Linear:
     """Return the first windows together less the other windows together.
 
     Args:
@@ -225,11 +227,18 @@ def difference(protocol: LdpProtocol, first: Windows, other: Windows, *, same_de
         same_devices: Whether the devices of the windows with fewer reports are among those of the others, and hold what
             they held. If devices keep responses, the difference then has less noise. Otherwise, the errors hold
             whichever devices are in both.
+        part: The position of one part of a record, which alone is compared.
 
     Raises:
         ValueError: as ``summed`` does.
     """
-    return _difference(protocol.decoder, protocol.mechanism, first, other, same_devices)
+    decoder, mechanism = protocol.decoder, protocol.mechanism
+    if part is not None:
+        assert isinstance(decoder, StrataDecoder)
+        (decoder, mechanism, first), (_, _, other) = (
+            list(_parts(decoder, mechanism, windows))[part] for windows in (first, other)
+        )
+    return _difference(decoder, mechanism, first, other, same_devices)
 
 
 def response_variance(mechanism: Mechanism, linear: Linear, n: int) -> Floats:

@@ -11,7 +11,7 @@ from uldp.mechanisms.questions.answer import Answer, answer_of
 from uldp.mechanisms.questions.kept import response_variance
 from uldp.mechanisms.questions.over_time import OverTime, over_time
 from uldp.mechanisms.questions.shares import Shares, shares_of
-from uldp.mechanisms.questions.span import Span
+from uldp.mechanisms.questions.span import Span, spent_over
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, TableName
@@ -37,11 +37,12 @@ def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
     if not series:
         raise RequestError("no window has enough reports to smooth; add --every, so that they are summed")
     found = {attribute: _over_time(of) for attribute, of in series.items()}
+    spent = spent_over(spans)
     places = {(of.span.period, attribute): t for attribute, each in series.items() for t, of in enumerate(each)}
     for span in spans:
         for attribute, each in series.items():
             if (t := places.get((span.period, attribute))) is not None:
-                yield from _answers(each[t], found[attribute], t)
+                yield from _answers(each[t], found[attribute], t, spent)
 
 
 def _over_time(series: Sequence[Shares]) -> OverTime:
@@ -57,7 +58,7 @@ def _mechanism(shares: Shares) -> Mechanism:
     return mechanism
 
 
-def _answers(shares: Shares, found: OverTime, t: int) -> Iterator[Answer]:
+def _answers(shares: Shares, found: OverTime, t: int, spent: float | None) -> Iterator[Answer]:
     labels: Sequence[str | None] = [*shares.labels, *(shares.pum.tags if shares.pum else ())]
     labels = labels if shares.pum is not None else [None] * found.smoothed.shape[1]
     for causal, kind in ((True, "filtered"), (False, "smoothed")):
@@ -77,6 +78,7 @@ def _answers(shares: Shares, found: OverTime, t: int) -> Iterator[Answer]:
                 low=float(np.clip(low[t, i], *bounds)),
                 high=float(np.clip(high[t, i], *bounds)),
                 level=INTERVAL_LEVEL,
+                spent=spent,
                 assumed=shares.span.assumed + _WALK,
             )
 

@@ -1,5 +1,6 @@
 """The counts of a version over a span of time, as one number of reports and one vector of cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,10 +14,14 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed, repeats, summed
 from uldp.mechanisms.questions.periods import Period
+from uldp.mechanisms.questions.spent import spent
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import NUMBERS, Table
+
+#: What all answers assume.
+DRAWN = "users are drawn independently, and each report is of one of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +107,12 @@ class Span:
     @property
     def assumed(self) -> str:
         """What the errors of an answer take as true besides the spec; one sentence."""
-        drawn = "users are drawn independently, and each report is of one of them"
-        return f"{drawn}; devices keep their responses, and may be the same in all windows" if self.repeats else drawn
+        return f"{DRAWN}; devices keep their responses, and may be the same in all windows" if self.repeats else DRAWN
+
+    @cached_property
+    def spent(self) -> float | None:
+        """The most that a user with a report of one value in each window has spent, in nats; None without privacy."""
+        return spent_over((self,))
 
     @property
     def repeats(self) -> float:
@@ -146,3 +155,22 @@ class Span:
         else:
             linears = {part.name: part.decoder.linear(part.cells, part.n) for part in parts if part.n}
         return linears.get(attribute)
+
+
+def spent_over(spans: Sequence[Span]) -> float | None:
+    """Return the most that a user spends with a report of one value in each window of spans; None without privacy.
+
+    Sliding windows have a report in each slice, if devices keep no responses. Versions have responses of their own.
+    """
+    total = 0.0
+    for version in {span.version for span in spans}:
+        mine, spec = [span for span in spans if span.version is version], version.spec
+        guarantee = version.protocol.mechanism.guarantee
+        slices = spec.window.size // spec.window.slice if guarantee.lasting is None else 1
+        reports = slices * sum(len(span.sizes) for span in mine)
+        length = max(span.period.end for span in mine) - min(span.period.start for span in mine)
+        most = spent(guarantee.epsilon, guarantee.lasting, spec.budget, reports, length)
+        if most is None:
+            return None
+        total += most
+    return total

@@ -9,7 +9,13 @@ from uldp.pipelines.asking.questions import Asked
 
 
 def put(
-    asked: Asked, wanted: Wanted, *, over: bool, compare: tuple[str, str] | None, correct: Correction
+    asked: Asked,
+    wanted: Wanted,
+    *,
+    over: bool,
+    compare: tuple[str, str] | None,
+    correct: Correction,
+    same_devices: bool,
 ) -> Iterator[Answer]:
     """Yield the answers.
 
@@ -19,6 +25,7 @@ def put(
         over: Whether the numbers of spans are smoothed over time.
         compare: The names of two times; None without a comparison.
         correct: The correction of p-values of a comparison.
+        same_devices: Whether a comparison is of the same devices, which keep their responses.
 
     Raises:
         RequestError: if a name or a group is unknown, or the counts give no answer.
@@ -26,5 +33,5 @@ def put(
     if over:
         return asked.over_time()
     if compare is not None:
-        return asked.compare(*compare, wanted, correct)
+        return asked.compare(*compare, wanted, correct, same_devices=same_devices)
     return asked.sums(wanted) if wanted else asked.tables()

@@ -55,7 +55,9 @@ class Asked:
             for shares, groups in wanted.of(list(shares_of(span))):
                 yield from sums(shares, groups_of(shares, groups))
 
-    def compare(self, first: str, second: str, wanted: Wanted, correction: Correction) -> Iterator[Answer]:
+    def compare(
+        self, first: str, second: str, wanted: Wanted, correction: Correction, *, same_devices: bool
+    ) -> Iterator[Answer]:
         """Yield the differences between two times or versions.
 
         Raises:
@@ -72,10 +74,11 @@ class Asked:
         both = [(of_before[each.attribute], each) for each in shares_of(after) if each.attribute in of_before]
         if not wanted:
             for pair in both:
-                yield from compare(pair[0], pair[1], correction=correction)
+                yield from compare(*pair, correction=correction, same_devices=same_devices)
             return
         for shares, groups in wanted.of([each for _, each in both]):
-            yield from compare(of_before[shares.attribute], shares, groups_of(shares, groups), correction)
+            pair = of_before[shares.attribute], shares
+            yield from compare(*pair, groups_of(shares, groups), correction, same_devices=same_devices)
 
     def over_time(self) -> Iterator[Answer]:
         """Yield the filtered and the smoothed numbers of each span.

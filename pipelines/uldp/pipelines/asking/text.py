@@ -29,12 +29,20 @@ def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
         yield f"{collection} v{version}  {period}  ({iso(start)} to {iso(end)})"
         first = of_block[0]
         yield f"  n {max(each.n for each in of_block):,} of {number_of(first.windows, 'window')}"
+        yield f"  spent  {_spent(first)}"
         if first.flags:
             yield f"  flags: {', '.join(first.flags)}"
         for (attribute, quantity), same in groupby(of_block, lambda each: (each.attribute, each.quantity)):
             yield from _quantity_text(attribute, quantity, list(same), top)
     for assumed in dict.fromkeys(each.assumed for each in answers):
         yield f"assumed: {assumed}"
+
+
+def _spent(answer: Answer) -> str:
+    """Say what users who report in each window of an answer have spent."""
+    if answer.spent is None:
+        return "all privacy: the reports are the values"
+    return f"epsilon {answer.spent:.4g} at most, by a user who reports as often as possible"
 
 
 def _block(answer: Answer) -> tuple[str, int, str, int, int]:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     help="Correction of p-values of --compare: Holm's, or Benjamini and Hochberg's.",
 )
 @click.option(
+    "--same-devices",
+    is_flag=True,
+    help="Of --compare: the same devices report at both times, and keep their responses.",
+)
+@click.option(
     "--over",
     type=click.Choice(["time"]),
     help="Smooth the numbers of windows or periods: each by those up to it, and by all.",
@@ -125,6 +130,8 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
         raise click.UsageError(
             "--explain is a question of its own, and its answer is text; leave out the other options"
         )
+    if question["same_devices"] and not question["compare"]:
+        raise click.UsageError("--same-devices is about two times; add --compare W1 W2")
     if question["over"] and (question["compare"] or question["explain"] or groups):
         raise click.UsageError("--over is a question of its own, about each value; leave out the other options")
 
@@ -141,6 +148,7 @@ def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
         over=question["over"] is not None,
         compare=question["compare"],
         correct=question["correct"],
+        same_devices=question["same_devices"],
     )
 
 

@@ -135,7 +135,10 @@ def ask(served: Served, query: Query) -> Mapping[str, Any]:
         answer: dict[str, Any] = {"steps": [{"step": name, "text": text} for name, text in asked.explain(*explain)]}
     else:
         correct: Correction = query.choice("correct", get_args(Correction)) or "holm"
-        answers = put(asked, wanted, over=over is not None, compare=compare, correct=correct)
+        same = query.choice("same_devices", ("true", "false")) == "true"
+        if same and compare is None:
+            raise RequestError("same_devices is about two times; add compare twice")
+        answers = put(asked, wanted, over=over is not None, compare=compare, correct=correct, same_devices=same)
         answer = {"answers": [answer_json(each) for each in _bounded(answers)]}
     left_out = [
         {"collection": key[0], "version": key[1], "reason": reason, "windows": len(sizes), "reports": sum(sizes)}
@@ -149,7 +152,10 @@ ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
     "collections": (collections, ("collection",)),
     "estimates": (estimates, (*SELECTION, "pooled")),
     "rows": (rows, (*SELECTION, "quantity", "attribute", "label")),
-    "ask": (ask, (*SELECTION, "every", "zone", "sum", "where", "over", "compare", "correct", "explain")),
+    "ask": (
+        ask,
+        (*SELECTION, "every", "zone", "sum", "where", "over", "compare", "correct", "same_devices", "explain"),
+    ),
 }
 
 
