@@ -35,6 +35,7 @@ from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Ranking
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.table import Table, TableName
 
@@ -51,6 +52,8 @@ _VALUES, _TWO, _NUMBER, _STRINGS = (
 _SETS = {"set": {"of": {"size": SIZE}, "at_most": 3}}
 #: The numbers of users, Beta(1, 3).
 _SHAPE = (1.0, 3.0)
+#: The odds of candidates in pairs of them, as of Plackett and Luce.
+_WORTHS = np.array([1.0, 1.5, 2.0, 4.0])
 _SENSITIVE = {"sensitive": list(range(0, SIZE, 5))}
 _ASKED = {"candidates": [str(value) for value in range(SIZE)]}
 
@@ -103,6 +106,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "duchi": _keys("duchi", _NUMBER),
     "block": _keys("block", _NUMBER),
     "geometric": _keys("geometric", _NUMBER),
+    "pairs": _keys("pairs", {"ranking": {"of": [f"c{i}" for i in range(len(_WORTHS))]}}),
     "bloom": _keys("bloom", _STRINGS) | _ASKED,
     "cohort-olh": _keys("cohort-olh", _STRINGS, cohorts=1024) | _ASKED,
     "sample-one": {
@@ -154,6 +158,9 @@ def _shares(size: int) -> Floats:
 def _hold(variable: Variable, n: int, rng: np.random.Generator) -> Held:
     if variable.kind.ordered:
         return Held(rng.beta(*_SHAPE, n), np.full(n, -1))
+    if isinstance(variable.kind, Ranking):
+        worths = np.log(_WORTHS) + rng.gumbel(size=(n, len(_WORTHS)))
+        return Held(np.argsort(np.argsort(-worths, axis=1), axis=1), np.full(n, -1))
     names = variable.candidates
     values = rng.choice(size := len(names) or variable.size, n, p=_shares(size))
     if variable.kind.held > 1:  # sets of one item
@@ -172,6 +179,8 @@ def _truths(tables: Sequence[Table]) -> Iterator[tuple[Table, Floats]]:
             yield table, _shares(len(table.values))
         elif table.name == TableName.MEAN:
             yield table, np.array([_SHAPE[0] / sum(_SHAPE)])
+        elif table.name == TableName.SCORE:
+            yield table, (_WORTHS[:, np.newaxis] / (_WORTHS[:, np.newaxis] + _WORTHS)).sum(axis=1) - 0.5
 
 
 def _rare(decoder: Decoder, n: int, size: int) -> Mask:

@@ -27,7 +27,7 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Sets, Strings, Value
+from uldp.schemas.specs.kinds import Number, Ranking, Sets, Strings, Value
 from uldp.schemas.specs.variable import Variable
 
 #: The devices of a case, but no further one after so many draws.
@@ -237,6 +237,9 @@ def _choices(variable: Variable) -> list[tuple[Value, str | None]]:
         return [(kind.low + part * (kind.high - kind.low), None) for part in (0, 1, 0.3, 0.5, 2, -1)]
     if isinstance(kind, Strings):
         return [(text, None) for text in variable.candidates]
+    if isinstance(kind, Ranking):
+        order = tuple(range(len(kind.of)))
+        return [(order, None), (order[::-1], None), (order[1:] + order[:1], None)]
     last = variable.size - 1
     if isinstance(kind, Sets):
         sets: list[tuple[Value, ...]] = [

@@ -1,6 +1,7 @@
 """A client without NumPy or this project's code, after docs/client.md, that draws what a file of vectors says."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from math import exp, floor
 from typing import Any
 
@@ -9,7 +10,7 @@ from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
 #: The mechanisms of this client.
-NAMES = {*RESPONSES, "sample-one", "levels", "tree"}
+NAMES = {*RESPONSES, "sample-one", "levels", "tree", "pairs"}
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -28,6 +29,8 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         return _wrapped(parts, [*levels].index(user["level"]), z, draws)
     if spec["mechanism"]["name"] == "tree":
         return _block_of_a_level(case, user, draws)
+    if spec["mechanism"]["name"] == "pairs":
+        return _pair(spec, user["value"], draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
 
@@ -72,6 +75,15 @@ def kept(case: Mapping[str, Any]) -> Device:
     """A device with a permanent response, whose reports have the draws of ``payload`` behind those of the response."""
     own = {key: case["spec"][key] for key in ("sensitive", "tags") if key in case["spec"]}
     return Device(Variable(case["spec"]["domain"] | own, case["spec"]["mechanism"], case["probabilities"]))
+
+
+def _pair(spec: Mapping[str, Any], order: Sequence[int], draws: Draws) -> int:
+    pairs, epsilon = list(combinations(range(len(order)), 2)), spec["mechanism"]["epsilon"]
+    place = draws.below(FLOATS)
+    drawn = next(i for i in range(len(pairs)) if place < round(FLOATS * (i + 1) / len(pairs)) or i == len(pairs) - 1)
+    first, second = pairs[drawn]
+    noisy, noise = draws.noise(2 / (exp(epsilon) + 1)), draws.below(2)
+    return 2 * drawn + (noise if noisy else order.index(first) > order.index(second))
 
 
 def _record(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:

@@ -22,7 +22,7 @@ from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.kinds import Number, Sets, Strings
+from uldp.schemas.specs.kinds import Number, Ranking, Sets, Strings
 from uldp.schemas.specs.variable import Variable
 
 
@@ -97,6 +97,7 @@ def _inputs(mechanism: Mechanism) -> Values:
 
 
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
+_RANKING = {"ranking": {"of": ["b", "a", "c", "d"]}}
 _STRINGS = {"strings": {"longest": 12}}
 _SET = {"set": {"of": {"size": 8}, "at_most": 3}}
 #: Candidates, the first of which devices hold; others are held by nobody.
@@ -204,6 +205,8 @@ _SPECS: dict[str, dict[str, Any]] = {
         "cohort-olh", _STRINGS, 3.0, cohorts=8, buckets=40, lasting_epsilon=5.0
     )
     | _ASKED,
+    "pairs": _keys("pairs", _RANKING),
+    "pairs with a permanent response": _keys("pairs", _RANKING, lasting_epsilon=3.0),
     "record of symbols": _record(
         app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
     ),
@@ -238,6 +241,11 @@ _HOLDING = np.array([0.6, 0.3, 0.1, 0.0, 0.05, 0.2, 0.4, 0.1])
 _HIDDEN = 0.2
 
 
+#: The places of four candidates in some rankings, and the shares of users who hold these.
+RANKINGS = np.array([[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [3, 2, 1, 0]])
+_OF_RANKINGS = np.array([0.4, 0.25, 0.25, 0.1])
+
+
 def _hold(variable: Variable, rng: Generator, n: int) -> Held:
     kind = variable.kind
     if isinstance(kind, Strings):
@@ -249,6 +257,8 @@ def _hold(variable: Variable, rng: Generator, n: int) -> Held:
         items = np.where(there, np.arange(variable.size), variable.size)
         items.sort(axis=1)
         return Held(np.where(items < variable.size, items, -1), np.full(n, -1))
+    if isinstance(kind, Ranking):
+        return Held(RANKINGS[rng.choice(len(RANKINGS), n, p=_OF_RANKINGS)], np.full(n, -1))
     if not isinstance(kind, Number):
         hidden = rng.random(n) < _HIDDEN * len(variable.tags)
         return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
@@ -273,6 +283,8 @@ def _truth(variable: Variable) -> Floats:
         return _reported(_HOLDING[: variable.size], kind.held)
     if isinstance(kind, Number):
         return np.array([kind.low + (0.1 + 0.9 / 4) * (kind.high - kind.low)])
+    if isinstance(kind, Ranking):
+        return np.asarray(_OF_RANKINGS @ (3 - RANKINGS), dtype=np.float64)
     shares = _SHARES[variable.size or len(variable.candidates)]
     if not variable.tags:
         return shares

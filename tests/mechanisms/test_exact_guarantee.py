@@ -125,6 +125,8 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "levels of symbols": _levels("urr", _TAG),
     "levels of bits": _levels("oue"),
     "levels with permanent responses": _levels("rr", lasting_epsilon=3.0),
+    "pairs": _keys("pairs", {"ranking": {"of": ["a", "b", "c"]}}),
+    "pairs with a permanent response": _keys("pairs", {"ranking": {"of": ["a", "b", "c"]}}, lasting_epsilon=3.0),
     "record": _record(
         app=(_FOUR | _TAG, {"name": "urr"}),
         place=(_THREE, {"name": "olh"}),

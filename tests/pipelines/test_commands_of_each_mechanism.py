@@ -17,7 +17,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Strings
+from uldp.schemas.specs.kinds import Number, Ranking, Strings
 from uldp.schemas.specs.variable import Variable
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
@@ -45,6 +45,8 @@ def truth(spec: CollectionSpec) -> str:
 def values(variable: Variable) -> tuple[str, str]:
     if isinstance(variable.kind, Number):
         return "0.5", "7.25"
+    if isinstance(variable.kind, Ranking):
+        return ">".join(variable.kind.of), ">".join(reversed(variable.kind.of))
     return ("kiosk", "nobody") if isinstance(variable.kind, Strings) else ("0", str(variable.size - 1))
 
 

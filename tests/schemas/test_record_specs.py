@@ -187,7 +187,7 @@ LIST = "write all, or a list of values of the domain"
         ({"app": {"size": 2, "label": "x"}}, f"domain.record.app.label: {UNKNOWN} (did you mean 'labels'?)"),
         (
             {"app": {"sensitive": "all"}},
-            "domain.record.app: give one of size, labels, labels_file, number, strings, set (given: none)",
+            "domain.record.app: give one of size, labels, labels_file, number, strings, set, ranking (given: none)",
         ),
         ({"app": APP | {"sensitive": "al"}}, f"domain.record.app.sensitive: {LIST} (got 'al'; did you mean 'all'?)"),
         (

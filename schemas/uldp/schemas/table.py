@@ -37,6 +37,10 @@ class TableName(StrEnum):
     MEAN = "mean"
     #: The mean number of items that users report, of sets.
     MEAN_SIZE = "mean_size"
+    #: The share of users who rank a candidate above another, as a matrix: row above column. The diagonal is 0.
+    BEATS = "beats"
+    #: The mean Borda score of each candidate: how many others a user ranks below it.
+    SCORE = "score"
     #: Quantiles of a number; the keys are the levels.
     QUANTILE = "quantile"
     #: The share of users in each range that a spec asks for; ranges may overlap.
@@ -52,7 +56,7 @@ class TableName(StrEnum):
 
 
 #: The tables that are no shares, so that their entries may be above 1.
-NUMBERS = (TableName.MEAN, TableName.MEAN_SIZE, TableName.QUANTILE)
+NUMBERS = (TableName.MEAN, TableName.MEAN_SIZE, TableName.QUANTILE, TableName.SCORE)
 
 
 class Basis(StrEnum):

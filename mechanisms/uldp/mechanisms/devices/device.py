@@ -26,7 +26,7 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.kinds import ListedValues, Value
 from uldp.schemas.specs.variable import Variable
 
-#: What the program of a device gives about its user: a value, or a set of items.
+#: What the program of a device gives about its user: a value, a set of items, or a ranking.
 Holding = Value | set[int] | frozenset[int] | list[int]
 #: The index of the tag of each hidden value; these values are indices.
 _TagOf = Mapping[Value, int]
@@ -123,8 +123,8 @@ class Device:
 
         Args:
             value: The true value: an index into the domain, a string, or a number, which becomes the nearest end of
-                the range if it is outside. Of a set, the indices of its items, as a set, list or tuple. For a record,
-                the value of each attribute.
+                the range if it is outside. Of a set, the indices of its items, as a set, list or tuple; of a ranking,
+                those of all candidates, the best first. For a record, the value of each attribute.
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
                 beginning of its time slice (the period of sliding windows, or the size of others), or with
                 ``event_time: exact`` in the spec this time itself.
@@ -133,9 +133,9 @@ class Device:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
 
         Raises:
-            ValueError: if a value is outside of its domain, is no finite number or too long a string, or an attribute
-                is missing. The message contains no value. With ``lasting_epsilon``, also if the device has reported in
-                this window or a later one.
+            ValueError: if a value is outside of its domain, is no finite number, too long a string or no ranking of all
+                candidates, or an attribute is missing. The message contains no value. With ``lasting_epsilon``, also if
+                the device has reported in this window or a later one.
             BudgetExceededError: if the report would exceed the budget. The message contains no value.
             ClockError: if the ledger does not believe the time. The message contains no value.
             TypeError: if an index is no integer, a number is no number, a string is no string, a record is no mapping,

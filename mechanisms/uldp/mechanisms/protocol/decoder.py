@@ -10,7 +10,7 @@ from numpy.random import Generator
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Table
+from uldp.schemas.table import Table, TableName
 
 #: The headings of the facts that depend on the number of reports.
 DEPENDS_ON_N = ("forged", "heaviest", "errors")
@@ -67,9 +67,11 @@ class Decoder(ABC):
 
     Attributes:
         estimators: The names of its estimators; the first is the default.
+        quantity: What ``linear`` estimates, where that is no share.
     """
 
     estimators: tuple[str, ...]
+    quantity: TableName = TableName.MEAN
 
     def known(self, estimator: str) -> str:
         """Return this estimator if the decoder has it, or its default."""

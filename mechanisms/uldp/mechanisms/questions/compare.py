@@ -100,7 +100,7 @@ def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None
     if shares.pum is None:
         if groups is not None:
             raise RequestError("a number has no values to sum; leave out the groups")
-        return [None], ["mean"], None
+        return shares.labels or [None], [shares.quantity.value] * len(shares.linear.values), None
     of_values = "visible" if shares.pum.tags else "share"
     if groups is not None:
         tags = np.zeros((len(shares.pum.tags), len(groups.names)))

@@ -15,6 +15,7 @@ from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts
+from uldp.schemas.table import TableName
 
 
 @runtime_checkable
@@ -34,9 +35,10 @@ class Shares:
         span: The span.
         attribute: The name of the attribute of a record; "" if the collection has one variable.
         linear: The unbiased estimate, of values and then of tags; of a number, its mean.
-        pum: The values and the tags; None if a number is estimated.
-        labels: The names of the values.
+        pum: The values and the tags; None if numbers are estimated, such as a mean.
+        labels: The names of the values, or of several numbers.
         n: The number of reports behind it.
+        quantity: What the numbers are.
     """
 
     span: Span
@@ -45,6 +47,7 @@ class Shares:
     pum: Pum | None
     labels: Sequence[str]
     n: int
+    quantity: TableName = TableName.MEAN
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -78,4 +81,6 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
         pum = Pum(np.ones(len(labels), dtype=np.bool_), (), np.zeros((0, len(labels))), np.zeros(0))
     elif variable.kind.listed:
         pum, labels = Pum.of(variable), variable.labels
-    return Shares(span, attribute, linear, pum, labels, n)
+    else:
+        labels = variable.kind.entries(len(linear.values), whole=False) or ()
+    return Shares(span, attribute, linear, pum, labels, n, decoder.quantity)

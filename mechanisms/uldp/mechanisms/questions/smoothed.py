@@ -60,7 +60,7 @@ def _mechanism(shares: Shares) -> Mechanism:
 
 def _answers(shares: Shares, found: OverTime, t: int, spent: float | None) -> Iterator[Answer]:
     labels: Sequence[str | None] = [*shares.labels, *(shares.pum.tags if shares.pum else ())]
-    labels = labels if shares.pum is not None else [None] * found.smoothed.shape[1]
+    labels = labels or [None] * found.smoothed.shape[1]
     for causal, kind in ((True, "filtered"), (False, "smoothed")):
         values, stderr = (found.filtered, found.filtered_stderr) if causal else (found.smoothed, found.smoothed_stderr)
         low, high = found.interval(INTERVAL_LEVEL, causal=causal)
@@ -85,7 +85,7 @@ def _answers(shares: Shares, found: OverTime, t: int, spent: float | None) -> It
 
 def _quantity(shares: Shares, i: int) -> TableName:
     if shares.pum is None:
-        return TableName.MEAN
+        return shares.quantity
     if i >= len(shares.labels):
         return TableName.HIDDEN
     return TableName.VISIBLE if shares.pum.tags else TableName.SHARE

@@ -55,7 +55,7 @@ class Wanted:
         Raises:
             RequestError: if a value or a pattern is of none of them.
         """
-        found: list[tuple[Shares, dict[str, list[int]]]] = [(each, {}) for each in shares if each.labels]
+        found: list[tuple[Shares, dict[str, list[int]]]] = [(each, {}) for each in shares if each.pum is not None]
         for name, values in self.sums.items():
             mine = [pair for pair in found if all(value in pair[0].positions for value in values)]
             if not mine:

@@ -7,11 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from uldp.pipelines.results.matrices import matrix_text
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import ListedValues
+from uldp.schemas.specs.kinds import ListedValues, Ranking
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -229,6 +230,11 @@ def _aligned(texts: Sequence[str]) -> list[str]:
 def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Iterator[str]:
     """Yield the lines of any other table: its name and n, and each entry with its error and its interval."""
     number = "" if table.n == estimate.n else f", n {table.n:,}"
+    if table.name is TableName.BEATS:
+        names = _candidates(table.of, spec)
+        yield f"  % of users who rank the row above the column{number} {_errors(estimate, table)}"
+        yield from matrix_text(table, names, names, decimals(table.stderr))
+        return
     if len(table.values) == 1 and table.keys is None:
         yield f"  {table_name(table)}{number}: {entry_text(table, 0)}{forgers_text(estimate, table)}"
         return
@@ -236,6 +242,13 @@ def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Itera
     labels = list(map(printable, value_labels(table, spec)))
     width = max(map(len, labels))
     yield from (f"    {label:>{width}}  {entry_text(table, i)}" for i, label in enumerate(labels))
+
+
+def _candidates(of: Sequence[str], spec: CollectionSpec) -> Sequence[str]:
+    """Return the names of the candidates of a table about rankings."""
+    variable = spec.variable(of)
+    assert variable is not None
+    return variable.of_kind(Ranking).of
 
 
 def entry_text(table: Table, i: int) -> str:

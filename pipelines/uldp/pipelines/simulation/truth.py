@@ -7,6 +7,7 @@ header depends on the domain of the collection:
   ``value,weight``, if nobody hides a value.
 - a number or a string: ``value,weight``.
 - a set: ``items,weight``, where ``;`` stands between the items of a set.
+- a ranking: ``ranking,weight``, where ``>`` stands between a candidate and the next worse one.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
 A value is an index into the domain, or a label if the domain has labels.
@@ -36,7 +37,7 @@ from uldp.schemas.specs.variable import Variable
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
 #: number of cells, and the table still fits a cache.
 _PARTS = 1 << 14
-#: What a row says of one variable: a value, a number, a string or a set, and the index of a tag.
+#: What a row says of one variable: a value, a number, a string, a set or a ranking, and the index of a tag.
 _Field = tuple[Value, int]
 
 

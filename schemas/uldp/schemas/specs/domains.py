@@ -1,11 +1,11 @@
-"""The domain of a collection: the values that a device may hold, a number, strings, or a record of several of these."""
+"""The domain of a collection: the values that a device may hold, a number, a ranking and so on, or a record."""
 
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Sets, Strings
+from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Ranking, Sets, Strings
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
@@ -41,7 +41,7 @@ class Tag(Strict):
 
 
 class VariableDomain(Strict):
-    """What a device may hold: one of ``size`` values, a value for each of ``labels``, a number, a string, or a set."""
+    """What a device may hold: one of ``size`` values, one of ``labels``, a number, a string, a set, or a ranking."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
@@ -49,10 +49,11 @@ class VariableDomain(Strict):
     number: Number | None = None
     strings: Strings | None = None
     set: Sets | None = None
+    ranking: Ranking | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "VariableDomain":
-        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "record")
+        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "ranking", "record")
         forms = [name for name in of_a_collection if name in type(self).model_fields]
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:

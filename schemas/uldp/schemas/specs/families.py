@@ -45,6 +45,7 @@ _OWN = {
     "metric": "metric.spec:MetricSpec",
     "tree": "tree.spec:TreeSpec",
     "levels": "levels.spec:LevelsSpec",
+    "pairs": "paired_comparison.spec:PairsSpec",
     "sample-one": "sample_one.spec:SampleOneSpec",
     "identity": "randomized_response.spec:IdentitySpec",
 }

@@ -51,6 +51,7 @@ _PHRASES = {
     "greater_than_equal": "must be {ge:,.16g} or more",
     "less_than": "must be less than {lt:,.16g}",
     "less_than_equal": "must be {le:,.16g} or less",
+    "too_long": "must have {max_length} entries or fewer",
     "too_short": "must have {min_length} entries or more",
 }
 

@@ -64,7 +64,7 @@ class Variable(Values):
         return self.mechanism.resolved(int(self.sensitive_mask.sum()) + bots, self.size + bots)
 
     def read(self, text: str) -> Value:
-        """Return what a table holds about a device: the position of a value, a number, a string, or a set.
+        """Return what a table holds about a device: the position of a value, a number, a string, a set, or a ranking.
 
         Raises:
             ValueError: if it is not in the domain.

@@ -3,6 +3,7 @@
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.number import Number
 from uldp.schemas.specs.kinds.ranges import Ends, Range
+from uldp.schemas.specs.kinds.ranking import Ranking
 from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
@@ -16,6 +17,7 @@ __all__ = [
     "ListedValues",
     "Number",
     "Range",
+    "Ranking",
     "Sets",
     "Strings",
     "Value",
@@ -24,7 +26,7 @@ __all__ = [
 ]
 
 #: The kinds of one variable by name. All but values are keys of ``domain`` in a spec.
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets)}
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets, Ranking)}
 #: The ``domain_kind`` of a mechanism for several variables.
 RECORD = "record"
 

@@ -11,9 +11,9 @@ from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.values import Values
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
-#: indices of items, and -1 for none.
+#: indices of items, and -1 for none. Of rankings, shape (n, k): the place of each candidate.
 Column = Indices | Floats | Texts
-#: What one device holds: an index, a number, a string, or of a set the indices of its items.
+#: What one device holds: an index, a number, a string, of a set the indices of its items, or of a ranking the places.
 Value = int | float | str | tuple["Value", ...]
 
 
@@ -101,7 +101,7 @@ class Kind(ABC):
 
     @abstractmethod
     def column(self, values: Sequence[Value]) -> Column:
-        """Return what n devices hold as an array, shape (n,); of sets, shape (n, the most items of any)."""
+        """Return what n devices hold as an array, shape (n,); of sets and rankings, of two dimensions."""
 
     @abstractmethod
     def facts(self) -> Iterator[tuple[str, Any]]:

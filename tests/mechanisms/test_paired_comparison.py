@@ -1,0 +1,180 @@
+"""Rankings by one drawn pair of candidates: bias, errors, who beats whom, and what is refused."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from benchmarks import rankings
+from tests.build import spec
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.paired_comparison.decoder import RankingDecoder
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.specs.kinds import Ranking
+from uldp.schemas.table import Table, TableName
+
+K = 3
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+#: a > b > c, b > c > a and c > a > b, equally often, by the places of the candidates: Condorcet's cycle.
+CYCLE = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+
+
+def decoder_of(epsilon: float = 1.0, **keys: object) -> RankingDecoder:
+    found = build_protocol(
+        spec(domain={"ranking": {"of": ["a", "b", "c"]}}, mechanism={"name": "pairs", "epsilon": epsilon}, **keys)
+    ).decoder
+    assert isinstance(found, RankingDecoder)
+    return found
+
+
+def tables(cells: Counts, estimator: str = "empirical", epsilon: float = 1.0) -> dict[TableName, Table]:
+    found = decoder_of(epsilon).tables(cells, int(cells.sum()), estimator)
+    return {table.name: table for table in found}
+
+
+def expected_cells(above: Floats, n: int, epsilon: float) -> Counts:
+    """The cells to expect, rounded, if a share ``above`` of users ranks the first of each pair higher."""
+    p = np.exp(epsilon) / (np.exp(epsilon) + 1)
+    first = p * above + (1 - p) * (1 - above)
+    cells: Counts = np.rint(n * np.stack([first, 1 - first], axis=1)).astype(np.int64).ravel()
+    return cells
+
+
+def test_a_cycle_is_seen_although_all_scores_are_equal() -> None:
+    above = np.array([(CYCLE[:, i] < CYCLE[:, j]).mean() for i, j in PAIRS])
+    found = tables(expected_cells(above, 30_000, 1.0))
+    beats = found[TableName.BEATS].values.reshape(K, K)
+    assert beats == pytest.approx(np.array([[0, 2 / 3, 1 / 3], [1 / 3, 0, 2 / 3], [2 / 3, 1 / 3, 0]]), abs=1e-3)
+    low = found[TableName.BEATS].low
+    assert low is not None
+    winners = low.reshape(K, K) > 0.5
+    assert winners.sum(axis=1).tolist() == [1, 1, 1]
+    assert found[TableName.SCORE].values == pytest.approx(np.ones(K), abs=1e-3)
+
+
+def test_a_score_is_the_sum_of_a_row() -> None:
+    found = tables(np.array([310, 190, 160, 340, 255, 245]))
+    beats, score = found[TableName.BEATS], found[TableName.SCORE]
+    assert score.values == pytest.approx(beats.values.reshape(K, K).sum(axis=1))
+    assert score.stderr == pytest.approx(np.sqrt((beats.stderr.reshape(K, K) ** 2).sum(axis=1)))
+    assert beats.keys is not None
+    assert beats.keys[:3] == ("a > a", "a > b", "a > c")
+
+
+def test_covariances_of_scores_are_those_of_the_pairs() -> None:
+    cells = np.array([310, 190, 160, 340, 255, 245])
+    linear = decoder_of().linear(cells, 1500)
+    # Each pair has the variance m (1 - m) / (n_v (2p - 1)^2) of Warner's response, from the counts.
+    p = np.exp(1) / (np.exp(1) + 1)
+    m = cells[::2] / 500
+    of_pairs = m * (1 - m) / (500 * (2 * p - 1) ** 2)
+    points = np.zeros((K, len(PAIRS)))
+    for pair, (i, j) in enumerate(PAIRS):
+        points[i, pair], points[j, pair] = 1, -1
+    assert linear.times(np.eye(K)) == pytest.approx(points * of_pairs @ points.T)
+    assert linear.variance == pytest.approx(np.diag(points * of_pairs @ points.T))
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 240.0), (2.0, 92.0), (4.0, 44.0)])
+def test_the_error_of_a_score_of_eight(epsilon: float, most: float) -> None:
+    assert rankings.measure(rankings.by_pairs, 8, epsilon, windows=20, users=4_000) <= most
+
+
+def test_pairs_have_less_error_than_voting_of_the_literature() -> None:
+    pairs, sampling, additive = (
+        rankings.measure(voting, 8, 1.0, windows=5, users=4_000) for voting in rankings.MECHANISMS.values()
+    )
+    assert pairs < sampling / 4
+    assert pairs < additive / 4
+
+
+def test_intervals_cover() -> None:
+    protocol, rng = rankings.protocol_of(4, 1.0), np.random.default_rng(5)
+    covered = []
+    for _ in range(200):
+        places = rankings.vote(2_000, 4, rng)
+        cells = protocol.mechanism.statistic(protocol.perturb([Held(places, np.full(2_000, -1))], rng))
+        truths = {
+            # The expectations of Plackett and Luce, since users are drawn, too.
+            TableName.SCORE: WORTHS,
+            TableName.BEATS: ABOVE.ravel(),
+        }
+        for table in protocol.decoder.tables(cells, 2_000, "auto"):
+            assert table.low is not None
+            assert table.high is not None
+            truth = truths[table.name]
+            covered.append(((table.low <= truth) & (truth <= table.high))[truth > 0].mean())
+    assert 0.93 <= np.mean(covered) <= 0.98
+
+
+ODDS = np.exp(np.linspace(0, 1.2, 4))
+ABOVE = np.where(np.eye(4, dtype=bool), 0.0, ODDS[:, np.newaxis] / (ODDS[:, np.newaxis] + ODDS))
+WORTHS: Floats = ABOVE.sum(axis=1)
+
+
+def test_auto_is_within_0_and_1_and_its_intervals_are_those_of_empirical() -> None:
+    cells = np.array([500, 0, 250, 250, 0, 500])
+    empirical, auto = tables(cells), tables(cells, "auto")
+    assert empirical[TableName.BEATS].values.max() > 1
+    assert auto[TableName.BEATS].values[[1, 2, 5]] == pytest.approx([1, 0.5, 0])
+    for name in (TableName.BEATS, TableName.SCORE):
+        assert auto[name].low == pytest.approx(empirical[name].low)
+        assert auto[name].unbiased == pytest.approx(empirical[name].values)
+
+
+def test_nothing_is_known_of_a_pair_without_reports() -> None:
+    beats = tables(np.array([300, 200, 0, 0, 260, 240]))[TableName.BEATS]
+    assert beats.low is not None
+    assert beats.high is not None
+    assert (beats.values[2], beats.low[2], beats.high[2], beats.stderr[2]) == (0.5, 0.0, 1.0, 0.5)
+
+
+def test_all_intervals_at_once_are_wider() -> None:
+    cells = np.array([310, 190, 160, 340, 255, 245])
+    each, together = (decoder_of(intervals=name).tables(cells, 1500, "auto") for name in ("each", "simultaneous"))
+    for one, both in zip(each, together, strict=True):
+        assert one.low is not None
+        assert both.low is not None
+        assert both.simultaneous
+        inner = (one.low > 0) & (one.values > 0)
+        assert (both.low[inner] < one.low[inner]).all()
+
+
+def test_a_ranking_is_read_as_the_places_of_its_candidates() -> None:
+    kind = Ranking(of=["a", "b", "c"])
+    assert kind.read("b>a>c") == kind.read(" b > a > c") == kind.check([1, 0, 2], "") == (1, 0, 2)
+    assert kind.read("c>a>b") == (1, 2, 0)
+    for order in permutations(range(3)):
+        places = kind.check(order, "")
+        assert [places.index(place) for place in range(3)] == list(order)
+
+
+@pytest.mark.parametrize("text", ["a>b", "a>b>b", "a>b>d", "", "a>b>c>a"])
+def test_what_is_no_ranking_of_all_candidates_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no ranking of all candidates; write each once"):
+        Ranking(of=["a", "b", "c"]).read(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"), [([0, 1], ValueError), ([0, 1, 1], ValueError), ("a>b>c", TypeError), ([0, 1, 2.0], TypeError)]
+)
+def test_what_a_device_may_not_hold(value: object, error: type[Exception]) -> None:
+    with pytest.raises(error) as raised:
+        Ranking(of=["a", "b", "c"]).check(value, "")
+    assert str(value) not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        (["a", "a"], "label 'a' occurs twice"),
+        (["a>b", "c"], "cannot be a candidate"),
+        (["a"], "must have 2 entries or more"),
+        ([f"c{i}" for i in range(33)], "must have 32 entries or fewer"),
+    ],
+)
+def test_bad_candidates_are_one_line(of: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
+        spec(domain={"ranking": {"of": of}}, mechanism={"name": "pairs", "epsilon": 1.0})
+    assert len(str(raised.value).splitlines()) == 1
