@@ -232,7 +232,7 @@ def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Itera
     number = "" if table.n == estimate.n else f", n {table.n:,}"
     if table.name is TableName.BEATS:
         names = _candidates(table.of, spec)
-        yield f"  % of users who rank the row above the column{number} {_errors(estimate, table)}"
+        yield f"  % of users who rank the row above the column{number}, {_errors(estimate, table)}"
         yield from matrix_text(table, names, names, decimals(table.stderr))
         return
     if len(table.values) == 1 and table.keys is None:
