@@ -5,6 +5,8 @@ import numpy.typing as npt
 
 #: Support counts: shape (k,).
 Counts = npt.NDArray[np.int64]
+#: The number of reports of one window; or those of k windows, shape (k, 1), beside k rows of counts.
+Reports = int | Counts
 #: Probabilities, estimates, errors.
 Floats = npt.NDArray[np.float64]
 #: True values, as indices of the domain.

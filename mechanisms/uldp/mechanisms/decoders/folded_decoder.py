@@ -13,7 +13,7 @@ from uldp.mechanisms.estimators.by_name import project_to_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.flags import Flag
 
 # A transform of so many numbers takes some hundredths of a second, and a simulation two for each window.
@@ -81,8 +81,8 @@ class FoldedDecoder(PureDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells are not the numbers of {n} reports: they sum to {cells.sum()}")
 
-    def linear_of(self, supports: Counts, n: int) -> FoldedLinear:
-        """Return the unbiased estimate over Z from the support counts of n reports."""
+    def linear_of(self, supports: Counts, n: Reports) -> FoldedLinear:
+        """See the base class."""
         return FoldedLinear(self.channel, supports, n, self._mechanism)
 
     def supports(self, cells: Counts) -> Counts:

@@ -10,31 +10,36 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.share_tables import share_tables
-from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.decoders.share_tables import share_tables, tables_by_rows
+from uldp.mechanisms.estimators.by_name import estimate_each, estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, two_digits
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import Basis, Table, TableName
 
 # ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 16
+# Rows of fewer windows take longer than one after another.
+_FEW_WINDOWS = 2
 # The search for a number of users that suffices: the factors between two tries, down and up, and its largest number.
 _USERS_STEP, _NAMED_STEP, _MOST_USERS = 1.5, 1.1, 1e10
 
 
 @dataclass(frozen=True, eq=False)
 class PureLinear:
-    """The unbiased estimate over Z; see ``Linear``. Covariances are those of users' values that are drawn i.i.d."""
+    """The unbiased estimate over Z; see ``Linear``. Covariances are those of users' values that are drawn i.i.d.
+
+    Of rows of several windows, it gives rows of values, variances and intervals.
+    """
 
     channel: Channel
     cells: Counts
-    reports: int
+    reports: Reports
 
     @cached_property
     def values(self) -> Floats:
@@ -53,7 +58,7 @@ class PureLinear:
     @property
     def n(self) -> Counts:
         """Shape (|Z|,): the number of all reports, for each symbol."""
-        return np.full(self.channel.size, self.reports)
+        return np.broadcast_to(self.reports, self.cells.shape)
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
@@ -105,8 +110,8 @@ class PureDecoder(SharesDecoder):
         """Return the unbiased estimate over Z."""
         return self.linear_of(self.supports(cells), n)
 
-    def linear_of(self, supports: Counts, n: int) -> PureLinear:
-        """Return the unbiased estimate over Z from the support counts of n reports."""
+    def linear_of(self, supports: Counts, n: Reports) -> PureLinear:
+        """Return the unbiased estimate over Z from the support counts of n reports, or from rows of several windows."""
         return PureLinear(self.channel, supports, n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -232,6 +237,16 @@ class PureDecoder(SharesDecoder):
         r_hat = estimate_intermediate(estimator, self.channel, self.supports(cells), n, len(self.pum.tags))
         linear = self.linear(cells, n)
         return share_tables(self.pum, r_hat, linear, basis=Basis.EXACT, simultaneous=self.simultaneous)
+
+    def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
+        """See the base class."""
+        if self.pum.tags or self.channel.q_non_sensitive is not None or len(windows) < _FEW_WINDOWS:
+            return super().tables_of_each(windows, estimator)
+        supports, n = np.array([self.supports(cells) for cells, _ in windows]), np.array([n for _, n in windows])
+        r_hat = estimate_each(estimator, self.channel, supports, n)
+        linear = self.linear_of(supports, n[:, np.newaxis])
+        tables = tables_by_rows(r_hat, linear, n.tolist(), basis=Basis.EXACT, simultaneous=self.simultaneous)
+        return [(table,) for table in tables]
 
 
 def _check_partition(cells: Counts, n: int, size: int) -> None:

@@ -1,5 +1,7 @@
 """The tables of shares: what is published of an estimate over Z, and the intervals of the unbiased one beside it."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,12 +32,12 @@ def share_tables(
         return 1 - (1 - INTERVAL_LEVEL) / intervals if simultaneous else INTERVAL_LEVEL
 
     n = int(linear.n[0])
+    if not pum.tags:
+        return (table_without_tags(r_hat, linear, n, basis=basis, simultaneous=simultaneous),)
     ends = pum_intervals(pum, linear, coverage_of_each(pum.size))
     table = partial(table_of_shares, n=n, simultaneous=simultaneous)
     shares, stderr = pum.distribution(r_hat), pum.stderr(linear)
     unbiased = pum.distribution(linear.values)
-    if not pum.tags:
-        return (table(TableName.SHARE, shares, stderr, ends.share, basis, unbiased=unbiased, whole=True),)
     of_shares = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
     errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(linear)
     masses, of_masses = pum.tag_masses(r_hat, linear)
@@ -52,8 +54,8 @@ def share_tables(
 
 def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, simultaneous: bool = False) -> Table:
     """Return the table of shares where no value is hidden; see ``share_tables``."""
-    coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
-    ends, stderr = linear.interval(coverage), np.sqrt(linear.variance)
+    coverage = 1 - (1 - INTERVAL_LEVEL) / shares.shape[-1] if simultaneous else INTERVAL_LEVEL
+    ends, stderr = linear.interval(coverage), np.sqrt(np.maximum(linear.variance, 0.0))
     return table_of_shares(
         TableName.SHARE,
         shares,
@@ -96,3 +98,13 @@ def table_of_shares(
         basis=basis,
         simultaneous=simultaneous,
     )
+
+
+def tables_by_rows(
+    shares: Floats, linear: Linear, n: Sequence[int], *, basis: Basis, simultaneous: bool = False
+) -> Iterator[Table]:
+    """Yield ``table_without_tags`` of each row of shares, and of an estimate of rows of several windows."""
+    of_all = table_without_tags(shares, linear, max(n), basis=basis, simultaneous=simultaneous)
+    rows = zip(n, *of_all.arrays.values(), strict=True)
+    for reports, *row in rows:
+        yield replace(of_all, n=reports, shape=row[0].shape, **dict(zip(of_all.arrays, row, strict=True)))

@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from uldp.mechanisms.estimators import likelihood
-from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
+from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes, has_prior
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.estimators.simplex import onto_capped
 from uldp.mechanisms.protocol.channel import Channel, normal_quantile
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.errors import RequestError
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05
 
 
-def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
+def empirical(channel: Channel, counts: Counts, n: Reports) -> Floats:
     """Estimate r without bias; entries may be negative, and for bit reports they need not sum to one.
 
     Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017).
@@ -72,7 +72,7 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
     return shared
 
 
-def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
+def norm_sub(channel: Channel, counts: Counts, n: Reports) -> Floats:
     """Return the distribution nearest to the empirical estimate, in Euclidean distance.
 
     The estimator subtracts one constant from every entry and raises negative entries to zero. If all symbols are
@@ -93,13 +93,14 @@ def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
 
 
 def project_to_simplex(vector: Floats) -> Floats:
-    """Return the point of the probability simplex that is nearest to ``vector``, in O(k log k).
+    """Return the point of the probability simplex that is nearest to ``vector``, or to each row, in O(k log k).
 
     The solution is max(vector - tau, 0), and tau makes it sum to one. If the solution is positive at the j largest
     entries, tau = (their sum - 1)/j. This quotient is largest for the right j.
     """
-    descending = np.sort(vector)[::-1]
-    tau = ((np.cumsum(descending) - 1) / np.arange(1, len(vector) + 1)).max()
+    descending = np.sort(vector)[..., ::-1]
+    sums = np.cumsum(descending, axis=-1)
+    tau = ((sums - 1) / np.arange(1, vector.shape[-1] + 1)).max(axis=-1, keepdims=True)
     projection: Floats = np.maximum(vector - tau, 0.0)
     return projection
 
@@ -111,6 +112,13 @@ _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
     "wls": wls,
     "mle": likelihood.exact_mle,
     "em": lambda channel, counts, n: likelihood.em(channel, counts, n).distribution,
+}
+#: Those that take rows of several windows.
+_BY_ROWS: Mapping[str, Callable[[Channel, Counts, Reports], Floats]] = {
+    "auto": empirical_bayes,
+    "empirical": empirical,
+    "norm-sub": norm_sub,
+    "wls": wls,
 }
 
 
@@ -139,3 +147,25 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
     if estimator not in _ESTIMATORS:
         raise RequestError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
     return _ESTIMATORS[estimator](channel, counts, n)
+
+
+def estimate_each(estimator: str, channel: Channel, counts: Counts, n: Counts, bots: int = 0) -> Floats:
+    """Estimate r in each of k windows; see ``estimate_intermediate``. With few values, k take little longer than one.
+
+    Args:
+        estimator: The name of an estimator in a spec.
+        channel: p and q of the mechanism.
+        counts: Shape (k, |Z|): the support counts of each window.
+        n: Shape (k,): the number of its reports.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (k, |Z|): the same numbers, to the last bit, as of each window alone.
+    """
+    by_rows = (
+        channel.held == 1 and bool((channel.q > 0).all()) and not (estimator == "auto" and has_prior(channel, bots))
+    )
+    if by_rows and estimator in _BY_ROWS:
+        return _BY_ROWS[estimator](channel, counts, n[:, np.newaxis])
+    windows = zip(counts, n.tolist(), strict=True)
+    return np.array([estimate_intermediate(estimator, channel, *window, bots) for window in windows])

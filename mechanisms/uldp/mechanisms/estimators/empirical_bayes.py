@@ -12,7 +12,7 @@ from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
 from uldp.mechanisms.estimators.projection import weights, wls
 from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.schemas.arrays import Counts, Floats, Symbols
+from uldp.schemas.arrays import Counts, Floats, Reports, Symbols
 
 #: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.
 SMALLEST_CLASS = 10
@@ -25,7 +25,7 @@ _ROUNDING = 1 / 16
 _LEAST_VARIANCE = 1e-6
 
 
-def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
     """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances: ``auto``.
 
     The symbols of a class have the same p and q. The prior of a class is any distribution of shares, see
@@ -40,7 +40,7 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
 
     Args:
         channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts.
+        counts: Shape (|Z|,): support counts; without a prior, as ``wls`` takes them.
         n: Number of counted reports.
         bots: The number of bots, which are the last symbols of Z.
 
@@ -51,7 +51,10 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
     classes = _classes(channel, channel.size - bots)
-    rough = wls(channel, counts, n) if classes else np.zeros(channel.size)
+    rough = wls(channel, counts, n)
+    if not classes:
+        return rough
+    assert isinstance(n, int), "rows of windows with a prior"
     means = channel.unbiased(counts, n).copy()
     a, c = (each / n for each in weights(channel, means))
     noise = channel.noise(means)
@@ -68,6 +71,11 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
     nearest = np.zeros(channel.size)
     nearest[kept] = onto_simplex(means[kept], a[kept], c[kept])
     return nearest
+
+
+def has_prior(channel: Channel, bots: int) -> bool:
+    """Return whether any class has so many symbols that a prior is learnt of it."""
+    return bool(_classes(channel, channel.size - bots))
 
 
 @lru_cache(maxsize=64)

@@ -17,12 +17,12 @@ from uldp.mechanisms.estimators.pair_projection import (
 )
 from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Reports
 
 _LEAST_VARIANCE = 1e-6
 
 
-def wls(channel: Channel, counts: Counts, n: int) -> Floats:
+def wls(channel: Channel, counts: Counts, n: Reports) -> Floats:
     """Return the r on the simplex that is nearest to r-hat, weighted by the variances of the noise; see ``weights``.
 
     Where all symbols are equally noisy, it is the projection of ``norm_sub``. Otherwise it moves a noisy symbol farther
@@ -32,7 +32,7 @@ def wls(channel: Channel, counts: Counts, n: int) -> Floats:
 
     Args:
         channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts.
+        counts: Shape (|Z|,): support counts. If all symbols are noisy, there may be rows of several windows.
         n: Number of counted reports.
 
     Returns:
@@ -47,6 +47,8 @@ def wls(channel: Channel, counts: Counts, n: int) -> Floats:
     a, c = weights(channel, unbiased)
     if channel.held > 1:
         return onto_capped(unbiased, a, channel.held)
+    if kept.all():
+        return onto_simplex(unbiased, np.broadcast_to(a, unbiased.shape), c)
     nearest = np.zeros(channel.size)
     nearest[kept] = onto_simplex(unbiased[kept], a[kept], c[kept])
     return nearest
@@ -64,7 +66,7 @@ def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
     """
     if (channel.q > 0).all():
         nobody = np.zeros(channel.size)
-        return channel.variance_given_values(nobody, 1, channel.non_sensitive(r)), nobody
+        return channel.variance_given_values(nobody, 1, 0.0), nobody
     absent, present = _variances(channel, r)
     # Without obfuscation there is no variance at all, and any equal weights will do.
     return absent, np.where(channel.q > 0, 0.0, np.maximum(present, _LEAST_VARIANCE))

@@ -17,7 +17,7 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
     its bounds, or that is not half as long as the one before, these are halved.
 
     Args:
-        x: Shape (k,).
+        x: Shape (k,). If c is 0, the arguments may have several rows of such vectors.
         a: Shape (k,): not negative.
         c: Shape (k,): not negative where a is 0, and a + c > 0.
 
@@ -26,9 +26,10 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
     """
     if not c.any():
         falling = np.argsort(-x / a)
-        rate = ((np.cumsum(x[falling]) - 1) / np.cumsum(a[falling])).max()
+        sums, variances = (np.cumsum(np.take_along_axis(each, falling, axis=-1), axis=-1) for each in (x, a))
+        rate = ((sums - 1) / variances).max(axis=-1, keepdims=True)
         nearest: Floats = np.maximum(x - rate * a, 0)
-        nearest /= nearest.sum()
+        nearest /= nearest.sum(axis=-1, keepdims=True)
         return nearest
     # The bounds of l: at low every entry is 1/k or more, and at high 1/k or less.
     share = 1 / len(x)

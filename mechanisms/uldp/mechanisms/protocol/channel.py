@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.intervals import clopper_pearson
-from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.arrays import Counts, Floats, Mask, Reports
 
 #: Numbers of either kind; the result has the kind of the argument.
 NumbersT = TypeVar("NumbersT", Counts, Floats)
@@ -188,8 +188,10 @@ class Channel:
         """Return m, the probability that a report supports each symbol, if true symbols are distributed as ``r``."""
         return self.noise(r) + self.gain * r
 
-    def unbiased(self, counts: Counts, n: int) -> Floats:
+    def unbiased(self, counts: Counts, n: Reports) -> Floats:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
+
+        Without q', this, ``variance`` and ``confidence_interval`` take rows of several windows too.
 
         Raises:
             ValueError: as ``check`` does.
@@ -199,26 +201,28 @@ class Channel:
             return (counts / n - self.q) / self.gain
         return (counts / n - self.q + self._loss * self._names(counts) / (n * self._named)) / self.gain
 
-    def check(self, counts: Counts, n: int) -> None:
-        """Raise ValueError if ``n`` is not positive, or ``counts`` does not have the shape of p."""
-        if n <= 0:
+    def check(self, counts: Counts, n: Reports) -> None:
+        """Raise ValueError if ``n`` is not positive, or ``counts``, or each row of it, is not of the shape of p."""
+        if (n if isinstance(n, int) else n.min()) <= 0:
             raise ValueError(f"an estimate needs one report or more, got n={n}")
-        if counts.shape != self.p.shape:
+        if counts.shape[-1:] != self.p.shape:
             raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
 
     def _names(self, counts: Counts) -> int:
         """Return the number of reports that name a non-sensitive symbol."""
         return int(counts[~self._sensitive].sum())
 
-    def variance(self, r: Floats, n: int) -> Floats:
+    def variance(self, r: Floats, n: Reports) -> Floats:
         """Return Var[r-hat_z], for users' values that are drawn i.i.d. from ``r``: m (1 - m) / (n (p - q)^2) if q' = q.
 
         Otherwise let f be the probability of a report that names a non-sensitive symbol, which then supports no
         sensitive one, and t = (q - q') R_N / f its weight in r-hat_z: m (1 - m) + t^2 f (1 - f) - 2 t m f in place of
         m (1 - m).
         """
-        m, t = self.support_probability(r), self._loss / self._named
-        f = self._named * self.non_sensitive(r)
+        m = self.support_probability(r)
+        if self.q_non_sensitive is None:
+            return m * (1 - m) / (n * self.gain**2)
+        t, f = self._loss / self._named, self._named * self.non_sensitive(r)
         return (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (n * self.gain**2)
 
     def variance_given_values(self, r: Floats, n: int, non_sensitive: float | None = None) -> Floats:
@@ -320,7 +324,7 @@ class Channel:
         covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
         return covariance
 
-    def confidence_interval(self, counts: Counts, n: int, coverage: float = 0.95) -> tuple[Floats, Floats]:
+    def confidence_interval(self, counts: Counts, n: Reports, coverage: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``coverage``.
 
         The method maps Clopper and Pearson's interval for m (a binomial proportion) through the channel. It covers with
@@ -341,10 +345,16 @@ class Channel:
         """
         middle = self.unbiased(counts, n)
         # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
-        different, place = np.unique(counts, return_inverse=True)
-        low, high = clopper_pearson(different, n, coverage)
+        if isinstance(n, int):
+            different, place = np.unique(counts, return_inverse=True)
+            low, high = clopper_pearson(different, n, coverage)
+        else:
+            pairs, place = np.unique(counts + 1j * n, return_inverse=True)
+            low, high = clopper_pearson(pairs.real, pairs.imag, coverage)
+            place = place.reshape(counts.shape)  # NumPy 2.1 has it flat
         if not self._loss.any():
             return (low[place] - self.q) / self.gain, (high[place] - self.q) / self.gain
+        assert isinstance(n, int), "rows of windows with q'"
         named, fraction = self._names(counts) / n, counts / n
         odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
         correlation = -np.minimum(np.sqrt(odds), 1.0)

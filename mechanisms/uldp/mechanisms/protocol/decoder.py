@@ -178,6 +178,10 @@ class Decoder(ABC):
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
 
+    def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
+        """Return ``tables`` of several windows, each its cells and n; a decoder may estimate them together."""
+        return [self.tables(*window, estimator) for window in windows]
+
 
 class SharesDecoder(Decoder):
     """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""

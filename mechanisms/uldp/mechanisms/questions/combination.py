@@ -74,7 +74,7 @@ def combined(linear: Linear, w: Floats, coverage: float) -> Combined:
     variance = np.maximum((w * linear.times(w)).sum(axis=0), 0.0)
     if not isinstance(linear, PureLinear):
         return Combined(values, variance, z * np.sqrt(variance), z * np.sqrt(variance))
-    return _scored(values, variance, linear.reports, *_scores(linear, w), z)
+    return _scored(values, variance, int(linear.n[0]), *_scores(linear, w), z)
 
 
 def singles(linear: Linear, coverage: float) -> Combined:

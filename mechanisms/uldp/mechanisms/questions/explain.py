@@ -78,7 +78,7 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
 
 
 def _channel(linear: PureLinear, position: int) -> Iterator[str]:
-    channel, n = linear.channel, linear.reports
+    channel, n = linear.channel, int(linear.n[0])
     count = int(linear.cells[position])
     p, q = float(channel.p[position]), float(channel.noise(np.clip(linear.values, 0.0, 1.0))[position])
     yield f"support: {count:,} of {n:,} reports support it, {_percent(count / n)}"

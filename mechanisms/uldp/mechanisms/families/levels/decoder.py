@@ -166,7 +166,7 @@ class LevelsDecoder(Decoder):
 
     def _of_level(self, part: PureLinear, estimator: str) -> Floats:
         """Return the published estimate of one level over Z."""
-        return estimate_intermediate(estimator, part.channel, part.cells, part.reports, self._bots)
+        return estimate_intermediate(estimator, part.channel, part.cells, int(part.n[0]), self._bots)
 
     @property
     def pum(self) -> Pum:

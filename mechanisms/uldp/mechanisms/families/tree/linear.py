@@ -78,7 +78,7 @@ def tree_linear(tree: Tree, decoders: Sequence[PureDecoder], parts: Sequence[Pur
     there = [(width, decoder, part) for width, decoder, part in zip(tree.widths, decoders, parts, strict=True) if part]
     if not there or there[-1][0] != 1:
         raise ValueError("no report is about a bin, so there is no estimate of the bins")
-    weights = [np.asarray(level_weight(decoder, part.reports)) for _, decoder, part in there]
+    weights = [np.asarray(level_weight(decoder, int(part.n[0]))) for _, decoder, part in there]
     return TreeLinear([part for _, _, part in there], weights, Tree(tree.size, [width for width, _, _ in there]))
 
 

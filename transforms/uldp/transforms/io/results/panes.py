@@ -59,23 +59,26 @@ class PaneFiling(Filing[P]):
     def add(self, pane: P) -> Iterator[File]:
         """Add a pane to a file of its own, or to one with other panes."""
         self.supersede(pane)
-        name, shared, place = self._name_of(pane), self._shared(pane), place_of(pane)
+        shared, place = self._shared(pane), place_of(pane)
         encoded = encode_record(self._schema, self._to_avro(pane))
         # A job that is stopped replaces early panes, and so has to find their files.
         if not pane.n:
             yield from self._share(shared, place, encoded)
         elif pane.pane.kind is PaneKind.EARLY:
-            yield File(name, container_bytes(self._schema, [encoded], deflated=True))
+            yield File(self._name_of(pane), container_bytes(self._schema, [encoded], deflated=True))
         else:
-            yield from self._wait(name, shared, place, encoded)
+            yield from self._wait(pane, shared, place, encoded)
 
-    def _wait(self, name: str, shared: Shared, place: Place, encoded: bytes) -> Iterator[File]:
+    def _wait(self, pane: P, shared: Shared, place: Place, encoded: bytes) -> Iterator[File]:
         """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
         self._panes[shared] += 1
-        self._waiting[shared].append((name, place, encoded))
-        self._waiting_bytes += len(encoded)
         if self._panes[shared] > MAX_OWN_FILES:
-            for _, other, waiting in self._waiting.pop(shared):
+            yield from self._share(shared, place, encoded)
+        else:
+            self._waiting[shared].append((self._name_of(pane), place, encoded))
+            self._waiting_bytes += len(encoded)
+        if self._panes[shared] == MAX_OWN_FILES + 1:
+            for _, other, waiting in self._waiting.pop(shared, ()):
                 self._waiting_bytes -= len(waiting)
                 yield from self._share(shared, other, waiting)
         elif self._waiting_bytes >= MAX_BYTES:
