@@ -295,6 +295,15 @@ def test_every_counter_is_explained() -> None:
     assert tuple(table("monitoring.md", "Counter")) == get_args(CounterName)
 
 
+def test_every_metric_is_explained() -> None:
+    from uldp.pipelines.live.exposition import METRICS
+
+    assert {name: tuple(cells) for name, cells in table("monitoring.md", "Metric").items()} == {
+        f"{name}_total" if counts else name: (", ".join(f"`{label}`" for label in labels), meaning)
+        for name, (counts, labels, meaning) in METRICS.items()
+    }
+
+
 def test_no_other_mechanism_is_explained() -> None:
     names = [name for cell in table("client.md", "Mechanism") for name in re.findall(r"[\w-]+", cell)]
     assert names == sorted({*names} & {*mechanism_names()}, key=names.index)

@@ -36,3 +36,13 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(sys, "argv", ["uldp", "simulate", SPEC, *arguments, *trouble])
         main()
     return folder / "stream"
+
+
+@pytest.fixture(scope="session")
+def backfilled(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of this stream; tests only read them."""
+    out = tmp_path_factory.mktemp("backfilled") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["uldp", "backfill", "--spec", SPEC, "--from", str(simulated), "--to", str(out)])
+        main()
+    return out

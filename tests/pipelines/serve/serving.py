@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 
 from starlette.types import ASGIApp
 
+from uldp.pipelines.live.served import served
+from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.serve.app import application
-from uldp.pipelines.serve.served import served
 from uldp.pipelines.serve.server import MOST_CONNECTIONS
-from uldp.pipelines.serve.watch import Watch
 from uldp.pipelines.web.server import bound, server_of
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests import build
 from tests.pipelines.results.samples import ESTIMATE, SPECS, folder_of, write_estimate
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.serve.watch import Watch
+from uldp.pipelines.live.watch import Watch
 
 
 def watch_of(folder: Path) -> Watch:

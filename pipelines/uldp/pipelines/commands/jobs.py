@@ -84,6 +84,11 @@ def backfill(
     type=click.Choice(["all", "newest"]),
     help="Whether a pane's file stays when a newer pane of its window is written.",
 )
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Port of this machine at which a job here shows /metrics for Prometheus, and /healthz; 0 for any.",
+)
 @click.option("--simulated-clock", is_flag=True, help="uldp simulate published the messages of the broker.")
 def stream(
     ctx: click.Context,
@@ -96,6 +101,7 @@ def stream(
     kafka_config: Path | None,
     watermark_delay: int,
     keep_panes: str,
+    metrics_port: int | None,
     simulated_clock: bool,
     keep_ids: bool,
     **topics: str | None,
@@ -125,6 +131,8 @@ def stream(
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
     received = cluster.is_received_here(followed, ctx.args)
     if folder is None and not received:
+        if metrics_port is not None:
+            raise click.UsageError("--metrics-port shows a job without --runner; that of a runner has its own metrics")
         job = cluster.BrokerJob(
             loaded,
             followed,
@@ -149,6 +157,7 @@ def stream(
         "newest_only": keep_panes == "newest",
         "publishing": publishing,
         "keep_ids": keep_ids,
+        "metrics_port": metrics_port,
         "say": say,
     }
     if folder is None:

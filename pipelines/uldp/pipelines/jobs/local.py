@@ -1,8 +1,9 @@
 """The two jobs, backfilling an archive and following a stream: the same graph with different sources."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from traceback import format_exception
@@ -19,7 +20,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
+from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
     announce_pane,
@@ -32,6 +33,7 @@ from uldp.pipelines.jobs.progress import (
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.pipelines.jobs.written import sign_file, sign_pane
+from uldp.pipelines.live.position import Position, PositionFile, now_ms
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
@@ -176,6 +178,7 @@ def follow(
     publishing: Publishing = NOWHERE,
     keep_ids: bool = False,
     settled: Callable[[], int | None] | None = None,
+    metrics_port: int | None = None,
     say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
 ) -> None:
@@ -187,7 +190,8 @@ def follow(
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
     once they have received as many reports. It publishes again the panes of windows that can still change, under the
     same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing`` and
-    ``keep_ids``, ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
+    ``keep_ids``, ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``; for
+    ``metrics_port``, ``monitored``.
 
     Raises:
         RequestError, StreamError, ResultsError: before the pipeline runs.
@@ -219,6 +223,11 @@ def follow(
 
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
+        position = partial(_where, events, now_ms())
+        stack.enter_context(PositionFile(Path(claim.results), position))
+        if metrics_port is not None:
+            url = stack.enter_context(_monitored(metrics_port, claim, position))
+            say(f"metrics at {url}")
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
@@ -259,6 +268,35 @@ def refuse_overlap(source: Endpoint, out: str, private: str | None = None) -> No
                 f"--from {source} and {option} {folder} overlap; "
                 f"choose a {option} that is neither inside --from nor around it"
             )
+
+
+def _where(events: LocalStreamEvents, begun: int) -> Position:
+    return Position(
+        at=now_ms(),
+        begun=begun,
+        process=os.getpid(),
+        simulated=events.simulated_clock,
+        watermark=events.watermark,
+        segments=events.segments,
+        messages=events.messages,
+        ahead=events.ahead,
+        asked=events.asked_ms,
+    )
+
+
+def _monitored(port: int, claim: Claim, position: Callable[[], Position]) -> AbstractContextManager[str]:
+    """Show metrics; see ``monitored``.
+
+    Raises:
+        RequestError: if the server is not installed.
+    """
+    try:
+        from uldp.pipelines.live.monitor import monitored
+    except ImportError as error:
+        raise RequestError(
+            f"--metrics-port needs {error.name}; install it: pip install 'uldp-stream[serve]', or leave it out"
+        ) from error
+    return monitored(port, Path(claim.results), Path(claim.private), position)
 
 
 def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str:

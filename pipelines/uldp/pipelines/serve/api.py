@@ -12,6 +12,7 @@ from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.asking.put import put
 from uldp.pipelines.asking.questions import Asked
 from uldp.pipelines.asking.text import answer_json
+from uldp.pipelines.live.served import Served
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.json_lines import to_json
@@ -19,7 +20,6 @@ from uldp.pipelines.results.kept import Kept
 from uldp.pipelines.results.pooled import pool_versions, pooled_json
 from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.serve.query import SELECTION, Query
-from uldp.pipelines.serve.served import Served
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader

@@ -12,13 +12,16 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from uldp.pipelines.live.exposition import MEDIA_TYPE, Exposition
+from uldp.pipelines.live.position import Position
+from uldp.pipelines.live.running import is_running
+from uldp.pipelines.live.served import Served
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.serve.apart import Apart, BusyError
 from uldp.pipelines.serve.api import ANSWERS, LargeAnswerError, encoded
-from uldp.pipelines.serve.guard import Guard
 from uldp.pipelines.serve.pages import OF_A_PAGE, index, page
 from uldp.pipelines.serve.query import Query
-from uldp.pipelines.serve.served import Served
+from uldp.pipelines.web.apart import Apart, BusyError
+from uldp.pipelines.web.guard import Guard
 from uldp.schemas.errors import UldpError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.specs.mistakes import printable
@@ -57,6 +60,9 @@ class Site:
     def __init__(self, folders: Mapping[str, Served], apart: Apart) -> None:
         self.folders = folders
         self._apart = apart
+        self._exposition = Exposition(
+            [*folders.values()], lambda served: Position.read(served.path), lambda served: is_running(served.path)
+        )
         self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def routes(self) -> list[Route]:
@@ -64,6 +70,7 @@ class Site:
         return [
             Route("/", self.index),
             Route("/healthz", self.health),
+            Route("/metrics", self.metrics),
             Route("/api/folders", self.list),
             Route("/api/{folder}/state", self.state),
             Route("/api/{folder}/{answer}", self.answer),
@@ -83,6 +90,10 @@ class Site:
         gone = [name for name, served in self.folders.items() if not served.path.is_dir()]
         text = json.dumps({"status": "gone" if gone else "ok", "gone": gone})
         return Response(text, 503 if gone else 200, media_type=JSON)
+
+    async def metrics(self, request: Request) -> Response:
+        """The metrics of all folders."""
+        return Response(await self._apart.run(self._exposition.text), headers={"Content-Type": MEDIA_TYPE})
 
     async def list(self, request: Request) -> Response:
         """The names of the folders."""

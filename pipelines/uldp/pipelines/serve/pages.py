@@ -7,11 +7,11 @@ from html import escape
 from urllib.parse import quote as quoted
 
 from uldp.mechanisms.questions.periods import EVERY
+from uldp.pipelines.live.served import Served
 from uldp.pipelines.report.page import report_page
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.serve.api import MOST_BYTES, MOST_WINDOWS, LargeAnswerError
 from uldp.pipelines.serve.query import SELECTION, Query
-from uldp.pipelines.serve.served import Served
 from uldp.schemas.specs.mistakes import printable
 
 #: The names that the query of a page may have; they are those of options of ``uldp report``.

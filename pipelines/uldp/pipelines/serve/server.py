@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from uldp.pipelines.live.served import served
 from uldp.pipelines.serve.app import application
-from uldp.pipelines.serve.served import served
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import quote

@@ -24,8 +24,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int, option: str = "--port") -> socket.socket:
     """Open a port.
+
+    Args:
+        host: An address of this machine.
+        port: The port; 0 for any.
+        option: The option that names the port, for errors.
 
     Raises:
         EndpointError: if it is taken, or the address is none of this machine.
@@ -42,9 +47,9 @@ def bound(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise EndpointError(f"port {port} of {host} is taken; name another by --port") from error
+            raise EndpointError(f"port {port} of {host} is taken; name another by {option}") from error
         raise EndpointError(
-            f"{host} port {port}: {error.strerror or error}; name another by --host or --port"
+            f"{host} port {port}: {error.strerror or error}; name another by --host or {option}"
         ) from error
     return opened
 

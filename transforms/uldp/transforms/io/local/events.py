@@ -54,6 +54,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         announced: The number of announced segments.
         segments: The number of these segments that have been read.
         messages: The number of messages in the segments that have been read.
+        asked_ms: When the runner last asked for an event, in milliseconds since 1970.
         watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
     """
 
@@ -85,6 +86,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
+        self.asked_ms = time.time_ns() // 1_000_000
         self._warn, self._warned = warn, False
         self._ended = False
         self._stopping = threading.Event()
@@ -130,6 +132,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def latest(self) -> int:
         """Return the latest publish time that a message may have now, in milliseconds."""
         return LATEST if self._stream.simulated_clock else self._stream.now()
+
+    @property
+    def simulated_clock(self) -> bool:
+        """Whether publish times come from a simulation."""
+        return self._stream.simulated_clock
 
     @property
     def early_ms(self) -> int:
@@ -226,6 +233,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def _announce(self) -> Iterator[Event]:
         """Announce how far the clock went, the segments that wait, and the watermark behind them."""
         elapsed = time.monotonic() - self._ticked
+        self.asked_ms = time.time_ns() // 1_000_000
         self._ticked += elapsed
         self._warn_if_early()
         yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))

@@ -1,15 +1,32 @@
 """The newest header of each window of a results folder, kept in memory: only what has changed is read again."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.newest import newest_published
 from uldp.pipelines.results.panes import HEADERS, read_window
 from uldp.pipelines.results.selection import ALL, Key
-from uldp.pipelines.serve.watch import Watch
 from uldp.schemas.pane import PaneHeader
+
+
+class Fired(NamedTuple):
+    """The panes of a results folder.
+
+    Attributes:
+        state: The name of the state of the folder.
+        panes: The headers of all panes, in no order.
+        written: When a file of counts was last written, in seconds since 1970, by ``<collection>-v<version>``.
+        damaged: The number of damaged files of counts.
+    """
+
+    state: str
+    panes: Sequence[PaneHeader]
+    written: Mapping[str, float]
+    damaged: int
 
 
 class Headers:
@@ -26,6 +43,7 @@ class Headers:
         self._panes: dict[str, list[PaneHeader]] = {}
         self._newest: Mapping[Key, PaneHeader] = {}
         self._damaged: dict[str, int] = {}
+        self._written: Mapping[str, float] = {}
 
     def newest(self) -> Mapping[Key, PaneHeader]:
         """Return the newest pane of each window that is not held back, in the order of collections and windows."""
@@ -33,21 +51,12 @@ class Headers:
             self._refresh()
             return self._newest
 
-    def damaged(self) -> int:
-        """Return the number of damaged files among those of counts."""
+    def fired(self) -> "Fired":
+        """Return all panes and what is known of their files."""
         with self._lock:
             self._refresh()
-            return sum(self._damaged.values())
-
-    def panes(self) -> Mapping[tuple[str, int], int]:
-        """Return the number of panes of each version of a collection whose files are there."""
-        with self._lock:
-            self._refresh()
-            counted: dict[tuple[str, int], int] = {}
-            for panes in self._panes.values():
-                for pane in panes:
-                    counted[pane.key[:2]] = counted.get(pane.key[:2], 0) + 1
-            return counted
+            panes = tuple(pane for panes in self._panes.values() for pane in panes)
+            return Fired(self._state, panes, self._written, sum(self._damaged.values()))
 
     def _refresh(self) -> None:
         state, times = self._watch.look()
@@ -63,5 +72,10 @@ class Headers:
                 damage: list[ResultsError] = []
                 panes = read_window(self._folder, HEADERS, name, ALL, damage.append)
                 self._times[name], self._panes[name], self._damaged[name] = at, panes or [], len(damage)
+        written: dict[str, float] = {}
+        for name, at in mine.items():
+            version = name.partition("/")[0]
+            written[version] = max(written.get(version, 0.0), abs(at) / 1e9)
+        self._written = written
         newest = newest_published(pane for panes in self._panes.values() for pane in panes)
         self._newest, self._state = {pane.key: pane for pane in newest}, state

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from uldp.pipelines.live.figures import FiguresOf
+from uldp.pipelines.live.headers import Headers
+from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.serve.headers import Headers
-from uldp.pipelines.serve.watch import Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,18 +20,21 @@ class Served:
         path: The folder.
         watch: What tells whether it has changed.
         headers: The newest header of each window.
+        figures: Its figures for monitors.
     """
 
     name: str
     path: Path
     watch: Watch
     headers: Headers = field(repr=False)
+    figures: FiguresOf = field(repr=False)
 
     @classmethod
-    def of(cls, name: str, path: Path) -> "Served":
-        """Begin to serve a folder."""
+    def of(cls, name: str, path: Path, private: Path | None = None) -> "Served":
+        """Begin to serve a folder, whose rejected reports may be in another one."""
         watch = Watch(path)
-        return cls(name, path, watch, Headers(path, watch))
+        headers = Headers(path, watch)
+        return cls(name, path, watch, headers, FiguresOf(headers, path, private))
 
     def folder(self, damaged: list[ResultsError]) -> ResultsFolder:
         """Open the folder as it is now; damage is added to a list."""
