@@ -49,6 +49,7 @@ _VALUES, _TWO, _NUMBER, _STRINGS = (
     {"number": {"low": 0.0, "high": 1.0}},
     {"strings": {"longest": 8}},
 )
+_SPELLED = {"strings": {"longest": 8, "alphabet": "0-9"}}
 _SETS = {"set": {"of": {"size": SIZE}, "at_most": 3}}
 #: The numbers of users, Beta(1, 3).
 _SHAPE = (1.0, 3.0)
@@ -109,6 +110,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "pairs": _keys("pairs", {"ranking": {"of": [f"c{i}" for i in range(len(_WORTHS))]}}),
     "bloom": _keys("bloom", _STRINGS) | _ASKED,
     "cohort-olh": _keys("cohort-olh", _STRINGS, cohorts=1024) | _ASKED,
+    "prefixes": _keys("prefixes", _SPELLED, cohorts=1024, depth=2) | _ASKED,
     "sample-one": {
         "domain": {"record": {"place": _VALUES, "hours": _NUMBER}},
         "mechanism": {

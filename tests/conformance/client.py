@@ -5,12 +5,13 @@ from itertools import combinations
 from math import exp, floor
 from typing import Any
 
+from tests.conformance.functions import symbol_of
 from tests.conformance.kept import Device
 from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
 #: The mechanisms of this client.
-NAMES = {*RESPONSES, "sample-one", "levels", "tree", "pairs"}
+NAMES = {*RESPONSES, "sample-one", "levels", "prefixes", "tree", "pairs"}
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -31,6 +32,8 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         return _block_of_a_level(case, user, draws)
     if spec["mechanism"]["name"] == "pairs":
         return _pair(spec, user["value"], draws)
+    if spec["mechanism"]["name"] == "prefixes":
+        return _prefix(case, user, draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
 
@@ -63,6 +66,49 @@ def _block_of_a_level(case: Mapping[str, Any], user: Mapping[str, Any], draws: D
     last = len(levels) - 1
     drawn = next(i for i in range(len(levels)) if place < round(FLOATS * sum(shares[: i + 1])) or i == last)
     return _wrapped(levels, drawn, value // widths[drawn], draws)
+
+
+def _prefix(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The prefix of a length that is drawn first, or the whole string, as a string of ``cohort-olh``."""
+    strings, mechanism = case["spec"]["domain"]["strings"], case["spec"]["mechanism"]
+    part = Variable({"strings": strings}, {**mechanism, "name": "cohort-olh"}, case["probabilities"]["parts"][0])
+    depth = mechanism["depth"]
+    place, drawn = draws.below(FLOATS), 0
+    while drawn < depth and place >= round(FLOATS * (drawn + 1) / (depth + 1)):
+        drawn += 1
+    text, known = user["value"], pieces_of(strings)
+    z = symbol_of(text, strings["longest"])
+    if drawn < depth:
+        spelled = spell(text, known)
+        first = (drawn + 1) * mechanism.get("step", 1)
+        z = 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"])
+    return _wrapped([part] * (depth + 1), drawn, z, draws)
+
+
+def pieces_of(strings: Mapping[str, Any]) -> set[str]:
+    """The pieces of a spec: those that it lists, their characters, and the characters of the alphabet."""
+    listed, text = strings.get("pieces", []), strings.get("alphabet", "")
+    found = {*listed, *"".join(listed)}
+    while text:
+        if text[1:2] == "-" and len(text) > 2:
+            found |= {chr(code) for code in range(ord(text[0]), ord(text[2]) + 1)}
+            text = text[3:]
+        else:
+            found.add(text[0])
+            text = text[1:]
+    return found
+
+
+def spell(text: str, known: set[str]) -> list[str] | None:
+    """The pieces of a text, the longest first; None if it has a character that is no piece."""
+    found = []
+    while text:
+        piece = next((text[:end] for end in range(len(text), 0, -1) if text[:end] in known), None)
+        if piece is None:
+            return None
+        found.append(piece)
+        text = text[len(piece) :]
+    return found
 
 
 def variable_of(case: Mapping[str, Any]) -> Variable:

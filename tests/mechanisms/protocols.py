@@ -99,6 +99,7 @@ def _inputs(mechanism: Mechanism) -> Values:
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
 _RANKING = {"ranking": {"of": ["b", "a", "c", "d"]}}
 _STRINGS = {"strings": {"longest": 12}}
+_SPELLED = {"strings": {"longest": 12, "pieces": ["io", "kios"], "alphabet": "iko-sx"}}
 _SET = {"set": {"of": {"size": 8}, "at_most": 3}}
 #: Candidates, the first of which devices hold; others are held by nobody.
 _ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
@@ -207,6 +208,11 @@ _SPECS: dict[str, dict[str, Any]] = {
     | _ASKED,
     "pairs": _keys("pairs", _RANKING),
     "pairs with a permanent response": _keys("pairs", _RANKING, lasting_epsilon=3.0),
+    "prefixes": _keys("prefixes", _SPELLED, cohorts=64, step=2, depth=2) | _ASKED,
+    "prefixes with a permanent response": _keys(
+        "prefixes", _SPELLED, 3.0, cohorts=8, buckets=40, depth=2, lasting_epsilon=5.0
+    )
+    | _ASKED,
     "record of symbols": _record(
         app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
     ),

@@ -24,6 +24,7 @@ from uldp.mechanisms.randomizers.strata import Strata
 _FOUR, _THREE, _TWO = {"size": 4}, {"size": 3}, {"size": 2}
 _NUMBER = {"number": {"low": 0.0, "high": 1.0}}
 _STRINGS = {"strings": {"longest": 4}}
+_SPELLED = {"strings": {"longest": 4, "alphabet": "ab"}}
 _ASKED = {"candidates": ["a", "b"]}
 _SETS = {"set": {"of": {"size": 3}, "at_most": 2}}
 _SOME = {"sensitive": [0, 1]}
@@ -121,6 +122,10 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "cohort-olh": _keys("cohort-olh", _STRINGS, more=_ASKED, cohorts=8),
     "cohort-olh with a permanent response": _keys(
         "cohort-olh", _STRINGS, more=_ASKED, cohorts=8, buckets=4, lasting_epsilon=3.0
+    ),
+    "prefixes": _keys("prefixes", _SPELLED, more=_ASKED, cohorts=8, depth=2),
+    "prefixes with a permanent response": _keys(
+        "prefixes", _SPELLED, more=_ASKED, cohorts=8, buckets=4, depth=1, lasting_epsilon=3.0
     ),
     "levels of symbols": _levels("urr", _TAG),
     "levels of bits": _levels("oue"),

@@ -232,7 +232,7 @@ MISTAKES: Sequence[tuple[Mapping[str, Any], str]] = [
     ),
     (
         of("olh"),
-        "mechanism: olh is for several values, and the domain is strings; choose one of bloom, cohort-olh",
+        "mechanism: olh is for several values, and the domain is strings; choose one of bloom, cohort-olh, prefixes",
     ),
 ]
 

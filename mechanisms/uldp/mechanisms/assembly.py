@@ -67,7 +67,10 @@ def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float]
 
 def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], StringMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism for strings. ``build`` gets its epsilon, or the lasting one."""
-    longest, mechanism = variable.of_kind(Strings).longest, build(spec.epsilon)
+    kind, mechanism = variable.of_kind(Strings), build(spec.epsilon)
+    if kind.spelled:
+        raise ValueError(f"domain.strings: {spec.name} spells no strings; remove alphabet and pieces, or use prefixes")
+    longest = kind.longest
     decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
     return LdpProtocol(StringEncoding(longest), kept(spec, mechanism, build), decoder)
 

@@ -195,28 +195,53 @@ class CandidateDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
+        return self.tables_of_found(cells, n, estimator, asked=len(self.names))
+
+    def tables_of_found(self, cells: Counts, n: int, estimator: str, *, asked: int) -> tuple[Table, ...]:
+        """Return the tables of some candidates whether or not they are found, and of the others that are found.
+
+        Intervals of those that are found for being large would cover too seldom. So they have the level 1 - .05 R/K, if
+        R of K candidates are shown: of all shown intervals, 5 % miss the truth in the mean (Benjamini & Yekutieli,
+        "False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected Parameters", JASA 2005).
+
+        Args:
+            cells: The cells.
+            n: The number of reports.
+            estimator: The name of the estimator.
+            asked: How many candidates, the first ones, are in the tables in any case.
+
+        Raises:
+            ValueError: as ``tables``.
+        """
         self.require(estimator)
         linear = self.linear(cells, n)
         k = len(self.names)
-        if not k:
+        values, variance = linear.values, linear.variance
+        p_value = self._chance(values / np.sqrt(variance), n)
+        found = p_value <= FALSELY_FOUND / max(k, 1)
+        shown = found | (np.arange(k) < asked)
+        if not shown.any():
             return (Table(TableName.UNEXPLAINED, np.ones(1), np.zeros(1), n, shape=(1,)),)
-        variance, of_sum = linear.variance, float(linear.times(np.ones((k, 1))).sum())
-        unbiased = share, rest = linear.values, 1 - linear.values.sum()
-        low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / k if self.simultaneous else INTERVAL_LEVEL)
+        inside = shown.astype(np.float64)[:, np.newaxis]
+        of_sum = float((inside * linear.times(inside)).sum())
+        unbiased = share, rest = values, 1 - values[shown].sum()
+        missed = (1 - INTERVAL_LEVEL) * (1 if self.simultaneous else shown.sum()) / k
+        low, high = linear.interval(1 - missed)
         half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(of_sum)
         ends = np.clip([[rest - half], [rest + half]], 0.0, 1.0)
-        p_value = self._chance(share / np.sqrt(variance), n)
         if estimator == "auto":
             share, rest = _nearest(linear)
-        table = partial(Table, n=n, shape=(k,), keys=self.names)
+            rest += share[~shown].sum()
+        names = tuple(name for name, each in zip(self.names, shown, strict=True) if each)
+        table = partial(Table, n=n, shape=(len(names),), keys=names)
         return (
             table(
                 TableName.SHARE,
-                share,
-                np.sqrt(variance),
-                unbiased=unbiased[0],
-                low=low.clip(0.0, 1.0),
-                high=high.clip(0.0, 1.0),
+                share[shown],
+                np.sqrt(variance[shown]),
+                unbiased=unbiased[0][shown],
+                low=low[shown].clip(0.0, 1.0),
+                high=high[shown].clip(0.0, 1.0),
                 basis=Basis.NORMAL,
                 simultaneous=self.simultaneous,
             ),
@@ -231,8 +256,8 @@ class CandidateDecoder(Decoder):
                 high=ends[1],
                 basis=Basis.NORMAL,
             ),
-            table(TableName.P_VALUE, p_value, np.zeros(k)),
-            table(TableName.FOUND, (p_value <= FALSELY_FOUND / k).astype(np.float64), np.zeros(k)),
+            table(TableName.P_VALUE, p_value[shown], np.zeros(len(names))),
+            table(TableName.FOUND, found[shown].astype(np.float64), np.zeros(len(names))),
         )
 
     def _chance(self, z: Floats, n: int) -> Floats:

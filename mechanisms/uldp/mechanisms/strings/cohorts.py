@@ -14,6 +14,9 @@ _DIGEST_BYTES = 6
 #: The number of symbols of a domain of strings.
 STRING_SYMBOLS = 1 << 8 * _DIGEST_BYTES
 
+#: The symbol of all strings that the pieces of a spelling do not spell.
+OTHER = 0
+
 # No byte of UTF-8 is this one, so no two strings are filled to the same bytes.
 _FILL = b"\xff"
 

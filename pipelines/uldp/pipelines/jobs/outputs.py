@@ -317,6 +317,8 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
                 mechanism[key] = number
         if beside.pop("candidates_file", None) is not None:
             beside["candidates"] = list(variable.candidates)
+        if domain.get("strings", {}).pop("pieces_file", None) is not None:
+            domain["strings"]["pieces"] = dict(variable.kind.facts())["strings.pieces"]
         if domain.pop("labels_file", None) is not None:
             domain["labels"] = variable.labels
         for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):

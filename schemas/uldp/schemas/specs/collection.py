@@ -18,6 +18,7 @@ from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.device_half import device_half, digest
+from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.domains import Domain, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
@@ -125,6 +126,8 @@ class CollectionSpec(Strict):
     candidates_file: str | None = None
     #: The ranges whose shares are asked for, of numbers or of ordered values.
     ranges: list[Ends] = Field(default_factory=list)
+    #: How many further strings are looked for.
+    discover: Discover | None = None
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
@@ -232,6 +235,7 @@ class CollectionSpec(Strict):
             spec._variables = spec._read_variables(SpecFolder(base, below))
             spec._check_estimators()
             spec._check_intervals()
+            spec._check_early_panes()
         except ValueError as error:
             raise SpecError(f"{source}: {error}") from error
         return spec
@@ -255,6 +259,7 @@ class CollectionSpec(Strict):
                 candidates=self.candidates,
                 candidates_file=self.candidates_file,
                 ranges=self.ranges,
+                discover=self.discover,
             )
             return {"": only}
         if not mechanism.parts:
@@ -262,7 +267,9 @@ class CollectionSpec(Strict):
                 f"mechanism: a record needs {names_where(lambda family: family.domain_kind == RECORD)}, not"
                 f" {mechanism.name}; give each attribute a mechanism in of"
             )
-        beside = [name for name in ("tags", "candidates", "candidates_file", "ranges") if getattr(self, name)]
+        beside = [
+            name for name in ("tags", "candidates", "candidates_file", "ranges", "discover") if getattr(self, name)
+        ]
         if self.sensitive != "all" or beside:
             key = beside[0] if beside else "sensitive"
             raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
@@ -284,6 +291,7 @@ class CollectionSpec(Strict):
                 candidates=attribute.candidates,
                 candidates_file=attribute.candidates_file,
                 ranges=attribute.ranges,
+                discover=attribute.discover,
             )
             for name, attribute in record.items()
         }
@@ -303,6 +311,13 @@ class CollectionSpec(Strict):
     def _check_intervals(self) -> None:
         if self._simultaneous and all(variable.kind.ordered for variable in self.variables.values()):
             raise ValueError("intervals: simultaneous is for shares of values, and no domain has values; remove it")
+
+    def _check_early_panes(self) -> None:
+        if self.window.early_every is not None and all(each.mechanism.discovers for each in self.variables.values()):
+            raise ValueError(
+                f"window.early_every: {self.variables[''].mechanism.name} looks for strings for seconds, so early panes"
+                " have no estimates; remove it, or take shorter windows"
+            )
 
     def _check_estimators(self) -> None:
         names = ", ".join(dict.fromkeys(variable.mechanism.name for variable in self.variables.values()))

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Ranking, Sets, Strings
 from uldp.schemas.specs.strict import Strict
@@ -79,13 +80,14 @@ class VariableDomain(Strict):
 
 
 class Attribute(VariableDomain):
-    """An attribute of a record: its domain, sensitive values, tags, candidates of its strings, and ranges."""
+    """An attribute of a record: its domain, sensitive values, tags, candidates of its strings, ranges, and a search."""
 
     sensitive: Sensitive = "all"
     tags: list[Tag] = Field(default_factory=list)
     candidates: list[str] | None = None
     candidates_file: str | None = None
     ranges: list[Ends] = Field(default_factory=list)
+    discover: Discover | None = None
 
     @model_validator(mode="before")
     @classmethod

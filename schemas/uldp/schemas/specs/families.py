@@ -41,6 +41,7 @@ _OWN = {
     "bit-flip": "bit_flip.spec:BitFlipSpec",
     "bloom": "bloom.spec:BloomSpec",
     "cohort-olh": "cohort_hashing.spec:CohortHashingSpec",
+    "prefixes": "prefixes.spec:PrefixesSpec",
     "idue": "input_discriminative.spec:InputDiscriminativeSpec",
     "metric": "metric.spec:MetricSpec",
     "tree": "tree.spec:TreeSpec",

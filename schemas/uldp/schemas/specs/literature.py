@@ -7,8 +7,7 @@ from uldp.schemas.specs.families import registered
 
 #: Names of systems with nothing in place of them.
 LEFT_OUT = (
-    "BLENDER Calibrate PCKV CondiFre CALM HT THRESH A-RAPPOR LoPub LoCop PrivKV PrivKVM"
-    " TreeHist LDPart PrivTrie SAFARI SVR LATENT FedSel FedLDA"
+    "BLENDER Calibrate PCKV CondiFre CALM HT THRESH LoPub LoCop PrivKV PrivKVM LDPart SAFARI SVR LATENT FedSel FedLDA"
 )
 
 #: How a keyboard without Greek letters, or a page that names them, writes these.

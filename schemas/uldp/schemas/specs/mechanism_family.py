@@ -48,6 +48,8 @@ class MechanismFamily(Strict):
         several_epsilons: Whether the epsilon of two values, or of a user, may be less than that of an estimate.
         no_budget: Why its epsilon cannot be counted against a budget of the user; empty if it can.
         not_in_levels: Why levels do not take it, and what to do; None if they do, or if it is not for values.
+        discovers: Whether it finds strings that nobody has listed, in on-time and late panes alone, because that takes
+            seconds.
         not_ranked: Why ``uldp advise`` does not compare it; empty if it does.
         domain_kind: The kind of domain that it is for.
         also_for: Further kinds of domain that it is for.
@@ -69,6 +71,7 @@ class MechanismFamily(Strict):
     several_epsilons: ClassVar[bool] = False
     no_budget: ClassVar[str] = ""
     not_in_levels: ClassVar[str | None] = None
+    discovers: ClassVar[bool] = False
     not_ranked: ClassVar[str] = ""
     domain_kind: ClassVar[str] = "values"
     also_for: ClassVar[tuple[str, ...]] = ()

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
@@ -40,6 +41,7 @@ class Variable(Values):
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
         candidates: The strings whose shares are asked for; empty for other domains.
         ranges: The ranges whose shares are asked for.
+        discover: How many further strings are looked for.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Variable(Values):
     simultaneous: bool
     candidates: Sequence[str] = ()
     ranges: Sequence[Range] = ()
+    discover: Discover = field(default_factory=Discover)
 
     @cached_property
     def parameters(self) -> MechanismFamily:
@@ -95,6 +98,7 @@ def read_variable(
     candidates: Sequence[str] | None = None,
     candidates_file: str | None = None,
     ranges: Sequence[Ends] = (),
+    discover: Discover | None = None,
 ) -> Variable:
     """Check the parts of a variable against each other, and read the files that they name.
 
@@ -110,6 +114,7 @@ def read_variable(
         candidates: The strings to ask for, as the spec lists them.
         candidates_file: The file that has them.
         ranges: The ranges to ask for, as the spec lists them.
+        discover: How many further strings to look for.
 
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
@@ -121,6 +126,11 @@ def read_variable(
     with keys.under(keys.beside):
         asked = kind.candidates(candidates, candidates_file, mechanism.most_candidates, folder)
         bins = read_ranges(kind, mechanism, ranges)
+    if discover is not None and not mechanism.discovers:
+        raise ValueError(
+            f"{keys.beside}discover: {mechanism.name} finds no strings; remove it, or choose"
+            f" {names_where(lambda family: family.discovers)}"
+        )
     own = mechanism.obfuscates
     _check_sensitive(own, sensitive, tags, keys.where)
     values = kind.values
@@ -152,6 +162,7 @@ def read_variable(
         simultaneous,
         asked,
         bins,
+        discover or Discover(),
     )
     with keys.under(f"{keys.mechanism}."):
         assert variable.parameters

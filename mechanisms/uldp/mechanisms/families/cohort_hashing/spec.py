@@ -17,10 +17,7 @@ class CohortHashingSpec(PrivateSpec):
     """Optimized local hashing with ``cohorts`` hash functions in place of a seed, for strings of an open domain."""
 
     title = "optimized local hashing with cohorts"
-    literature: ClassVar = {
-        "cohort-olh, or rr for values that the domain lists": "O-RR cohorts",
-        "cohort-olh with candidates": "PEM",
-    }
+    literature: ClassVar = {"cohort-olh, or rr for values that the domain lists": "O-RR cohorts"}
     not_ranked = "for strings"
     domain_kind = "strings"
     estimators = ("auto", "empirical")

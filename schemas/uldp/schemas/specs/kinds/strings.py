@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from uldp.schemas.arrays import Floats, Texts
+from uldp.schemas.specs.alphabet import read_pieces
 from uldp.schemas.specs.candidates import read_candidates
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
@@ -26,6 +27,25 @@ class Strings(Strict, Kind):
     compared: ClassVar = "values"
 
     longest: int = Field(ge=1, le=1 << 16)
+    #: The characters of strings, and longer pieces, for a mechanism that finds strings by their prefixes.
+    alphabet: str | None = None
+    pieces: list[str] | None = Field(default=None, min_length=1)
+    pieces_file: str | None = None
+
+    @property
+    def spelled(self) -> bool:
+        """Whether the spec says how strings are spelled."""
+        return not (self.alphabet is None and self.pieces is None and self.pieces_file is None)
+
+    def located(self, folder: SpecFolder) -> "Strings":
+        """Return this domain with all pieces, the characters among them; see ``Kind``."""
+        if not self.spelled:
+            return self
+        try:
+            found = read_pieces(self.pieces, self.pieces_file, self.alphabet, self.longest, folder)
+        except ValueError as error:
+            raise ValueError(f"{self.name}.{error}") from error
+        return self.model_copy(update={"alphabet": None, "pieces": list(found), "pieces_file": None})
 
     @property
     def text(self) -> str:
@@ -64,6 +84,8 @@ class Strings(Strict, Kind):
     def facts(self) -> Iterator[tuple[str, Any]]:
         """See ``Kind``."""
         yield "strings.longest", self.longest
+        if self.spelled:  # other specs keep the digest that they had before there were any pieces
+            yield "strings.pieces", self.pieces
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         """Return the share of each candidate; see ``Kind``."""

@@ -1,0 +1,1 @@
+"""Strings that nobody lists beforehand, found by their prefixes in one round."""

@@ -1,0 +1,122 @@
+"""The decoder that finds strings: it walks down their prefixes, and tests what it finds by reports of whole strings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
+from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.walk import Walk
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Table
+
+
+class WalkDecoder(Decoder):
+    """Finds strings that nobody has listed, and estimates which share of the users holds each.
+
+    The reports about prefixes show which strings may be frequent; see ``Walk``. These, and the candidates of the spec,
+    are then tested by the reports of whole strings. Their users had no part in the choice, so Bonferroni's bound over
+    the tested strings holds: that any string is found which nobody holds has a probability of at most 5 %.
+
+    The tables are those of ``CandidateDecoder``, of the candidates and of all other strings that are found.
+    ``unexplained`` is the share of users who hold none of these.
+    """
+
+    estimators = ("auto", "empirical")
+
+    def __init__(
+        self, mechanism: CohortHashing, strata: Strata, walk: Walk, candidates: Sequence[str], *, simultaneous: bool
+    ) -> None:
+        """Build the decoder.
+
+        Args:
+            mechanism: The mechanism of each part.
+            strata: The mechanism of the collection: a part for each length of prefixes, and one for whole strings.
+            walk: The search.
+            candidates: The strings whose shares are asked for, found or not.
+            simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
+        """
+        self.names = tuple(candidates)
+        self._mechanism, self._strata, self._walk, self._simultaneous = mechanism, strata, walk, simultaneous
+        self._asked = self._of(self.names)
+        parts = [*(f"prefixes of {length:,}" for length in walk.lengths), "whole strings"]
+        self._parts = StrataDecoder(parts, [self._of(())] * len(parts), strata)
+
+    def _of(self, names: Sequence[str]) -> CandidateDecoder:
+        return CandidateDecoder(self._mechanism, names, self._walk.longest, simultaneous=self._simultaneous)
+
+    def cost(self, estimator: str) -> Cost:
+        """See the base class: the walk takes seconds."""
+        return Cost.FINAL
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+        self._parts.check(cells, n)
+
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the number of reports of each length, and that of whole strings."""
+        return self._parts.reports(cells, n)
+
+    def _whole(self, cells: Counts, n: int) -> tuple[Counts, int]:
+        """Return the cells of whole strings, and the number of their reports."""
+        part = self._parts.parts(cells, n)[-1]
+        return part.cells, part.n
+
+    def linear(self, cells: Counts, n: int) -> Linear:
+        """Return the unbiased estimate of the shares of the candidates.
+
+        Raises:
+            ValueError: if there are no reports of whole strings, or the cells do not fit.
+        """
+        return self._asked.linear(*self._whole(cells, n))
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return those of ``StrataDecoder``."""
+        return self._parts.p_values(cells, n)
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class; known of shares."""
+        return self._asked.heaviest(table)
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the shares of rare candidates at n reports."""
+        return self._asked.forecast(self._of_a_part(n))
+
+    def _of_a_part(self, n: int) -> int:
+        """Return the number of reports of a part to expect."""
+        return max(round(n * float(self._strata.shares[-1])), 1)
+
+    def found(self, cells: Counts, n: int) -> list[str]:
+        """Return the strings that the reports about prefixes show, but for the candidates."""
+        shape = self._mechanism.cohorts, self._mechanism.buckets
+        walked = self._walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
+        return [text for text in walked if text not in self.names]
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
+
+        Raises:
+            ValueError: if there are no reports of whole strings, the cells do not fit, or there is no such estimator.
+        """
+        self.require(estimator)
+        own, of_whole = self._whole(cells, n)
+        require_reports(of_whole)
+        tested = self._of((*self.names, *self.found(cells, n)))
+        return tested.tables_of_found(own, of_whole, estimator, asked=len(self.names))
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""
+        walk, spelling, of_each = self._walk, self._walk.spelling, self._of_a_part(n)
+        lengths = " to ".join(f"{length:,}" for length in sorted({walk.lengths[0], walk.lengths[-1]}))
+        of_all = f"each length, and whole strings, have {1 / len(self._strata.parts):.3g} of the reports"
+        yield "prefixes", f"of {lengths} of {len(spelling.pieces):,} pieces; {of_all}"
+        yield "discover", f"keeps {walk.keep:,} prefixes of each length, and tests up to {walk.most:,} strings"
+        tested = self._of(tuple(f"{number}" for number in range(walk.most))) if not self.names else self._asked
+        yield from ((key, text) for key, text in tested.describe(of_each, estimator) if key != "candidates")
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield a line if n reports hardly find any string, or if there are too few cohorts; see ``Decoder``."""
+        yield from ()

@@ -1,0 +1,114 @@
+"""Strings that nobody lists, found by their prefixes, in specs."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
+from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.strings.cohort_sizes import (
+    MOST_COHORT_CELLS,
+    default_cohorts,
+    fits_statistic,
+    most_candidates,
+)
+from uldp.mechanisms.strings.cohorts import StringEncoding
+from uldp.mechanisms.strings.spelling import Spelling
+from uldp.mechanisms.strings.walk import Walk
+from uldp.schemas.specs.kinds import Strings
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.variable import Variable
+
+# A window scores at most so many prefixes of one length.
+_MOST_SCORED = 1 << 17
+# The pieces of a vocabulary have about so many characters.
+_OF_A_PIECE = 3
+
+
+class PrefixesSpec(PrivateSpec):
+    """Each device reports a prefix of its string, or the whole string, by optimized local hashing with cohorts.
+
+    Attributes:
+        buckets: The number of buckets of a hash function.
+        cohorts: The number of cohorts.
+        step: By how many pieces a prefix is longer than the next shorter one.
+        depth: The number of lengths of prefixes. Strings of up to ``depth`` times ``step`` pieces are found.
+    """
+
+    title = "prefixes of strings by optimized local hashing with cohorts"
+    literature: ClassVar = {"prefixes": "PEM TreeHist SFP CCE PrivTrie Bitstogram A-RAPPOR"}
+    discovers = True
+    not_ranked = "for strings"
+    domain_kind = "strings"
+    estimators = ("auto", "empirical")
+
+    name: Literal["prefixes"]
+    buckets: int = Field(default_factory=buckets_of_spec, ge=2, le=MOST_BUCKETS)
+    cohorts: Annotated[int, Field(ge=1, le=1 << 16), AfterValidator(fits_statistic)] = Field(
+        default_factory=default_cohorts
+    )
+    step: int = Field(default=1, ge=1, le=16)
+    depth: int | None = Field(default=None, ge=1, le=256)
+
+    @property
+    def most_candidates(self) -> int:
+        """See ``MechanismFamily``."""
+        return most_candidates(self.cohorts, 1)
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        kind, discover = variable.of_kind(Strings), variable.discover
+        if not kind.pieces:
+            raise ValueError(
+                "domain.strings: prefixes needs to know how strings are spelled; add alphabet, such as a-z0-9, or"
+                " pieces_file"
+            )
+        spelling, depth = Spelling(kind.pieces), self._depth(kind)
+        self._check_sizes(discover.keep, len(spelling.pieces), depth)
+
+        def build(epsilon: float) -> CohortHashing:
+            return CohortHashing(epsilon, self.buckets, self.cohorts)
+
+        once = build(self.epsilon)
+        part = kept(self, once, build)
+        whole = Strata if self.lasting_epsilon is None else MemoizedStrata
+        strata = whole([part] * (depth + 1), [1 / (depth + 1)] * (depth + 1), noun="prefix")
+        lengths = tuple(self.step * (number + 1) for number in range(depth))
+        encodings = [PrefixEncoding(length, spelling, kind.longest) for length in lengths]
+        sources = [StratumSource(each, (0,)) for each in (*encodings, StringEncoding(kind.longest))]
+        walk = Walk(spelling, kind.longest, once.cohort_channel, lengths, discover.keep, discover.most)
+        decoder = WalkDecoder(once, strata, walk, variable.candidates, simultaneous=variable.simultaneous)
+        return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
+
+    def _depth(self, kind: Strings) -> int:
+        """Return the number of lengths: by default, as many as the longest string may need."""
+        if self.depth is not None:
+            return self.depth
+        alone = all(len(piece) == 1 for piece in kind.pieces or ())
+        return max(-(-kind.longest // (self.step * (1 if alone else _OF_A_PIECE))), 1)
+
+    def _check_sizes(self, keep: int, pieces: int, depth: int) -> None:
+        """Raise ValueError if the search takes too long, or there are too many cells."""
+        scored = keep * sum(pieces**number for number in range(self.step + 1))
+        if scored > _MOST_SCORED:
+            remedy = f"step: {self.step - 1}" if self.step > 1 else "fewer pieces"
+            raise ValueError(
+                f"mechanism.step: up to {self.step} of {pieces:,} pieces behind each of {keep:,} prefixes are"
+                f" {scored:,} strings to score, and {_MOST_SCORED:,} is the most; write {remedy}, or a smaller"
+                " discover.keep"
+            )
+        cells = (depth + 1) * self.cohorts * self.buckets
+        if cells > MOST_COHORT_CELLS:
+            most = MOST_COHORT_CELLS // ((depth + 1) * self.buckets)
+            remedy = f"cohorts: {most}" if most else "a smaller depth"
+            raise ValueError(
+                f"mechanism.cohorts: {depth} lengths and whole strings, of {self.cohorts:,} cohorts with"
+                f" {self.buckets:,} buckets, have {cells:,} cells, and {MOST_COHORT_CELLS:,} is the most; write"
+                f" {remedy}"
+            )

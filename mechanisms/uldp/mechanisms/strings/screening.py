@@ -1,0 +1,156 @@
+"""The largest shares among tens of thousands of strings, from the reports of cohorts: by stages, in bounded memory.
+
+All strings are scored by a quarter of the cohorts; the better half of them by half of the cohorts; the best fifth by
+all. A string that all cohorts would place among the best thousandth is lost on the way with a probability of 5 %.
+
+Strings with large shares collide with others in some cohorts, and their supports make these look frequent. So what is
+found is fitted by least squares and taken out of the cells, and the rest is scored again.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp.mechanisms.kernels.hashing import SEEDS, scramble, states_of, steps_of
+from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates, CohortChannel
+from uldp.schemas.arrays import Counts, Floats, Mask, Rows, Symbols
+
+# So many positions are hashed at once; they fit a core's cache.
+_POSITIONS_AT_ONCE = 1 << 15
+# The part of the cohorts at the end of each stage, and the part of the strings that it scores.
+_STAGES = ((0.25, 1.0), (0.5, 0.5), (1.0, 0.2))
+# With fewer cohorts or strings than this, all are scored by all cohorts.
+_FEW_COHORTS, _FEW_STRINGS = 512, 1024
+# A string this many standard errors above 0 is taken out of the cells.
+_TAKEN_OUT = 4.5
+# So many strings are taken out of the cells at the most, and so often the rest is scored again.
+_MOST_TAKEN_OUT, _ROUNDS = 96, 3
+
+
+class Screened(NamedTuple):
+    """The best of the strings.
+
+    Attributes:
+        rows: Shape (k,): their positions among all, the largest share first.
+        values: Shape (k,): the estimates of their shares.
+        known: The estimates of the shares of the known ones.
+        error: The standard error of the share of a rare string.
+    """
+
+    rows: Rows
+    values: Floats
+    known: Floats
+    error: float
+
+
+def screen(channel: CohortChannel, supports: Counts, symbols: Symbols, known: Symbols, most: int) -> Screened:
+    """Return the strings with the largest shares.
+
+    Args:
+        channel: The law of the cells, with one hash function for each cohort, of which each report supports one bucket.
+        supports: Shape (M, L): the reports of each cohort that support each position.
+        symbols: Shape (K,): the symbols of the strings.
+        known: The symbols of other strings, which are taken out of the cells whatever their shares are.
+        most: How many strings to return.
+    """
+    cells = _Cells(channel, supports, symbols, known)
+    kept, scores = np.arange(len(symbols)), np.zeros(len(symbols))
+    few = channel.cohorts < _FEW_COHORTS or len(symbols) < _FEW_STRINGS
+    begin, part = 0, 0.0
+    for part_after, best in _STAGES[-1:] if few else _STAGES:
+        if begin:
+            order = np.argsort(-cells.shares(kept, scores, part), kind="stable")[: round(best * len(symbols))]
+            kept, scores = kept[order], scores[order]
+        end, part = round(part_after * channel.cohorts), part_after
+        scores = scores + cells.scores(kept, begin, end)
+        for _ in range(_ROUNDS):
+            if not cells.take_out(kept, cells.shares(kept, scores, part), cells.error / math.sqrt(part)):
+                break
+            scores = cells.scores(kept, 0, end)
+        begin = end
+    shares = cells.shares(kept, scores, part)
+    order = np.argsort(-shares, kind="stable")[:most]
+    return Screened(kept[order], shares[order], cells.of_known, cells.error)
+
+
+class _Cells:
+    """The cells of a stratum, and what is taken out of them."""
+
+    def __init__(self, channel: CohortChannel, supports: Counts, symbols: Symbols, known: Symbols) -> None:
+        self._channel, self._supports, self._symbols, self._known = channel, supports, symbols, known
+        self._sizes = supports.sum(axis=1)
+        self._n = max(int(self._sizes.sum()), 1)
+        self._steps, self._states = steps_of(symbols), states_of(np.arange(channel.cohorts))
+        sizes = self._sizes[:, np.newaxis]
+        corrected = (supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
+        self._corrected: Floats = corrected / self._n
+        self._residuals = self._corrected
+        #: What a string that all users hold scores in all cohorts.
+        self.unit = 1 - channel.covered
+        #: The standard error of the share of a rare string, by all cohorts.
+        self.error = float(np.sqrt(channel.row_variance(np.array(channel.covered)) / self.unit / self._n))
+        #: Shape (K,): which strings are taken out of the cells.
+        self.taken: Mask = np.zeros(len(symbols), dtype=np.bool_)
+        self._values = np.zeros(0)
+        if len(known):
+            self._fit()
+
+    def take_out(self, rows: Rows, values: Floats, error: float) -> bool:
+        """Take further strings out of the cells whose shares are large; return whether there are any."""
+        large = np.flatnonzero((values > _TAKEN_OUT * error) & ~self.taken[rows])
+        room = max(_MOST_TAKEN_OUT - len(self._known) - int(self.taken.sum()), 0)
+        large = large[np.argsort(-values[large], kind="stable")[:room]]
+        if not len(large):
+            return False
+        self.taken[rows[large]] = True
+        self._fit()
+        return True
+
+    @property
+    def of_known(self) -> Floats:
+        """The fitted shares of the known strings."""
+        return self._values[: len(self._known)]
+
+    def shares(self, rows: Rows, scores: Floats, part: float) -> Floats:
+        """Return the estimated shares of strings.
+
+        Args:
+            rows: Their positions among all.
+            scores: What the residuals of some cohorts score for them.
+            part: The part of these cohorts.
+        """
+        shares: Floats = scores / (part * self.unit)
+        taken = self.taken[rows]
+        places = np.searchsorted(np.flatnonzero(self.taken), rows[taken])
+        shares[taken] += self._values[len(self._known) + places]
+        return shares
+
+    def _fit(self) -> None:
+        channel = self._channel
+        together = np.concatenate([self._known, self._symbols[self.taken]])
+        fit = CandidateLinear(Candidates(channel, together), self._supports, self._sizes)
+        self._values = fit.values
+        self._residuals = self._corrected - (fit.candidates.covered(fit.values) - channel.covered) / channel.cohorts
+
+    def scores(self, rows: Rows, begin: int, end: int) -> Floats:
+        """Return the sums of the residuals at the positions of strings in some cohorts, shape of ``rows``."""
+        buckets = self._channel.positions
+        table = self._residuals[begin:end].astype(np.float32).ravel()
+        first = (np.arange(end - begin) * buckets).astype(np.uint64)
+        states, steps = self._states[begin:end], self._steps[rows]
+        at_once = max(_POSITIONS_AT_ONCE // max(end - begin, 1), 1)
+        found = np.empty((at_once, end - begin), dtype=np.uint64)
+        buffer = np.empty_like(found)
+        scores = np.empty(len(rows))
+        for start in range(0, len(rows), at_once):
+            block = steps[start : start + at_once, np.newaxis]
+            into, other = found[: len(block)], buffer[: len(block)]
+            np.add(states, block, out=into)
+            scramble(into, other)
+            into &= np.uint64(SEEDS - 1)
+            into *= np.uint64(buckets)
+            into >>= np.uint64(32)
+            into += first
+            scores[start : start + at_once] = table.take(into.view(np.int64), mode="clip").sum(axis=1)
+        return scores
