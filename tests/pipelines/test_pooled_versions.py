@@ -89,6 +89,29 @@ def test_versions_are_compared(uldp: Run, stream: Path, tmp_path: Path) -> None:
     assert "'2026-01-01T09' is of several versions; add @ and one of v1 of c, v2 of c, v3 of c" in errors
 
 
+def test_a_question_is_put_to_all_versions_together(uldp: Run, stream: Path, tmp_path: Path) -> None:
+    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
+    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
+    _, shown, _ = uldp("show", tmp_path / "out", "--pooled", "--json")
+    of_hours = [line for line in map(json.loads, shown.splitlines()) if line["estimator"] == "pooled"]
+    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--json")
+    shares = [each for each in map(json.loads, text.splitlines()) if each["quantity"] == "share"]
+    assert code == 0
+    assert [each["estimate"] for each in shares] == [share for line in of_hours for share in line["distribution"]]
+    assert {tuple(each["versions"]) for each in shares} == {(1, 2, 3)}
+    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--every", "1d", "--sum", "0,1")
+    assert code == 0
+    assert text.startswith("c versions 1, 2 and 3  2026-01-01  (")
+    assert f"n {3 * USERS:,} of 6 windows" in text
+    assert "the users of versions 1, 2 and 3 are of one population" in text
+    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--compare", "2026-01-01T09", "2026-01-01T10")
+    assert (code, "since v1+v2+v3 2026-01-01T09:00:00Z" in text) == (0, True)
+    code, _, errors = uldp("ask", tmp_path / "out", "--pooled", "--compare", "v1", "2026-01-01T10")
+    assert (code, "'v1' is of one version; leave out --pooled, or name a time" in errors) == (1, True)
+    code, _, errors = uldp("ask", tmp_path / "out", "--pooled", "--explain", "2026-01-01T09", "0")
+    assert (code, "--pooled has an estimator of its own" in errors) == (2, True)
+
+
 def test_stream_and_backfill_of_three_versions_show_one_pooled_estimate_a_window(
     uldp: Run, stream: Path, tmp_path: Path
 ) -> None:

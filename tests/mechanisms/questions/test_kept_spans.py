@@ -89,12 +89,12 @@ def test_changes_of_the_same_devices_have_less_error_which_covers(what: str) -> 
 
 def test_devices_that_draw_anew_are_no_same_devices() -> None:
     windows = simulated(SETS, runs=1)[0]
-    before, after = (next(shares_of(of_run([window], (N,)))) for window in windows[:2])
-    after = replace(after, span=replace(after.span, version=Version(SETS.spec)))
+    before, after = (of_run([window], (N,)) for window in windows[:2])
+    of_other = next(shares_of(replace(after, version=Version(SETS.spec))))
     with pytest.raises(RequestError, match="draw new responses for each version"):
-        list(compare(before, after, same_devices=True))
+        list(compare(next(shares_of(before)), of_other, same_devices=True))
     version = Version(build.spec(mechanism={"name": "rr", "epsilon": 1}))
-    shares = next(shares_of(replace(before.span, version=version, cells=np.array([40, 40, 40, 40, 40]))))
+    shares = next(shares_of(replace(before, version=version, cells=np.array([40, 40, 40, 40, 40]))))
     with pytest.raises(RequestError, match="keep no responses"):
         list(compare(shares, shares, same_devices=True))
 

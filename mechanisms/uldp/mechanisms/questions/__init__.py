@@ -1,15 +1,16 @@
 """Questions about published statistics, answered from kept counts: sums over time and values, changes, and reasons.
 
 A ``Span`` is the sum of the counts of windows; ``roll_up`` makes the spans of a version by day, week or month. Its
-tables are those of a window. ``shares_of`` gives the estimate of each variable of a span with its covariances, which
-``sums``, ``compare`` and ``explain`` ask.
+tables are those of a window. A ``Pool`` has spans of several versions, and ``pool_up`` makes them. ``shares_of`` gives
+the estimate of each variable of either with its covariances, which ``sums``, ``compare`` and ``explain`` ask.
 """
 
 from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import compare, smallest_change
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
-from uldp.mechanisms.questions.rollup import RollUp, roll_up
+from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.rollup import RollUp, roll_up, rolled_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import Groups, groups_of, sums
@@ -18,6 +19,7 @@ __all__ = [
     "Answer",
     "Groups",
     "Period",
+    "Pool",
     "RollUp",
     "Shares",
     "Span",
@@ -26,7 +28,9 @@ __all__ = [
     "explain",
     "groups_of",
     "period_of",
+    "pool_up",
     "roll_up",
+    "rolled_up",
     "shares_of",
     "smallest_change",
     "sums",

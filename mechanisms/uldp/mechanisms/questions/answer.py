@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.labels import value_labels
 from uldp.schemas.table import Table, TableName
@@ -16,7 +17,8 @@ class Answer:
     Attributes:
         question: The name of the question.
         collection: The name of the collection.
-        version: The version whose counts were used.
+        version: The version whose counts were used; of several, the newest.
+        versions: All of them.
         start: The first millisecond that reports were counted in, since 1970-01-01 UTC.
         end: The millisecond behind the last one.
         period: The name of the time, such as a day of a calendar.
@@ -43,6 +45,7 @@ class Answer:
     question: str
     collection: str
     version: int
+    versions: tuple[int, ...]
     start: int
     end: int
     period: str
@@ -66,20 +69,21 @@ class Answer:
     assumed: str
 
 
-def table_answers(question: str, span: Span, estimator: str) -> Iterator[Answer]:
+def table_answers(question: str, span: Span | Pool, estimator: str) -> Iterator[Answer]:
     """Yield the entries of the tables of a span that have rows."""
     for table in span.tables(estimator):
         if table.name not in (TableName.VISIBLE, TableName.BAND):
             yield from _of_table(question, span, table)
 
 
-def answer_of(span: Span, question: str, *, attribute: str, **fields: Any) -> Answer:
+def answer_of(span: Span | Pool, question: str, *, attribute: str, **fields: Any) -> Answer:
     """Return an answer about a span: what the span says of it, and the other fields of ``Answer``."""
     spec = span.version.spec
     return Answer(
         question=question,
         collection=spec.collection,
         version=spec.version,
+        versions=span.versions,
         start=span.period.start,
         end=span.period.end,
         period=span.period.name,
@@ -90,7 +94,7 @@ def answer_of(span: Span, question: str, *, attribute: str, **fields: Any) -> An
     )
 
 
-def _of_table(question: str, span: Span, table: Table) -> Iterator[Answer]:
+def _of_table(question: str, span: Span | Pool, table: Table) -> Iterator[Answer]:
     labels = None if len(table.values) == 1 and table.keys is None else value_labels(table, span.version.spec)
     for i in range(len(table.values)):
         yield answer_of(

@@ -3,6 +3,7 @@
 The parts of one estimate depend on each other, because a report that supports one value supports no other, or fewer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +68,8 @@ def combined(linear: Linear, w: Floats, coverage: float) -> Combined:
         return Combined(
             np.sum([part.values for part in parts], axis=0),
             np.sum([part.variance for part in parts], axis=0),
-            np.sqrt(np.sum([part.below**2 for part in parts], axis=0)),
-            np.sqrt(np.sum([part.above**2 for part in parts], axis=0)),
+            _root([part.below for part in parts]),
+            _root([part.above for part in parts]),
         )
     values, z = linear.values @ w, normal_quantile(0.5 + coverage / 2)
     variance = np.maximum((w * linear.times(w)).sum(axis=0), 0.0)
@@ -84,6 +85,14 @@ def singles(linear: Linear, coverage: float) -> Combined:
     those of Clopper and Pearson, which are published, cover more often, and so do differences of them. Newcombe
     (Statistics in Medicine 17, 1998) recommends the former. Others are the estimate's own.
     """
+    if isinstance(linear, WeightedLinear):
+        parts = [singles(part, coverage) for part in linear.parts]
+        return Combined(
+            linear.values,
+            linear.variance,
+            _root([weight * part.below for weight, part in zip(linear.weights, parts, strict=True)]),
+            _root([weight * part.above for weight, part in zip(linear.weights, parts, strict=True)]),
+        )
     if not isinstance(linear, PureLinear) or linear.channel.q_non_sensitive is not None:
         low, high = linear.interval(coverage)
         return Combined(linear.values, linear.variance, linear.values - low, high - linear.values)
@@ -92,6 +101,12 @@ def singles(linear: Linear, coverage: float) -> Combined:
     middle, half = m + z**2 / (2 * n), z * np.sqrt(m * (1 - m) / n + z**2 / (4 * n**2))
     below, above = m - (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n) - m
     return Combined(linear.values, linear.variance, below / gain, above / gain)
+
+
+def _root(distances: Sequence[Floats]) -> Floats:
+    """Return the root of the sum of squares."""
+    root: Floats = np.sqrt(np.sum(np.square(distances), axis=0))
+    return root
 
 
 def _scored(values: Floats, variance: Floats, n: int, least: Floats, most: Floats, z: float) -> Combined:

@@ -62,7 +62,8 @@ def compare(
     else:
         difference = _combined(after.linear, weights) - _combined(before.linear, weights)
         assumed = after.span.assumed + "; the users of the two times are others"
-    shared = {"against": _name(before), "assumed": assumed, "spent": spent_over((before.span, after.span))}
+    spent = spent_over((*before.span.spans, *after.span.spans))
+    shared = {"against": _name(before), "assumed": assumed, "spent": spent}
     p_values = _p_values(difference)
     adjusted = _ADJUSTED[correction](p_values)
     # Where few reports agree by chance, their variance is too small, and the interval says more.
@@ -92,7 +93,7 @@ def compare(
 
 
 def _name(shares: Shares) -> str:
-    return f"v{shares.span.version.spec.version} {shares.span.period.name}"
+    return f"v{'+v'.join(map(str, shares.span.versions))} {shares.span.period.name}"
 
 
 def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None], Sequence[str], Floats | None]:
@@ -113,12 +114,13 @@ def change(before: Shares, after: Shares, *, same_devices: bool = False) -> Line
     """Return what the later shares are more than the earlier ones; see ``compare``."""
     if not same_devices:
         return Difference(after.linear, before.linear)
-    version, attributes = after.span.version, list(after.span.version.spec.variables)
-    if before.span.version is not version:
+    spans = (*after.span.spans, *before.span.spans)
+    version = spans[0].version
+    if len(spans) > 2 or spans[1].version is not version:
         raise RequestError("devices draw new responses for each version; compare times of one, or not the same devices")
     if not version.protocol.mechanism.memory:
         raise RequestError("devices keep no responses without lasting_epsilon, so none are the same at both times")
-    windows = ((span.cells, span.sizes) for span in (after.span, before.span))
+    attributes, windows = list(version.spec.variables), ((span.cells, span.sizes) for span in spans)
     part = attributes.index(after.attribute) if after.attribute else None
     return difference_of(version.protocol, *windows, same_devices=True, part=part)
 

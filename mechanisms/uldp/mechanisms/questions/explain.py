@@ -9,6 +9,7 @@ from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.inference.shuffle import shuffled
 from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.shares import Shares
+from uldp.mechanisms.questions.span import Span
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.specs.mistakes import near, quote
@@ -51,8 +52,13 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
         shares: The variable that has the value.
         position: That of the value among the values and then the tags.
         estimator: The name of the published estimator.
+
+    Raises:
+        RequestError: if it is a pooled estimate of several versions.
     """
-    span, pum, linear = shares.span, shares.pum, shares.linear
+    if len(shares.span.spans) > 1:
+        raise RequestError("an explanation is of one version; leave out --pooled")
+    (span,), pum, linear = shares.span.spans, shares.pum, shares.linear
     assert pum is not None
     tag = None if position < pum.size else pum.tags[position - pum.size]
     spec = span.version.spec
@@ -74,7 +80,7 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
         yield from _value(shares, position, tables, estimator)
     else:
         yield from _tag(tables[TableName.HIDDEN], pum.tags.index(tag), estimator)
-    yield from _trust(shares)
+    yield from _trust(span)
 
 
 def _channel(linear: PureLinear, position: int) -> Iterator[str]:
@@ -109,9 +115,8 @@ def _tag(hidden: Table, position: int, estimator: str) -> Iterator[str]:
     yield f"published: {_percent(hidden.values[position])} hide their value behind it{_interval(hidden, position)}"
 
 
-def _trust(shares: Shares) -> Iterator[str]:
+def _trust(span: Span) -> Iterator[str]:
     """Yield what the windows say against the number, and what it tells of one user."""
-    span = shares.span
     spec, mechanism = span.version.spec, span.version.protocol.mechanism
     for flag in span.flags:
         yield f"flag: {flag}, {MEANING[Flag(flag)] if flag in set(Flag) else 'of another version of uldp'}"

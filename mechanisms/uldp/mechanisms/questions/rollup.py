@@ -10,6 +10,7 @@ import numpy as np
 
 from uldp.mechanisms.questions.periods import Every, Period, period_of
 from uldp.mechanisms.questions.span import Span, Version
+from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
 from uldp.schemas.specs.durations import format_duration, milliseconds
@@ -20,13 +21,13 @@ class RollUp:
     """Sums the counts of a version by period; the memory is that of the periods, not of the windows.
 
     Args:
-        version: The version.
+        version: The version, which is an attribute too.
         every: The length of the periods; None for the windows themselves.
         zone: The time zone of the periods.
     """
 
     def __init__(self, version: Version, every: Every | None, zone: tzinfo) -> None:
-        self._version, self._every, self._zone = version, every, zone
+        self.version, self._every, self._zone = version, every, zone
         self._spans: dict[Period, Span] = {}
 
     def add(self, statistic: Statistic) -> None:
@@ -35,7 +36,7 @@ class RollUp:
         Raises:
             RequestError: if devices of another device half made it, or its window lies in two periods.
         """
-        spec = self._version.spec
+        spec = self.version.spec
         if statistic.device_digest != spec.device_digest:
             raise RequestError(
                 f"{spec.collection} v{spec.version}: the window from {iso(statistic.window_start)} was counted under"
@@ -45,9 +46,9 @@ class RollUp:
         if period is None:
             return
         n = statistic.n
-        reports = self._version.decoder.reports(statistic.cells, n) if n else (0,)
+        reports = self.version.decoder.reports(statistic.cells, n) if n else (0,)
         one = Span(
-            self._version,
+            self.version,
             period,
             statistic.cells,
             (n,) if n else (),
@@ -64,10 +65,17 @@ class RollUp:
         Where a period has few reports, it is joined with neighbours; see ``coarsened``. Sliding windows have reports in
         common, so those of few reports are left out instead.
         """
-        spans = [self._spans[period] for period in sorted(self._spans) if self._spans[period].n]
-        if self._every is None and self._version.spec.window.period is not None:
-            return [span for span in spans if span.passes()]
-        return coarsened(spans)
+        spans = self.fine()
+        return [span for span in spans if span.passes()] if self.overlapping else coarsened(spans)
+
+    def fine(self) -> list[Span]:
+        """Return the periods that have a report, in order, also those of few."""
+        return [self._spans[period] for period in sorted(self._spans) if self._spans[period].n]
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the spans have reports in common, as sliding windows do."""
+        return self._every is None and not self._fixed
 
     def _period(self, statistic: Statistic) -> Period | None:
         """Return the period of a window; None for a sliding window whose slices are in other windows of the period."""
@@ -81,11 +89,11 @@ class RollUp:
 
     @property
     def _fixed(self) -> bool:
-        return self._version.spec.window.period is None
+        return self.version.spec.window.period is None
 
     def _of_sliding(self, start: int) -> Period:
         """Return the period that the first slice of a sliding window lies in, if its windows divide the period."""
-        window = self._version.spec.window
+        window = self.version.spec.window
         assert self._every is not None
         period = period_of(start, start + milliseconds(window.slice), self._every, self._zone)
         if (period.end - period.start) % milliseconds(window.size):
@@ -112,26 +120,33 @@ def coarsened(spans: list[Span]) -> list[Span]:
     """
     if all(span.passes() for span in spans):
         return spans
-    least = spans[0].version.spec.limits.min_reports
-    totals = np.cumsum([(0, *(0 for _ in spans[0].apart)), *((span.n, *span.apart) for span in spans)], axis=0)
-    costs, begins = np.full(len(spans) + 1, np.inf), np.zeros(len(spans) + 1, dtype=np.int64)
+    counts = np.array([span.counts for span in spans])
+    least = np.full(counts.shape[1], spans[0].version.spec.limits.min_reports)
+    return [total(spans[begin:end]) for begin, end in runs(counts, least)]
+
+
+def runs(counts: Counts, least: Counts) -> list[tuple[int, int]]:
+    """Return the first position of each run of neighbours, and the one behind its last; see ``coarsened``.
+
+    Args:
+        counts: Shape (T, c): counts of each of T neighbours, of which one is positive.
+        least: Shape (c,): what the sum of each count in a run must be at least, if it is not 0.
+    """
+    totals = np.concatenate([np.zeros((1, counts.shape[1]), dtype=np.int64), np.cumsum(counts, axis=0)])
+    costs, begins = np.full(len(totals), np.inf), np.zeros(len(totals), dtype=np.int64)
     costs[0] = 0
-    for end in range(1, len(spans) + 1):
+    for end in range(1, len(totals)):
         sums = totals[end] - totals[:end]
-        apart = sums[:, 1:]
-        passing = (sums[:, 0] >= least) & ((apart == 0) | (apart >= least)).all(axis=1)
+        passing = ((sums == 0) | (sums >= least)).all(axis=1)
         cost = np.where(passing, costs[:end] + np.arange(end, 0, -1) ** 2, np.inf)
         begins[end] = int(np.argmin(cost))
         costs[end] = cost[begins[end]]
-    if np.isinf(costs[-1]):
-        return []
-    joined: list[Span] = []
-    end = len(spans)
+    found: list[tuple[int, int]] = []
+    end = len(counts) if np.isfinite(costs[-1]) else 0
     while end:
-        begin = int(begins[end])
-        joined.append(total(spans[begin:end]))
-        end = begin
-    return joined[::-1]
+        found.append((int(begins[end]), end))
+        end = int(begins[end])
+    return found[::-1]
 
 
 def total(spans: Sequence[Span]) -> Span:
@@ -144,7 +159,12 @@ def total(spans: Sequence[Span]) -> Span:
 
 def roll_up(version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> list[Span]:
     """Return the spans of the statistics of a version; see ``RollUp``."""
+    return rolled_up(version, statistics, every, zone).spans()
+
+
+def rolled_up(version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> RollUp:
+    """Return the statistics of a version, summed by period."""
     rolled = RollUp(version, every, zone)
     for statistic in statistics:
         rolled.add(statistic)
-    return rolled.spans()
+    return rolled

@@ -1,20 +1,27 @@
 """The shares of a span of time: their unbiased estimate, the tags that hide some of them, and the names of values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.pooling.versions import WeightedLinear
+from uldp.mechanisms.pooling.versions import pool as pool_shares
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.questions.kept import Summed
+from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts
+from uldp.schemas.errors import RequestError
 from uldp.schemas.table import TableName
 
 
@@ -32,22 +39,29 @@ class Shares:
     """What a span says of the shares of one variable, or of its mean.
 
     Attributes:
-        span: The span.
+        span: The span, or the pool of versions.
         attribute: The name of the attribute of a record; "" if the collection has one variable.
         linear: The unbiased estimate, of values and then of tags; of a number, its mean.
         pum: The values and the tags; None if numbers are estimated, such as a mean.
         labels: The names of the values, or of several numbers.
         n: The number of reports behind it.
-        quantity: What the numbers are.
+        decoder: What reads its cells; of a pool, that of the newest version.
+        parts: Of a pool of versions, the shares of each, which ``linear`` weighs; else empty.
     """
 
-    span: Span
+    span: Span | Pool
     attribute: str
     linear: Linear
     pum: Pum | None
     labels: Sequence[str]
     n: int
-    quantity: TableName = TableName.MEAN
+    decoder: Decoder
+    parts: "tuple[Shares, ...]" = ()
+
+    @property
+    def quantity(self) -> TableName:
+        """What the numbers are, if they are no shares of values."""
+        return self.decoder.quantity
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -55,16 +69,51 @@ class Shares:
         return {label: position for position, label in enumerate(self.labels)}
 
 
-def shares_of(span: Span) -> Iterator[Shares]:
-    """Yield the shares, or the mean, of each variable of a span that has enough reports."""
-    spec, decoder = span.version.spec, span.version.decoder
-    least = spec.limits.min_reports
+def shares_of(span: Span | Pool) -> Iterator[Shares]:
+    """Yield the shares, or the mean, of each variable of a span that has enough reports.
+
+    Raises:
+        RequestError: if the mechanisms of a pool of versions cannot be pooled.
+    """
+    least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
+    for each in span.spans:
+        for shares in _all_of(each):
+            of_attributes.setdefault(shares.attribute, []).append(shares)
+    for attribute in span.version.spec.variables:
+        parts = of_attributes.get(attribute, [])
+        if sum(part.n for part in parts) >= least:
+            yield parts[0] if len(parts) == 1 else _pooled(span, parts)
+
+
+def _all_of(span: Span) -> Iterator[Shares]:
+    """Yield the shares of each variable that has a report."""
+    decoder = span.version.decoder
     if isinstance(decoder, StrataDecoder):
         for part in decoder.parts(span.cells, span.n):
-            if part.n >= least:
+            if part.n:
                 yield _of(span, part.name, part.decoder, part.cells, part.n)
-    elif span.n >= least:
+    elif span.n:
         yield _of(span, "", decoder, span.cells, span.n)
+
+
+def _pooled(pool: Span | Pool, parts: Sequence[Shares]) -> Shares:
+    """Return the mean of shares of several versions, weighted by the inverse of their variances; see ``versions``.
+
+    Weights of windows of the same devices are as if these were others, which makes no mean biased.
+    """
+    newest = parts[-1]
+    once = [part.linear.once if isinstance(part.linear, Summed) else part.linear for part in parts]
+    pure = [each for each in once if isinstance(each, PureLinear)]
+    if len(pure) == len(once):
+        mean: WeightedLinear = pool_shares(pure)[0]
+        mean = WeightedLinear([part.linear for part in parts], mean.weights)
+    elif all(isinstance(part.decoder, NumberDecoder) for part in parts):
+        precisions = np.array([part.decoder.forecast(part.n) ** -2.0 for part in parts])
+        mean = WeightedLinear([part.linear for part in parts], precisions / precisions.sum(axis=0))
+    else:
+        raise RequestError("the mechanisms of these versions cannot be pooled together; leave out --pooled")
+    n = sum(part.n for part in parts)
+    return replace(newest, span=pool, linear=mean, n=n, parts=tuple(parts))
 
 
 def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> Shares:
@@ -83,4 +132,4 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
         pum, labels = Pum.of(variable), variable.labels
     else:
         labels = variable.kind.entries(len(linear.values), whole=False) or ()
-    return Shares(span, attribute, linear, pum, labels, n, decoder.quantity)
+    return Shares(span, attribute, linear, pum, labels, n, decoder)

@@ -6,13 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from uldp.mechanisms.pooling.versions import WeightedLinear
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.questions.answer import Answer, answer_of
 from uldp.mechanisms.questions.kept import response_variance
 from uldp.mechanisms.questions.over_time import OverTime, over_time
+from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, spent_over
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, TableName
 
@@ -22,8 +25,8 @@ _WALK = (
 )
 
 
-def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
-    """Yield the filtered and the smoothed numbers of the spans of a version, by time: what was measured, not assumed.
+def smoothed(spans: Sequence[Span | Pool]) -> Iterator[Answer]:
+    """Yield the filtered and the smoothed numbers of spans of a version, or of pools, by time: what was measured.
 
     Raises:
         RequestError: if the spans have reports in common, or if fewer than three have counts.
@@ -37,7 +40,7 @@ def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
     if not series:
         raise RequestError("no window has enough reports to smooth; add --every, so that they are summed")
     found = {attribute: _over_time(of) for attribute, of in series.items()}
-    spent = spent_over(spans)
+    spent = spent_over([part for span in spans for part in span.spans])
     places = {(of.span.period, attribute): t for attribute, each in series.items() for t, of in enumerate(each)}
     for span in spans:
         for attribute, each in series.items():
@@ -46,8 +49,17 @@ def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
 
 
 def _over_time(series: Sequence[Shares]) -> OverTime:
-    shared = [response_variance(_mechanism(each), each.linear, each.n) for each in series]
+    shared = [_shared(each) for each in series]
     return over_time([each.linear for each in series], shared, [each.span.period.start for each in series])
+
+
+def _shared(shares: Shares) -> Floats:
+    """Return the part of the variances that comes from kept responses."""
+    if not isinstance(shares.linear, WeightedLinear):
+        return response_variance(_mechanism(shares), shares.linear, shares.n)
+    pairs = zip(shares.linear.weights, shares.parts, strict=True)
+    variance: Floats = np.sum([weight**2 * _shared(part) for weight, part in pairs], axis=0)
+    return variance
 
 
 def _mechanism(shares: Shares) -> Mechanism:

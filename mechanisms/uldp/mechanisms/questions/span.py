@@ -15,7 +15,7 @@ from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed, repeats, summed
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.spent import spent
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import NUMBERS, Table
@@ -87,18 +87,33 @@ class Span:
             tuple(dict.fromkeys(self.flags + other.flags)),
         )
 
+    @property
+    def spans(self) -> "tuple[Span, ...]":
+        """Itself, as a pool has its spans."""
+        return (self,)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers of reports, each of which must be 0 or enough; see ``passes``."""
+        return (self.n, *self.apart)
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The number of the version."""
+        return (self.version.spec.version,)
+
     def passes(self) -> bool:
         """Return whether the sum may be shown: neither it, nor the windows in it that are apart, have few reports.
 
         Other windows may be published on their own. Who subtracts them from the sum sees the sum of those apart.
         """
         least = self.version.spec.limits.min_reports
-        return self.n >= least and all(n == 0 or n >= least for n in self.apart)
+        return self.n >= least and all(n == 0 or n >= least for n in self.counts)
 
     def tables(self, estimator: str) -> tuple[Table, ...]:
         """Return the tables of an estimator, each of enough reports, as those of a window."""
         spec, decoder = self.version.spec, self.version.decoder
-        tables = map(self._widened, decoder.tables(self.cells, self.n, estimator))
+        tables = (widened(table, self.wider(table.of)) for table in decoder.tables(self.cells, self.n, estimator))
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if spec.assume_forgers is None:
             return enough
@@ -119,25 +134,16 @@ class Span:
         """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``."""
         return repeats(self.sizes) if self.version.protocol.mechanism.memory else 0.0
 
-    def _widened(self, table: Table) -> Table:
-        """Return a table with errors that hold if devices keep responses, and are the same in all windows.
+    def wider(self, of: tuple[str, ...]) -> float:
+        """Return how much wider the intervals of a variable are, because devices keep responses.
 
-        Each error is taken to be as much larger as the largest of the estimate, so that those of sums over tags hold.
+        Each is taken to be as much wider as the widest, so that those of sums over tags hold; if the errors of the
+        variable are not known, as wide as may be.
         """
-        if not self.repeats or table.low is None or table.high is None:
-            return table
-        wider = float(np.max(self._wider(table.of)))
-        middle = table.values if table.unbiased is None else table.unbiased
-        low, high = (middle + wider * (end - middle) for end in (table.low, table.high))
-        if table.name not in NUMBERS:
-            low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
-        low, high = np.minimum(low, table.low), np.maximum(high, table.high)
-        return replace(table, stderr=wider * table.stderr, low=low, high=high)
-
-    def _wider(self, of: tuple[str, ...]) -> Floats:
-        """Return how much wider the intervals of a part are; of a part that is not known, as wide as may be."""
+        if not self.repeats:
+            return 1.0
         linear = self.linear("".join(of))
-        return linear.wider if isinstance(linear, Summed) else np.array([np.sqrt(1 + self.repeats)])
+        return float(np.max(linear.wider)) if isinstance(linear, Summed) else float(np.sqrt(1 + self.repeats))
 
     def linear(self, attribute: str) -> Linear | None:
         """Return the unbiased estimate of a variable, with errors that hold if devices keep their responses.
@@ -174,3 +180,15 @@ def spent_over(spans: Sequence[Span]) -> float | None:
             return None
         total += most
     return total
+
+
+def widened(table: Table, wider: float) -> Table:
+    """Return a table whose errors are so many times as large; its intervals hold those of before."""
+    if wider == 1 or table.low is None or table.high is None:
+        return table
+    middle = table.values if table.unbiased is None else table.unbiased
+    low, high = (middle + wider * (end - middle) for end in (table.low, table.high))
+    if table.name not in NUMBERS:
+        low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+    low, high = np.minimum(low, table.low), np.maximum(high, table.high)
+    return replace(table, stderr=wider * table.stderr, low=low, high=high)

@@ -30,7 +30,7 @@ def write_answers(target: Path, answers: Sequence[Answer]) -> None:
     times = {"start", "end"}
     rows = [
         {name: printable(value) if isinstance(value, str) else value for name, value in asdict(answer).items()}
-        | {"flags": ", ".join(answer.flags) or None}
+        | {"flags": ", ".join(answer.flags) or None, "versions": ", ".join(map(str, answer.versions))}
         for answer in answers
     ]
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}

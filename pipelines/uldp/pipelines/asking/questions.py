@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
-from uldp.mechanisms.questions.rollup import roll_up, total
+from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.rollup import rolled_up, total
 from uldp.mechanisms.questions.shares import shares_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span
 from uldp.mechanisms.questions.sums import groups_of, sums
 from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.results.kept import Kept
-from uldp.pipelines.results.pooled import difference
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import quote
@@ -28,21 +29,30 @@ class Asked:
     """The spans that a question is about.
 
     Attributes:
-        spans: The spans of each version, in order.
+        spans: The spans of each version, or the pools of each collection, in order.
         every: The length of periods; None for windows.
         estimator: The estimator; None for the first of each spec.
     """
 
-    spans: Sequence[Sequence[Span]]
+    spans: Sequence[Sequence[Span | Pool]]
     every: Every | None
     estimator: str | None
 
     @classmethod
-    def of(cls, kept: Kept, every: Every | None, zone: str, estimator: str | None) -> "Asked":
-        """Sum the kept counts."""
+    def of(cls, kept: Kept, every: Every | None, zone: str, estimator: str | None, *, pooled: bool = False) -> "Asked":
+        """Sum the kept counts; with ``pooled``, estimates of a collection are of all of its versions together.
+
+        Raises:
+            RequestError: if there is no such zone, windows and periods do not fit, or versions cannot be pooled.
+        """
         calendar = zone_of(zone)
-        rolled = [roll_up(kept.versions[key], kept.statistics(key), every, calendar) for key in kept.versions]
-        return cls([spans for spans in rolled if spans], every, estimator)
+        rolled = {
+            key: rolled_up(kept.versions[key], kept.statistics(key), every, calendar) for key in sorted(kept.versions)
+        }
+        if not pooled:
+            return cls([spans for each in rolled.values() if (spans := each.spans())], every, estimator)
+        collections = {collection: [rolled[key] for key in rolled if key[0] == collection] for collection, _ in rolled}
+        return cls([pools for each in collections.values() if (pools := pool_up(each))], every, estimator)
 
     def tables(self) -> Iterator[Answer]:
         """Yield the tables of each span."""
@@ -97,18 +107,18 @@ class Asked:
             heading, _, text = step.partition(": ")
             yield heading, text
 
-    def _each(self) -> Iterator[Span]:
+    def _each(self) -> Iterator[Span | Pool]:
         return (span for spans in self.spans for span in spans)
 
-    def _estimator(self, span: Span) -> str:
+    def _estimator(self, span: Span | Pool) -> str:
         return span.version.decoder.known(self.estimator or span.version.spec.estimators[0])
 
-    def _named(self, name: str) -> Span:
+    def _named(self, name: str) -> Span | Pool:
         """Return the span of a name: a time, ``vN`` for all of a version, or ``TIME@vN``."""
         time, _, version = name.rpartition("@")
         if not time and not _is_version(version):
             time, version = version, ""
-        spans = [each for each in self.spans if version in ("", f"v{each[0].version.spec.version}")]
+        spans = [each for each in self.spans if version in ("", *(f"v{of}" for of in each[0].versions))]
         if not spans:
             raise RequestError(f"{quote(name)}: no such version has counts here; there are {self._versions()}")
         if len(spans) > 1:
@@ -119,7 +129,10 @@ class Asked:
         if not time:
             if self.every is None and mine[0].version.spec.window.period is not None:
                 raise RequestError(f"{quote(name)}: sliding windows have reports in common; add --every")
-            return total(mine)
+            whole = [span for span in mine if isinstance(span, Span)]
+            if len(whole) < len(mine):
+                raise RequestError(f"{quote(name)} is of one version; leave out --pooled, or name a time")
+            return total(whole)
         found = [span for span in mine if time in (span.period.name, iso(span.period.start))]
         found = found or [span for span in mine if _begins(span, time)]
         if len(found) != 1:
@@ -136,5 +149,5 @@ def _is_version(name: str) -> bool:
     return name.startswith("v") and name[1:].isdecimal()
 
 
-def _begins(span: Span, time: str) -> bool:
+def _begins(span: Span | Pool, time: str) -> bool:
     return span.period.name.startswith(time) or iso(span.period.start).startswith(time)

@@ -9,6 +9,7 @@ import numpy as np
 
 from uldp.mechanisms.questions.answer import Answer
 from uldp.mechanisms.questions.compare import WHOLE
+from uldp.mechanisms.questions.pool import names
 from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso
@@ -24,9 +25,10 @@ def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
 
     What all answers assume is said once, at the end.
     """
-    for (collection, version, period, start, end), block in groupby(answers, _block):
+    for (collection, versions, period, start, end), block in groupby(answers, _block):
         of_block = list(block)
-        yield f"{collection} v{version}  {period}  ({iso(start)} to {iso(end)})"
+        version = f"v{versions[0]}" if len(versions) == 1 else f"versions {names(versions)}"
+        yield f"{collection} {version}  {period}  ({iso(start)} to {iso(end)})"
         first = of_block[0]
         yield f"  n {max(each.n for each in of_block):,} of {number_of(first.windows, 'window')}"
         yield f"  spent  {_spent(first)}"
@@ -45,8 +47,8 @@ def _spent(answer: Answer) -> str:
     return f"epsilon {answer.spent:.4g} at most, by a user who reports as often as possible"
 
 
-def _block(answer: Answer) -> tuple[str, int, str, int, int]:
-    return answer.collection, answer.version, answer.period, answer.start, answer.end
+def _block(answer: Answer) -> tuple[str, tuple[int, ...], str, int, int]:
+    return answer.collection, answer.versions, answer.period, answer.start, answer.end
 
 
 def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
@@ -107,4 +109,4 @@ def _numbers(answer: Answer, factor: float, places: int) -> tuple[str, str]:
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Return the fields of one line of JSON; times are in ISO 8601."""
-    return asdict(answer) | {"start": iso(answer.start), "end": iso(answer.end), "flags": list(answer.flags)}
+    return asdict(answer) | {"start": iso(answer.start), "end": iso(answer.end)}

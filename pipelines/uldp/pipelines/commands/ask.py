@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     help="Smooth the numbers of windows or periods: each by those up to it, and by all.",
 )
 @click.option("--explain", nargs=2, metavar="W VALUE", help="How the estimate of a value follows from the counts.")
+@click.option(
+    "--pooled", is_flag=True, help="One estimate of all versions of a collection, as uldp show --pooled has it."
+)
 @click.option("--private", type=FOLDER, help="The folder of --private-to, to sum windows of few reports too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.option(
@@ -68,6 +71,7 @@ def ask(
     out: str,
     every: Any,
     zone: str,
+    pooled: bool,
     private: Path | None,
     as_json: bool,
     target: Path | None,
@@ -92,6 +96,8 @@ def ask(
     from uldp.pipelines.results.local_copy import here
 
     _check(question, target)
+    if pooled and (question["explain"] or estimator):
+        raise click.UsageError("--pooled has an estimator of its own, which --explain does not explain; leave out one")
     if target is not None:
         check_parquet(target)
     damaged: list[ResultsError] = []
@@ -100,7 +106,7 @@ def ask(
     with here(out) as path:
         folder = ResultsFolder(path, damaged.append, private)
         kept = Kept.of(folder, folder.select(collection, since, last, estimator))
-        asked = Asked.of(kept, every, zone, estimator)
+        asked = Asked.of(kept, every, zone, estimator, pooled=pooled)
         if question["explain"]:
             steps = list(asked.explain(*question["explain"]))
         else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.pipelines.results.json_lines import to_json
@@ -145,23 +146,6 @@ class _Pooling:
         if spec.key not in self.decoders:
             self.decoders[spec.key] = build_protocol(spec).decoder
         return self.decoders[spec.key]
-
-
-def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
-    """Return why two versions do not estimate the same quantities; None if they do.
-
-    Epsilon, mechanism, sensitive values, background and limits may differ.
-    """
-    if set(spec.variables) != set(newest.variables):
-        return "their records have other attributes"
-    for name, variable in spec.variables.items():
-        other, of = newest.variables[name], f" of {name}" if name else ""
-        if not variable.kind.same(other.kind):
-            kind = other.kind if variable.kind.listed else variable.kind
-            return f"their {kind.compared}{of} differ"
-        if [tag.name for tag in variable.tags] != [tag.name for tag in other.tags]:
-            return f"their tags{of} differ"
-    return None
 
 
 def _joined(versions: Sequence[Estimate], tables: tuple[Table, ...]) -> Estimate:

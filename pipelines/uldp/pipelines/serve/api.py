@@ -126,7 +126,8 @@ def ask(served: Served, query: Query) -> Mapping[str, Any]:
     damaged: list[ResultsError] = []
     folder, every = served.folder(damaged), query.choice("every", EVERY)
     kept = Kept.of(folder, _selection(served, folder, query, in_memory=every is None))
-    asked = Asked.of(kept, every, query.one("zone") or "UTC", query.one("estimator"))
+    pooled = query.choice("pooled", ("true", "false")) == "true"
+    asked = Asked.of(kept, every, query.one("zone") or "UTC", query.one("estimator"), pooled=pooled)
     wanted = Wanted.read(query.all("sum"), None, query.all("where"))
     over, compare, explain = query.choice("over", ("time",)), query.pair("compare"), query.pair("explain")
     if sum(map(bool, (over, compare, explain))) > 1 or ((over or explain) and wanted):
@@ -154,7 +155,10 @@ ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
     "rows": (rows, (*SELECTION, "quantity", "attribute", "label")),
     "ask": (
         ask,
-        (*SELECTION, "every", "zone", "sum", "where", "over", "compare", "correct", "same_devices", "explain"),
+        (
+            *(*SELECTION, "every", "zone", "pooled", "sum", "where"),
+            *("over", "compare", "correct", "same_devices", "explain"),
+        ),
     ),
 }
 

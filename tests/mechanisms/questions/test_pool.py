@@ -1,0 +1,136 @@
+"""Versions of a collection over one time give one estimate: pooled by their errors, and each report in one number."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from tests.build import HOUR, START
+from tests.mechanisms.questions.test_sums import TRUTH, N, windows
+from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.questions.compare import compare
+from uldp.mechanisms.questions.explain import explain
+from uldp.mechanisms.questions.periods import Every, zone_of
+from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.rollup import rolled_up
+from uldp.mechanisms.questions.shares import Shares, shares_of
+from uldp.mechanisms.questions.smoothed import smoothed
+from uldp.mechanisms.questions.span import Span, Version
+from uldp.mechanisms.questions.sums import groups_of, sums
+from uldp.schemas.arrays import Counts
+from uldp.schemas.errors import RequestError
+from uldp.schemas.pane import Accounting
+from uldp.schemas.statistic import Statistic
+
+FIRST: dict[str, Any] = {"mechanism": {"name": "rr", "epsilon": 1}, "limits": {"min_reports": 10}}
+SECOND: dict[str, Any] = {"version": 2, "mechanism": {"name": "oue", "epsilon": 2}, "limits": {"min_reports": 10}}
+RUNS = 200
+#: The midnight before ``START``, which is 09:00.
+DAY = START - 9 * HOUR
+
+
+def statistic(version: Version, cells: Counts | list[int], n: int, start: int = START) -> Statistic:
+    digest, accounting = version.spec.device_digest, Accounting(n, n)
+    return build.pane(cells, start=start, key=version.spec.key, device_digest=digest, accounting=accounting)
+
+
+def pooled(*counted: tuple[Version, list[Statistic]], every: Every | None = None) -> list[Pool]:
+    return pool_up([rolled_up(version, each, every, zone_of("UTC")) for version, each in counted])
+
+
+def versions() -> tuple[Version, Version]:
+    return Version(build.spec(**FIRST)), Version(build.spec(**SECOND))
+
+
+def drawn(seed: int, runs: int = RUNS) -> list[Shares]:
+    """The pooled shares of windows of two versions, with N reports of each."""
+    first, second = versions()
+    held = [default_rng(seed + of).choice(len(TRUTH), runs * N, p=TRUTH) for of in (0, 1)]
+    pairs = zip(windows(first, held[0], N, seed + 2), windows(second, held[1], N, seed + 3), strict=True)
+    pools = [pooled((first, [statistic(first, one, N)]), (second, [statistic(second, two, N)])) for one, two in pairs]
+    return [next(shares_of(pool)) for (pool,) in pools]
+
+
+def test_the_tables_are_those_of_the_pooled_counts() -> None:
+    first, second = versions()
+    one, two = np.array([40, 20, 20, 10, 10]), np.array([60, 40, 30, 30, 20])
+    hours = [statistic(first, one, 100, DAY + hour * HOUR) for hour in range(3)]
+    (pool,) = pooled((first, hours), (second, [statistic(second, two, 100, DAY + 5 * HOUR)]), every="1d")
+    expected = pooled_tables([VersionCounts(first.decoder, 3 * one, 300), VersionCounts(second.decoder, two, 100)])
+    (table,), (other,) = pool.tables("auto"), expected.tables
+    assert (pool.n, pool.versions, pool.period.name) == (400, (1, 2), "2026-01-01")
+    assert (table.values.tolist(), table.stderr.tolist()) == (other.values.tolist(), other.stderr.tolist())
+    (shares,) = shares_of(pool)
+    assert shares.linear.values == pytest.approx(table.unbiased)
+    assert np.sqrt(shares.linear.variance) == pytest.approx(table.stderr)
+    assert "the users of versions 1 and 2 are of one population" in pool.assumed
+
+
+def test_intervals_of_sums_and_changes_cover_the_truth() -> None:
+    before, after = drawn(1), drawn(5)
+    covered = np.zeros(2)
+    for one, other in zip(before, after, strict=True):
+        (total,) = sums(one, groups_of(one, {"two": [0, 1]}))
+        changes = list(compare(one, other))[:5]
+        assert total.low is not None
+        assert total.high is not None
+        held = [each.low is not None and each.high is not None and each.low <= 0 <= each.high for each in changes]
+        covered += [total.low <= TRUTH[:2].sum() <= total.high, np.mean(held)]
+    # 200 intervals miss 10 times, and more than 23 times with a probability of 1e-4; those of changes are 1,000.
+    assert covered[0] / RUNS >= 1 - 23 / RUNS
+    assert 0.925 <= covered[1] / RUNS <= 0.98
+
+
+def test_a_pool_has_less_error_than_the_better_of_its_versions() -> None:
+    (shares,) = drawn(1, runs=1)
+    assert all((shares.linear.variance <= part.linear.variance).all() for part in shares.parts)
+    assert shares.n == 2 * N
+
+
+def test_a_version_with_few_reports_in_a_day_is_joined_with_its_neighbours() -> None:
+    """The second version begins with 4 reports, fewer than 10, so no number is of this day alone."""
+    first, second = versions()
+    day = 24 * HOUR
+    of_first = [statistic(first, [20, 10, 10, 5, 5], 50, DAY + t * day) for t in range(4)]
+    of_second = [statistic(second, [4, 2, 1, 1, 1], 4, DAY + 2 * day), statistic(second, [9] * 5, 30, DAY + 3 * day)]
+    found = pooled((first, of_first), (second, of_second), every="1d")
+    assert [(pool.n, pool.versions) for pool in found] == [(50, (1,)), (50, (1,)), (134, (1, 2))]
+    assert found[-1].period.name == "2026-01-03 to 2026-01-04"
+    assert [span.n for span in found[-1].spans] == [100, 34]
+
+
+def test_windows_are_smoothed_over_versions() -> None:
+    first, second = versions()
+    cells = np.array([400, 200, 200, 100, 100])
+    of_first = [statistic(first, cells, 1000, START + t * HOUR) for t in range(3)]
+    of_second = [statistic(second, cells, 1000, START + t * HOUR) for t in range(2, 5)]
+    answers = list(smoothed(pooled((first, of_first), (second, of_second))))
+    assert {(each.start, each.versions) for each in answers} == {
+        (START + t * HOUR, versions) for t, versions in enumerate([(1,), (1,), (1, 2), (2,), (2,)])
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"domain": {"size": 6}}, "version 1 cannot be pooled with version 2: their values differ"),
+        ({"window": {"size": "2h"}}, "windows have other lengths; add --every"),
+    ],
+)
+def test_versions_that_do_not_fit_are_refused(keys: dict[str, Any], why: str) -> None:
+    first, second = Version(build.spec(**FIRST)), Version(build.spec(**(SECOND | keys)))
+    cells = [20] * (6 if "domain" in keys else 5)
+    other = replace(statistic(second, cells, 40), window_start=START - HOUR)
+    with pytest.raises(RequestError, match=why):
+        pooled((first, [statistic(first, [20] * 5, 100)]), (second, [other]))
+
+
+def test_an_explanation_is_of_one_version() -> None:
+    (shares,) = drawn(1, runs=1)
+    assert isinstance(shares.span, Pool)
+    assert isinstance(shares.parts[0].span, Span)
+    with pytest.raises(RequestError, match="an explanation is of one version"):
+        list(explain(shares, 0, "empirical"))
