@@ -9,6 +9,7 @@ import pytest
 
 from tests.pipelines.command import Run
 from tests.pipelines.serve.serving import Serving
+from uldp.pipelines.results.folder import ResultsFolder
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -54,6 +55,16 @@ def test_rows_are_those_of_the_values_that_are_asked_for(site: Serving) -> None:
     assert [row for row in every if row["quantity"] == "share" and row["label"] in ("360", "338")] == rows
     assert len(rows) == 2 * 3
     assert all(row["low"] <= row["estimate"] <= row["high"] for row in rows)
+
+
+def test_each_window_says_where_its_reports_went(site: Serving, results: Path) -> None:
+    windows = site.get("/api/results/windows").json()["windows"]
+    panes = ResultsFolder(results).panes()
+    assert [each["window_start"] for each in windows] == [f"2026-01-05T{hour:02}:00:00Z" for hour in (9, 10, 11)]
+    for each, pane in zip(windows, panes, strict=True):
+        assert pane.accounting.to_avro().items() <= each.items()
+        assert (each["n"], each["pane"]) == (pane.n, "on_time")
+    assert site.get("/api/results/windows?last=1").json()["windows"] == windows[-1:]
 
 
 def test_collections_have_their_windows(site: Serving) -> None:

@@ -104,6 +104,21 @@ def _header(pane: PaneHeader) -> dict[str, Any]:
     }
 
 
+def windows(served: Served, query: Query) -> Mapping[str, Any]:
+    """Return where the reports of the selected windows went, also of those without a published estimate."""
+    damaged: list[ResultsError] = []
+    folder, newest = served.folder(damaged), served.headers.newest()
+    chosen = folder.select(**query.selection()).windows(newest)
+    found = ({"pane": str(pane.pane.kind), **_flat(pane)} for key, pane in newest.items() if key in chosen)
+    return {"windows": _bounded(found), "damaged": served.texts(damaged)}
+
+
+def _flat(pane: PaneHeader) -> dict[str, Any]:
+    header = _header(pane)
+    accounting: dict[str, int] = header.pop("accounting")
+    return header | accounting
+
+
 def rows(served: Served, query: Query) -> Mapping[str, Any]:
     """Return the rows of the selected windows as ``uldp export`` writes them: one for each value of each estimate."""
     damaged: list[ResultsError] = []
@@ -152,6 +167,7 @@ def ask(served: Served, query: Query) -> Mapping[str, Any]:
 ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
     "collections": (collections, ("collection",)),
     "estimates": (estimates, (*SELECTION, "pooled")),
+    "windows": (windows, ("collection", "last", "since")),
     "rows": (rows, (*SELECTION, "quantity", "attribute", "label")),
     "ask": (
         ask,
