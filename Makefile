@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
+.PHONY: help setup demo test nightly test-cluster test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -38,6 +38,10 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
+
+test-clients: $(READY) ## Build the clients in other languages, and run their tests; needs Node.
+	cd clients/typescript && npm ci --no-audit --no-fund --silent && npm run --silent build
+	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients
 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.
 	tests/kernels.sh $(BIN)/python Haswell Zen

@@ -14,7 +14,7 @@ import click
 from uldp.pipelines.commands.advise import advise
 from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
-from uldp.pipelines.commands.clients import decode, verify
+from uldp.pipelines.commands.clients import decode, device_table, verify
 from uldp.pipelines.commands.collect import collect
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
@@ -72,6 +72,7 @@ for command in (
     audit,
     background,
     zones,
+    device_table,
     decode,
     verify,
     demo,

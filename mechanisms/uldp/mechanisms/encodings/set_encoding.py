@@ -5,6 +5,7 @@ from typing import cast
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
@@ -49,6 +50,10 @@ class SetEncoding(Encoding):
         if sets.size and not (sets.min() >= -1 and sets.max() < self._size):
             raise ValueError(f"an item is outside of the domain 0 to {self._size - 1}")
         return padded(chosen(sets, drawn), self._size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "set", "size": self._size, "held": self._held}
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return which symbols one device holds, 1 for each of l symbols; shape (size,).

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
 from uldp.mechanisms.randomizers.strata import Strata
@@ -44,6 +45,10 @@ class Choice(ABC):
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
         """Return the probability of each part for one device, of which the columns have one row; shape (S,)."""
 
+    @abstractmethod
+    def device_form(self) -> DeviceForm:
+        """Return what a device chooses its part by."""
+
     def at(self, level: str | None) -> "Choice | None":
         """Return the choice of a device with a level of privacy; None if it has nothing to do with levels.
 
@@ -69,6 +74,10 @@ class Drawn(Choice):
         """See ``Choice``."""
         return strata.shares
 
+    def device_form(self) -> DeviceForm:
+        """See ``Choice``."""
+        return {"form": "drawn"}
+
 
 @dataclass(frozen=True)
 class AtLevel(Choice):
@@ -90,6 +99,10 @@ class AtLevel(Choice):
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
         """See ``Choice``."""
         return strata.shares if self.level is None else np.eye(len(self.names))[self.level]
+
+    def device_form(self) -> DeviceForm:
+        """See ``Choice``."""
+        return {"form": "level", "levels": list(self.names)}
 
     def at(self, level: str | None) -> Self:
         """See ``Choice``."""
@@ -169,6 +182,18 @@ class StrataEncoding(Encoding):
             for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
                 own[rows] = self._sources[number].encoding.of_base(own[rows])
         return own + self._strata.first_symbols[part]
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {
+            "form": "strata",
+            "bases": [
+                {"encoding": encoding.device_form(), "columns": list(columns)} for encoding, columns in self._bases
+            ],
+            "base": self._number.tolist(),
+            "maps": [None if encoding.base is encoding else encoding.device_form() for encoding, _ in self._sources],
+            "choice": self._choice.device_form(),
+        }
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distributions of the symbols of all parts behind each other, times their probabilities."""

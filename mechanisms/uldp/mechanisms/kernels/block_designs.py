@@ -7,6 +7,7 @@ projective spaces.
 
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +69,10 @@ class BlockDesign(ABC):
         """Do as ``over_points``, by a fast transform."""
 
     @abstractmethod
+    def device_numbers(self) -> dict[str, Any]:
+        """Return what a device computes ``holding_block`` by: ``blocks``, and ``set`` unless they are columns."""
+
+    @abstractmethod
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
         """Return a block that holds each point; uniform among these if ``drawn`` is uniform below ``draws``."""
 
@@ -100,6 +105,10 @@ class HadamardDesign(BlockDesign):
         rows = np.concatenate([np.zeros_like(x[:1]), x])
         summed: Floats = (x.sum(axis=0) + walsh_hadamard(rows)) / 2
         return summed
+
+    def device_numbers(self) -> dict[str, Any]:
+        """See the base class."""
+        return {"blocks": self.blocks, "set": None}
 
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
         """Return the drawn column, with the lowest bit of the row flipped if its entry is -1."""
@@ -149,6 +158,10 @@ class CyclicDesign(BlockDesign):
     def transform_points(self, x: Floats) -> Floats:
         """See the base class; block t holds the points t + D."""
         return self._convolve(x, self._transformed.conj())
+
+    def device_numbers(self) -> dict[str, Any]:
+        """See the base class."""
+        return {"blocks": self.blocks, "set": self.set.tolist()}
 
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
         """Return block i - D[drawn] modulo V for point i."""

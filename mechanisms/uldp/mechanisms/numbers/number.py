@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uldp.mechanisms.protocol.decoder import Decoder, two_digits
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
@@ -61,6 +62,11 @@ class NumberEncoding(Encoding):
         """
         parts, bits = self._parts(columns)
         return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        bits = _PART_BITS - (self.grid - 1).bit_length()
+        return {"form": "grid", "low": self.low, "high": self.high, "grid": self.grid, "bits": bits}
 
     def _parts(self, columns: Sequence[Held]) -> tuple[Symbols, int]:
         """Return the place of each number in parts of a step, of which a step has 2^bits, and the bits."""

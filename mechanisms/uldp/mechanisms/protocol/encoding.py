@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
 from uldp.schemas.arrays import Floats, Texts, Values
 
@@ -38,6 +39,14 @@ class Encoding(ABC):
         Raises:
             ValueError: if a value is outside of its domain. The message names no value.
         """
+
+    def device_form(self) -> DeviceForm:
+        """Return what a device computes its symbol by; of a part of strata, given the symbol of ``base``.
+
+        Raises:
+            NotImplementedError: if this encoding has no form.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices")
 
     @property
     def base(self) -> "Encoding":

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, as_dense
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 
@@ -190,6 +191,14 @@ class Mechanism(ABC):
             return f"symbol {payload} of {self.form.symbols}"
         shown = payload[:_SHOWN_BYTES]
         return f"{len(payload):,} bytes: {shown.hex()}{'' if shown == payload else '...'}"
+
+    def device_form(self) -> DeviceForm:
+        """Return what a device computes a payload by, given a symbol.
+
+        Raises:
+            NotImplementedError: if this mechanism has no form.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices")
 
     def device_facts(self) -> Iterator[tuple[str, str]]:
         """Yield numbers that a device needs beside the spec, each a heading of one word and a text of one line."""

@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
 from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
 from uldp.mechanisms.randomizers.packed_bits import pack_rows
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
@@ -134,6 +135,14 @@ class Memoized(WithMemory):
         drawn = randomness.random(bits.shape)
         kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
         return kept
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
+        if isinstance(self.once, UniformNoise):
+            return both | {"replace": threshold(self.noise[0])}
+        becomes_set, cleared = self.noise
+        return both | {"set": thresholds(becomes_set), "clear": thresholds(cleared)}
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads the mechanism of one report can produce."""

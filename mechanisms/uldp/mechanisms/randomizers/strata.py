@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import (
     MOST_CELLS,
     Guarantee,
@@ -150,6 +151,17 @@ class Strata(Mechanism):
             rows = np.flatnonzero(drawn == number)
             payloads[rows] = self._wrap(number, respond(part, symbols[rows] - self.first_symbols[number]))
         return payloads
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "strata",
+            "draw": self._draws_below.tolist(),
+            "mechanisms": [mechanism.device_form() for mechanism, _ in self._alike],
+            "which": self._which[:-1].tolist(),
+            "first": None if self.form.symbols is None else self._first_payloads.tolist(),
+            "width": self.form.width,
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads name a part, hold a possible payload of this part, and have only zeros behind it."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp.mechanisms.kernels.hashing import hash_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Symbols, Values
@@ -54,6 +55,10 @@ class StringEncoding(Encoding):
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "string", "longest": self._longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """Return the symbol of each string, shape (n,). Draws nothing.

@@ -17,6 +17,7 @@ from typing import Self, cast
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
@@ -97,6 +98,10 @@ class Pum(Encoding):
     def _unknown(self) -> Mask:
         """Shape (kappa,): whether each tag lacks background knowledge."""
         return np.asarray(np.isnan(self.background).all(axis=1))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "value", "size": self.size, "tags": len(self.tags)}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the symbol of each device by f_pre; draws nothing. See ``Encoding.encode``."""

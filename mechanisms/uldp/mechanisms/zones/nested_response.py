@@ -7,6 +7,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Randomness
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
@@ -104,6 +105,28 @@ class NestedResponse(Mechanism):
         kinds = np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
         others = self._alike[randomness.integers(0, len(self._alike), n)]
         return np.where(kinds == 0, others, self._nested[np.maximum(kinds, 1) - 1])
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "nested",
+            "noise": threshold(self.noise_probability),
+            "kinds": self._draws_below.tolist(),
+            "others": self._alike.tolist(),
+            "outer": self._outer.tolist(),
+            "zone": self._zone.tolist(),
+            "first": self.first_payloads[:-1].tolist(),
+            "nests": [
+                {
+                    "symbol": symbol,
+                    "uniform": threshold(nest.uniform_probability),
+                    "points": nest.points,
+                    "planes": nest.hyperplanes.tolist(),
+                }
+                for symbol, nest in enumerate(self.nests, start=self._values)
+                if nest is not None
+            ],
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are symbols."""

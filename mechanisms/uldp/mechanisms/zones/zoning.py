@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.tags.pum import Pum
@@ -75,6 +76,11 @@ class Zoning(Encoding):
         symbols = self.pum.encode(columns, randomness)
         ((values, tags),) = columns
         return np.where(tags >= 0, self.places[np.maximum(tags, 0), values.astype(np.int64)], symbols)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        # A tag without zones has one symbol for all values.
+        return {"form": "zones", "size": self.pum.size, "places": self.places.tolist()}
 
     def within(self, tag: int) -> Floats:
         """Return the share of each value among the users of its zone that is assumed, shape (|X|,).

@@ -1,5 +1,6 @@
-"""The commands for developers of clients: decode and verify."""
+"""The commands for developers of clients: device-table, decode and verify."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +9,32 @@ import click
 from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import REGISTRY_IDS, SPEC
 from uldp.schemas.errors import DataError, RequestError
+
+
+@click.command("device-table")
+@click.argument("spec", type=SPEC)
+@click.option("--json", "as_json", is_flag=True, help="Print the table, as one line of JSON.")
+def device_table(spec: Path, as_json: bool) -> None:
+    """Compute all numbers that a device of a spec needs, for clients in any language.
+
+    A client that has the table needs no YAML, no exponential and none of the formulas of mechanisms. The page
+    docs/device-table.md has the rule of each form. Without --json, the command says what is in the table.
+
+    Example: uldp device-table examples/manhattan/spec.yaml --json > manhattan.json
+    """
+    from uldp.mechanisms.devices.table import device_table as table_of
+    from uldp.pipelines.clients.tables import table_lines
+
+    (loaded,) = load((spec,))
+    try:
+        table = table_of(loaded)
+    except ValueError as error:
+        raise RequestError(f"{spec}: {error}") from None
+    if as_json:
+        say(json.dumps(table, separators=(",", ":")))
+        return
+    for line in table_lines(table):
+        say(line)
 
 
 @click.command()

@@ -14,6 +14,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
@@ -85,6 +86,10 @@ class FlippedBits(PureMechanism, BitNoise):
         flipped: Mask = randomness.random(true.shape) < self._flipped
         return true ^ flipped
 
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "flips", "size": self.bits, "flip": threshold(self._flipped)}
+
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have zero padding, and a possible number of set bits."""
         return self.inspect(payloads)[0]
@@ -135,6 +140,10 @@ class DesignEncoding(Encoding):
             ValueError: if a value is outside of the domain.
         """
         return self.of_base(self._values.encode(columns, randomness))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "design", "first": self._first, "width": self._width}
 
     def of_base(self, symbols: Values) -> Values:
         """Return the input of ``FlippedBits`` for each value."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 from uldp.schemas.specs.epsilon import MIN_EPSILON
@@ -105,6 +106,10 @@ class Block(UniformNoise):
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n outputs uniformly."""
         return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "interval", "grid": self.grid, "width": self.width, "noise": self._noise_below}
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are outputs: for every input, each output has a positive probability."""

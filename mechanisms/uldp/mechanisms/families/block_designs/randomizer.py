@@ -19,6 +19,7 @@ from uldp.mechanisms.kernels.block_designs import BlockDesign
 from uldp.mechanisms.kernels.supports_text import supports_text
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel, NumbersT
+from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Rows, Symbols, Values
 
@@ -214,6 +215,16 @@ class BlockResponse(PureMechanism, UniformNoise):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each payload, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "design",
+            "size": self.size,
+            "sensitive": sensitive_symbols(self.sensitive),
+            "noise": threshold(self.noise_probability),
+            **self.design.device_numbers(),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are blocks, or symbols of Z_N."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from uldp.mechanisms.families.unary_encoding.randomizer import sue_theta
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, Randomness
 from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
 from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
@@ -123,6 +124,17 @@ class BloomFilter(StringMechanism, BitNoise):
         kept = randomness.random((n, self.hashes)) >= 1 - self.theta
         bits[np.arange(n)[:, np.newaxis], positions] = kept
         return bits
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "bloom",
+            "cohorts": self.cohorts,
+            "hashes": self.hashes,
+            "size": self.bits,
+            "set": threshold(self.q),
+            "clear": threshold(1 - self.theta),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads name a cohort, and have a possible number of set bits."""

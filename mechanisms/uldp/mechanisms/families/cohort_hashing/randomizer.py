@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
@@ -98,6 +99,15 @@ class CohortHashing(StringMechanism, UniformNoise):
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n uniform payloads."""
         return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "cohort",
+            "cohorts": self.cohorts,
+            "buckets": self.buckets,
+            "noise": threshold(self.noise_probability),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads name a cohort and a bucket."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
@@ -80,6 +81,10 @@ class Duchi(UniformNoise):
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n uniform bits."""
         return randomness.integers(0, 2, n).astype(np.uint32)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "bit", "grid": self.grid, "flip": threshold(self.flip_probability)}
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are 0 or 1."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import (
     IMPOSSIBLE_TAIL,
     IMPROBABLE_TAIL,
@@ -106,6 +107,10 @@ class Geometric(Mechanism):
         sums = symbols + np.searchsorted(self._below, drawn, side="right") - self.grid
         payloads: npt.NDArray[np.uint32] = np.clip(sums, 0, self.statistic_size - 1).astype(np.uint32)
         return payloads
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "steps", "grid": self.grid, "margin": self.margin, "ends": self._below.tolist()}
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are symbols of the outputs that noise reaches."""

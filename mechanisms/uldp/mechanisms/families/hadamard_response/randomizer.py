@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
@@ -73,6 +74,10 @@ class HadamardResponse(FoldedMechanism):
         bits = (np.bitwise_count(rows & symbols) & 1).astype(np.int64) ^ noisy
         payloads: npt.NDArray[np.uint32] = (2 * rows + bits).astype(np.uint32)
         return payloads
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "row", "rows": self.rows, "noise": threshold(self.noise_probability)}
 
     @property
     def payload_text(self) -> str:

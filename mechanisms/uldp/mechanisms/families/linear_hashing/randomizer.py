@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
 from uldp.schemas.arrays import Floats, Symbols, Values
@@ -78,6 +79,11 @@ class LinearHashing(FoldedMechanism):
         shifts = randomness.integers(1, g, n)
         buckets = (self.space.products(self.space.vectors(points), symbols) + noisy * shifts) % g
         return (points * g + buckets).astype(np.uint32)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        noise = threshold(self.noise_probability)
+        return {"form": "linear", "g": self.space.g, "m": self.space.m, "noise": noise}
 
     @property
     def payload_text(self) -> str:

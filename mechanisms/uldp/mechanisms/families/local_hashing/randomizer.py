@@ -22,6 +22,7 @@ from uldp.mechanisms.kernels.hashing import (
 )
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
 
@@ -123,6 +124,10 @@ class LocalHashing(PureMechanism, UniformNoise):
     def uniform(self, n: int, randomness: Randomness) -> Packed:
         """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
         return _pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "hash", "buckets": self.buckets, "noise": threshold(self.noise_probability)}
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have a bucket below ``buckets``; all seeds are possible."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
@@ -136,6 +137,12 @@ class MetricMechanism(Mechanism):
         parts[np.arange(len(symbols)), weights.argmax(axis=1)] += RESOLUTION - parts.sum(axis=1)
         cumulated: npt.NDArray[np.int64] = np.cumsum(parts, axis=1)
         return cumulated
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        # Larger than 2^53, so as text.
+        rows = self.thresholds(np.arange(self.size))
+        return {"form": "near", "ends": [[str(each) for each in row] for row in rows.tolist()]}
 
     @cached_property
     def matrix(self) -> Floats:

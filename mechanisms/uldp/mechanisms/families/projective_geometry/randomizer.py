@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
 from uldp.schemas.arrays import Floats, Symbols, Values
@@ -76,6 +77,11 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         drawn = self.uniform(n, randomness)
         near = self.space.hyperplane_points(symbols, randomness.integers(0, self.space.on_hyperplane, n))
         return np.where(anywhere, drawn, near).astype(np.uint32)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        noise = threshold(self.uniform_probability)
+        return {"form": "point", "g": self.space.g, "m": self.space.m, "noise": noise}
 
     @property
     def payload_text(self) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
@@ -101,6 +102,17 @@ class RandomizedResponse(PureMechanism, UniformNoise):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        if not self.noise_probability:
+            return {"form": "identity"}
+        return {
+            "form": "response",
+            "size": self.size,
+            "sensitive": sensitive_symbols(self.sensitive),
+            "noise": threshold(self.noise_probability),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are symbols of Z."""

@@ -13,6 +13,7 @@ import numpy as np
 from uldp.mechanisms.families.set_selection.sizes import best_chosen, set_law
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Mask, Packed, Symbols, Values
 
@@ -84,6 +85,17 @@ class SetSelection(SubsetSelection):
         if symbols.shape != (len(symbols), self.held) or (np.diff(np.sort(symbols, axis=1), axis=1) == 0).any():
             raise ValueError(f"a device holds {self.held} different symbols of the {self.size}")
         return super().perturb(symbols, randomness)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "set",
+            "size": self.size,
+            "held": self.held,
+            "chosen": self.chosen,
+            "noise": threshold(self.noise_probability),
+            "hits": self._numbers.tolist(),
+        }
 
     def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
         """Draw the sets of the reports, shape (n, D), of held symbols of shape (n, l)."""

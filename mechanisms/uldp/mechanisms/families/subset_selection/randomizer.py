@@ -15,6 +15,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
@@ -176,6 +177,16 @@ class SubsetSelection(PureMechanism, UniformNoise):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set."""
         return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "subset",
+            "size": self.size,
+            "sensitive": sensitive_symbols(self.sensitive),
+            "chosen": self.chosen,
+            "noise": threshold(self.noise_probability),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have zero padding and exactly w bits of Z_S set, or one of Z_N."""

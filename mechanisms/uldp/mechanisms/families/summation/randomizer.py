@@ -16,6 +16,7 @@ import numpy.typing as npt
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.histogram_noise import Reach
 from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import (
     IMPOSSIBLE_TAIL,
     IMPROBABLE_TAIL,
@@ -118,6 +119,15 @@ class Summation(Mechanism):
             payloads[block] = np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
         return payloads.view(np.uint8)
 
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "integers",
+            "size": self.size,
+            "flip": threshold(self.flip_probability),
+            "magnitudes": [threshold(each) for each in self.bit_probabilities],
+        }
+
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are within the reach of all honest reports but a share ``IMPOSSIBLE_TAIL``."""
         return self.inspect(payloads)[0]
@@ -178,6 +188,10 @@ class MemoizedSummation(Summation, WithMemory):
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """Perturb true symbols of shape (n,) into payloads, each from a permanent response of its own."""
         return cast(Packed, WithMemory.perturb(self, symbols, randomness))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return self._kept.device_form() | {"once": super().device_form()}
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)).

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uldp.mechanisms.numbers.number import check_range, finite_numbers
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Values
@@ -30,6 +31,10 @@ class BinEncoding(Encoding):
 
     def __post_init__(self) -> None:
         check_range(self.low, self.high)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "bins", "low": self.low, "high": self.high, "bins": self.bins}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the bin of each number, shape (n,). Draws nothing.
@@ -66,6 +71,10 @@ class BlockEncoding(Encoding):
             ValueError: as that of ``bins``.
         """
         return self.of_base(self.bins.encode(columns, randomness))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "blocks", "width": self.width}
 
     def of_base(self, symbols: Values) -> Values:
         """Return the block of each bin."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, thresholds
 from uldp.mechanisms.protocol.mechanism import (
     BitNoise,
     Guarantee,
@@ -140,6 +141,16 @@ class UnaryEncoding(PureMechanism, BitNoise):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set, without copying if payloads come in runs of a group."""
         return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "bits",
+            "size": self.size,
+            "sensitive": sensitive_symbols(self.sensitive),
+            "set": thresholds(self.channel.q),
+            "clear": thresholds(self.cleared_probability),
+        }
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have zero padding, at most one bit of Z_N set, and a possible number of set bits."""

@@ -1,0 +1,126 @@
+/** From what a device holds to the symbol that its mechanism perturbs: f_pre, grids, hashes, sets and strata. */
+import type { Draws } from "./draws.js";
+import { reached } from "./numbers.js";
+import type { EncodingForm, MapForm, StrataForm } from "./table.js";
+
+/** What a device holds of a variable: an index of a value, a number, a string, or the indices of the items of a set. */
+export type Value = number | string | readonly number[];
+
+/** A value, and the index of the tag behind which the user hides it; -1 if the user does not hide it. */
+export interface Held {
+  value: Value;
+  tag: number;
+}
+
+/** The symbol of a mechanism; of strata, that of one part. */
+export type Sym = number | number[] | { part: number; own: Sym };
+
+/** Encodes what a device holds. The draws do not depend on it. Errors name no value. */
+export async function encode(
+  form: EncodingForm,
+  columns: readonly Held[],
+  draws: Draws,
+  strata: StrataForm | null,
+  level: string | null,
+): Promise<Sym> {
+  if (form.form === "strata") {
+    const symbols: Sym[] = [];
+    for (const base of form.bases) {
+      const nested = base.encoding.form === "strata" ? nestedOf(strata!, form.base, symbols.length) : null;
+      const own = base.columns.map((column) => columns[column]!);
+      symbols.push(await encode(base.encoding, own, draws, nested, level));
+    }
+    const part = form.choice.form === "level" ? levelOf(form.choice.levels, level) : reached(strata!.draw, draws.below(2 ** 53));
+    return { part, own: mapped(form.maps[part]!, symbols[form.base[part]!]!) };
+  }
+  const { value, tag } = columns[0]!;
+  switch (form.form) {
+    case "value": {
+      const own = index(value, form.size);
+      return tag < 0 ? own : form.size + tag;
+    }
+    case "zones": {
+      const own = index(value, form.size);
+      return tag < 0 ? own : form.places[tag]![own]!;
+    }
+    case "grid": {
+      const parts = rounded(share(value, form) * (form.grid * 2 ** form.bits));
+      return Math.floor((parts + draws.below(2 ** form.bits)) / 2 ** form.bits);
+    }
+    case "bins":
+      return Math.min(Math.floor(share(value, form) * form.bins), form.bins - 1);
+    case "string":
+      return symbolOf(value, form.longest);
+    case "set":
+      return padded(chosen(value, form, draws), form);
+  }
+}
+
+/** The mechanism of the parts that read a base, which must be strata too if the base is. */
+function nestedOf(strata: StrataForm, bases: readonly number[], base: number): StrataForm {
+  return strata.mechanisms[strata.which[bases.indexOf(base)]!] as StrataForm;
+}
+
+function levelOf(levels: readonly string[], level: string | null): number {
+  const part = levels.indexOf(level ?? "");
+  if (part < 0) throw new RangeError(`a device needs one of the levels ${levels.join(", ")}`);
+  return part;
+}
+
+function mapped(map: MapForm | null, symbol: Sym): Sym {
+  if (map === null) return symbol;
+  const number = symbol as number;
+  if (map.form === "blocks") return Math.floor(number / map.width);
+  const place = number - map.first;
+  return place >= 0 && place < map.width ? place : map.width;
+}
+
+function index(value: Value, size: number): number {
+  if (!Number.isInteger(value) || (value as number) < 0 || (value as number) >= size)
+    throw new RangeError(`a value is no index below ${size}`);
+  return value as number;
+}
+
+function share(value: Value, { low, high }: { low: number; high: number }): number {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw new RangeError("a value is no finite number");
+  return (Math.min(Math.max(value, low), high) - low) / (high - low);
+}
+
+/** Rounds to the nearest integer, and to the even one of two. */
+function rounded(number: number): number {
+  const below = Math.floor(number);
+  const rest = number - below;
+  return rest < 0.5 || (rest === 0.5 && below % 2 === 0) ? below : below + 1;
+}
+
+async function symbolOf(value: Value, longest: number): Promise<number> {
+  if (typeof value !== "string") throw new RangeError("a value is no string");
+  const bytes = new TextEncoder().encode(value);
+  // TextEncoder would write U+FFFD for half of a surrogate pair, so that two texts had one symbol.
+  if (/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(value))
+    throw new RangeError("the value is not valid Unicode");
+  if (bytes.length > longest) throw new RangeError(`the value has more than ${longest} bytes of UTF-8`);
+  const filled = new Uint8Array(longest).fill(0xff);
+  filled.set(bytes);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", filled));
+  return hash.slice(0, 6).reduceRight((number, byte) => number * 256 + byte, 0);
+}
+
+/** Draws l of the items of a set without repetition; all of them if it has no more. */
+function chosen(value: Value, form: { size: number; held: number }, draws: Draws): number[] {
+  const drawn = Array.from({ length: form.held }, () => draws.below(2 ** 32));
+  if (!Array.isArray(value)) throw new RangeError("a value is no list of the indices of items");
+  const items = [...new Set(value as number[])].map((item) => index(item, form.size)).sort((a, b) => a - b);
+  if (items.length > form.held)
+    drawn.forEach((number, place) => {
+      const other = place + Math.floor((number * (items.length - place)) / 2 ** 32);
+      [items[place], items[other]] = [items[other]!, items[place]!];
+    });
+  return items.slice(0, form.held);
+}
+
+/** Adds a different dummy for each item that a set lacks. */
+function padded(items: readonly number[], form: { size: number; held: number }): number[] {
+  const dummies = Array.from({ length: form.held - items.length }, (_, number) => form.size + number);
+  return [...items, ...dummies].sort((a, b) => a - b);
+}

@@ -1,0 +1,74 @@
+/** Hashes, digits and bits that several mechanisms need. */
+
+const MASK = (1n << 64n) - 1n;
+
+/** The bucket of a symbol under the hash function of a seed: SplitMix64, and its low 32 bits scaled to the buckets. */
+export function bucketOf(seed: number, symbol: number, buckets: number): number {
+  let word = ((BigInt(seed) << 32n) + (BigInt(symbol) + 1n) * 0x9e3779b97f4a7c15n) & MASK;
+  word = ((word ^ (word >> 30n)) * 0xbf58476d1ce4e5b9n) & MASK;
+  word = ((word ^ (word >> 27n)) * 0x94d049bb133111ebn) & MASK;
+  return Number((((word ^ (word >> 31n)) & 0xffffffffn) * BigInt(buckets)) >> 32n);
+}
+
+/** The m digits of a vector in base g, the highest first. */
+export function digitsOf(vector: number, g: number, m: number): number[] {
+  const digits = new Array<number>(m);
+  for (let place = m - 1, rest = vector; place >= 0; place--, rest = Math.floor(rest / g)) digits[place] = rest % g;
+  return digits;
+}
+
+/** The number of points of the projective space of vectors of m digits. */
+export const pointsOf = (g: number, m: number): number => (g ** m - 1) / (g - 1);
+
+/** The vector of a point: the points are the vectors whose first digit but 0 is a 1, in ascending order. */
+export function vectorOf(point: number, g: number): number {
+  let power = 1;
+  for (; point >= power; power *= g) point -= power;
+  return power + point;
+}
+
+/** The point of a vector, whose first digit but 0 must be a 1. */
+export function pointOf(vector: number, g: number): number {
+  let power = 1;
+  while (power * g <= vector) power *= g;
+  return vector - power + (power - 1) / (g - 1);
+}
+
+export function inverseOf(number: number, g: number): number {
+  for (let other = 1; other < g; other++) if ((number * other) % g === 1) return other;
+  throw new Error("no inverse");
+}
+
+/** Packs bits, most significant bit first, with zeros up to whole bytes. */
+export function packed(bits: ArrayLike<boolean | number>): Uint8Array {
+  const bytes = new Uint8Array(Math.ceil(bits.length / 8));
+  for (let at = 0; at < bits.length; at++) if (bits[at]) bytes[at >> 3]! |= 0x80 >> (at & 7);
+  return bytes;
+}
+
+/** A number in little-endian bytes. */
+export function littleEndian(number: number, bytes: number): Uint8Array {
+  const found = new Uint8Array(bytes);
+  for (let at = 0; at < bytes; at++, number = Math.floor(number / 256)) found[at] = number % 256;
+  return found;
+}
+
+export function joined(...parts: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) whole.set(part, at), (at += part.length);
+  return whole;
+}
+
+/** The number of ones in the binary form of a number below 2^32, modulo 2. */
+export function parity(number: number): number {
+  for (let shift = 16; shift; shift >>= 1) number ^= number >>> shift;
+  return number & 1;
+}
+
+/** How many ends of cumulated sums a draw has reached. */
+export function reached<T extends number | bigint>(ends: readonly T[], drawn: T): number {
+  let count = 0;
+  for (const end of ends) count += Number(drawn >= end); // all of them, so that it takes the same time
+  return count;
+}

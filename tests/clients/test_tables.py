@@ -1,0 +1,57 @@
+"""The table of a spec has all that a client needs, in numbers that every language reads exactly."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import build
+from tests.mechanisms.protocols import specs
+from uldp.mechanisms.devices.table import device_table
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.schemas.specs.collection import CollectionSpec
+
+PAGE = Path(__file__).parents[2] / "docs" / "device-table.md"
+each_spec = pytest.mark.parametrize("name", specs())
+
+
+def table_of(name: str) -> dict[str, Any]:
+    return json.loads(json.dumps(device_table(build.spec(**specs()[name])), allow_nan=False))  # type: ignore[no-any-return]
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    yield node
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes(each)
+
+
+@each_spec
+def test_integers_are_exact_in_floats_and_each_form_has_its_rule_on_the_page(name: str) -> None:
+    table = table_of(name)
+    rules = {*re.findall(r"^\| `([a-z]+)` \|", PAGE.read_text(), re.MULTILINE), "drawn", "level", "blocks", "kept"}
+    assert all(abs(each) <= 1 << 53 for each in nodes(table) if isinstance(each, int))
+    forms = {node["form"] for node in nodes(table) if isinstance(node, dict) and "form" in node}
+    assert forms <= rules
+
+
+def test_a_table_names_what_it_says() -> None:
+    table, other = (device_table(build.spec(mechanism={"name": "rr", "epsilon": epsilon})) for epsilon in (1.0, 1.1))
+    assert table["digest"] != other["digest"]
+    assert table == device_table(build.spec(mechanism={"name": "rr", "epsilon": 1.0}))
+
+
+def test_a_change_of_the_reading_half_changes_no_table() -> None:
+    one, other = (device_table(build.spec(estimator=name)) for name in ("empirical", "mle"))
+    assert one == other
+
+
+def test_a_mechanism_without_a_form_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec: CollectionSpec = build.spec(mechanism={"name": "olh", "epsilon": 1.0})
+    from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+
+    monkeypatch.setattr(LocalHashing, "device_form", Mechanism.device_form)
+    with pytest.raises(ValueError, match="olh has no table for devices: LocalHashing has no form"):
+        device_table(spec)
