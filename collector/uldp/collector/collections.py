@@ -197,7 +197,7 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
                 f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
             )
         # Compared, and never read back.
-        facts = pickle.dumps((spec.mechanism, dict(spec.variables)), pickle.HIGHEST_PROTOCOL)
+        facts = pickle.dumps((spec.mechanism, dict(spec.variables), spec.by), pickle.HIGHEST_PROTOCOL)
         twin = twins.get(facts)
         served = ServedCollection(spec, build_protocol(spec) if twin is None else twin.protocol, twin)
         twins.setdefault(facts, served)

@@ -60,19 +60,26 @@ class _Facts(NamedTuple):
             header["supersedes"] = None  # no estimate of that pane was published
         names = (*served.spec.mechanism.parts, *served.spec.mechanism.user_groups)
         forged = math.ceil((served.spec.assume_forgers or 0.0) * statistic.n)
-        return cls(header, tuple(shuffled(served.mechanism, names, statistic.cells, statistic.n, forged=forged)))
+        slices = () if served.spec.slices is None else served.spec.slices.names
+        promises = shuffled(served.mechanism, names, statistic.cells, statistic.n, forged=forged, slices=slices)
+        return cls(header, tuple(promises))
 
     def estimate(self, served: ServedCollection, estimator: str, tables: tuple[Table, ...]) -> Estimate:
         """Return the estimate of these tables."""
-        of = {table.of for table in tables}
+        published = {table.of for table in tables}
         return Estimate(
             **self.header,
             mechanism=served.spec.mechanism.name,
             epsilon=served.mechanism.guarantee.epsilon,
             lasting_epsilon=served.mechanism.guarantee.lasting,
             budget=served.spec.budget,
-            shuffle=self.shuffle if () in of else tuple(each for each in self.shuffle if each.of in of),
+            shuffle=tuple(each for each in self.shuffle if _is_behind(each.of, published)),
             estimator=estimator,
             assume_forgers=served.spec.assume_forgers,
             tables=tables,
         )
+
+
+def _is_behind(of: tuple[str, ...], published: set[tuple[str, ...]]) -> bool:
+    """Return whether reports of an attribute, a level or a slice are behind a table: of it, or of more users."""
+    return any(of[:end] in published for end in range(len(of) + 1))

@@ -2,6 +2,7 @@
 
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism
+from uldp.mechanisms.slices.public_slices import sliced
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable
@@ -19,6 +20,8 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
         protocol = (
             parts[""] if "" in parts else _checked(spec.mechanism.joined(spec.variables, parts), spec.mechanism.name)
         )
+        if spec.slices is not None:
+            protocol = sliced(protocol, spec.slices, len(spec.variables))
     except ValueError as error:
         raise RequestError(f"collection {spec.collection} version {spec.version}: {error}") from error
     _check_size(spec, protocol.mechanism)
@@ -40,6 +43,7 @@ def _check_size(spec: CollectionSpec, mechanism: Mechanism) -> None:
     which = f"collection {spec.collection} version {spec.version}"
     if mechanism.statistic_size > MOST_CELLS:
         remedy = "fewer attributes, or attributes with fewer values" if spec.domain.record else "fewer values"
+        remedy += ", or fewer slices" if spec.by else ""
         raise RequestError(
             f"{which}: {spec.mechanism.name} has {mechanism.statistic_size:,} cells, but a statistic holds at most"
             f" {MOST_CELLS:,}; use a domain with {remedy}"

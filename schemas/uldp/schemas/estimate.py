@@ -39,9 +39,9 @@ class Estimate(PaneHeader):
     def shuffled(self, of: tuple[str, ...] = ()) -> Shuffled | None:
         """Return what those who see only tables are promised of the users behind the tables ``of``; None if nothing.
 
-        If all users are meant, and each level has its own promise, it is the weakest one.
+        If several levels or slices are meant, each with its own promise, it is the weakest one.
         """
-        mine = [each for each in self.shuffle if not of or each.of == of]
+        mine = [each for each in self.shuffle if each.of[: len(of)] == of]
         return max(mine, key=lambda each: each.epsilon, default=None)
 
     def to_avro(self) -> dict[str, Any]:

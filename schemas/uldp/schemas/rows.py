@@ -17,6 +17,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.slices import attributes_of, slice_text
 from uldp.schemas.table import Table, TableName
 
 #: The most rows of a batch; bounds the memory, together with one estimate.
@@ -56,6 +57,7 @@ COLUMNS: Mapping[str, Kind] = {
     "assume_forgers": Kind.NUMBER,
     "quantity": Kind.TEXT,
     "attribute": Kind.TEXT,
+    "slice": Kind.TEXT,
     "position": Kind.COUNT,
     "label": Kind.TEXT,
     "estimate": Kind.NUMBER,
@@ -149,11 +151,11 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
     budget, shuffled, visible, band = estimate.budget, estimate.shuffled(table.of), None, None
     if table.name is TableName.SHARE:
         visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
-    attribute = " x ".join(table.of) or None
+    attribute, part = " x ".join(attributes_of(table.of)) or None, slice_text(table.of) or None
     return {
         "device_digest": estimate.device_digest,
         "age": estimate.age_text,
-        "table_name": table.name.value if attribute is None else f"{table.name} of {attribute}",
+        "table_name": f"{table.name}{f' of {attribute}' if attribute else ''}{f' in {part}' if part else ''}",
         "collection": estimate.collection,
         "version": estimate.version,
         "window_start": estimate.window_start,
@@ -171,6 +173,7 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
         "assume_forgers": estimate.assume_forgers,
         "quantity": table.name.value,
         "attribute": attribute,
+        "slice": part,
         "estimate": table.values,
         "low": table.low,
         "high": table.high,

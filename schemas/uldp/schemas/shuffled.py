@@ -10,7 +10,8 @@ class Shuffled:
     """The promise to a user whose report is one of many, where nobody knows which.
 
     Attributes:
-        of: The attribute of a record, or the level, whose reports these are; () if a collection has one kind of report.
+        of: The attribute of a record, or the level, and the slice, whose reports these are; () if a collection has one
+            kind of report.
         reports: The number of reports in Y_P, those that a protected value can send, less the forged ones that the spec
             assumes. Under LDP, all are in Y_P.
         epsilon: The promise about two protected values of the user, in nats; at most the epsilon of the report.

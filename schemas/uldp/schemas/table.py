@@ -76,7 +76,8 @@ class Table:
 
     Attributes:
         name: The quantity.
-        of: The attributes of a record that the table is about; () if the collection has one variable.
+        of: The attributes of a record that the table is about, and then its slice, as ``os=ios``; () if the collection
+            has one variable, and the table is about all users.
         shape: The shape of the quantity: (|X|,) for shares, (1,) for a number. The arrays are flat, in row-major order.
         keys: A label for each entry, if the entries are not the values of the spec's domain; else None.
         values: Flat: the estimates.

@@ -118,7 +118,12 @@ class Device:
     def __repr__(self) -> str:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
-    def report(self, value: Holding | Mapping[str, Holding], event_time_ms: int) -> bytes:
+    def report(
+        self,
+        value: Holding | Mapping[str, Holding],
+        event_time_ms: int,
+        by: Mapping[str, str] | None = None,
+    ) -> bytes:
         """Perturb a value and encode its report, which spends a budget.
 
         Args:
@@ -128,14 +133,16 @@ class Device:
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
                 beginning of its time slice (the period of sliding windows, or the size of others), or with
                 ``event_time: exact`` in the spec this time itself.
+            by: The value of each public attribute, if the spec has ``by``. The report names them openly, so they must
+                not depend on what the device holds.
 
         Returns:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
 
         Raises:
             ValueError: if a value is outside of its domain, is no finite number, too long a string or no ranking of all
-                candidates, or an attribute is missing. The message contains no value. With ``lasting_epsilon``, also if
-                the device has reported in this window or a later one.
+                candidates, an attribute is missing, or ``by`` is not as the spec has it. The message contains no value
+                of the domain. With ``lasting_epsilon``, also if the device has reported in this window or a later one.
             BudgetExceededError: if the report would exceed the budget. The message contains no value.
             ClockError: if the ledger does not believe the time. The message contains no value.
             TypeError: if an index is no integer, a number is no number, a string is no string, a record is no mapping,
@@ -148,6 +155,10 @@ class Device:
         if values.keys() != self._spec.variables.keys():
             raise ValueError(f"a record needs a value for each of {list(self._spec.variables)}")
         columns = [_held(name, each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
+        if by is not None and self._spec.slices is None:
+            raise ValueError("by: the spec has no public attributes")
+        if self._spec.slices is not None:
+            columns += [Held(np.array([at]), np.array([-1])) for at in self._spec.slices.positions(by)]
         payload = self._perturb(columns, event_time_ms)[0]
         return Report(
             *self._spec.key,
@@ -187,7 +198,8 @@ class Device:
         self, content: LedgerContent, mechanism: WithMemory, symbols: Values, event_time_ms: int
     ) -> Payloads:
         """Return the permanent response to the symbol; keep it behind a byte, which counts its reports up to 2."""
-        key, reported_until = self._key(content, symbols[0].tolist()), self._key(content, "reported until")
+        key = self._key(content, mechanism.kept_under(symbols)[0].tolist())
+        reported_until = self._key(content, "reported until")
         if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):
             raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
@@ -197,6 +209,7 @@ class Device:
         self._spend(content, spent_by(self._protocol.guarantee, reports), event_time_ms)
         if reports:
             response[:] = np.frombuffer(kept, response.dtype, offset=1).reshape(response.shape)
+            response = mechanism.renamed(response, symbols)
         content.kept[key] = bytes([min(reports + 1, 2)]) + response.tobytes()
         content.kept[reported_until] = self._window_end(event_time_ms).to_bytes(8)
         return response

@@ -35,7 +35,13 @@ class StratumSource(NamedTuple):
 
 
 class Choice(ABC):
-    """How a device comes to its part. It never depends on what the mechanism of the part protects."""
+    """How a device comes to its part. It never depends on what the mechanism of the part protects.
+
+    Attributes:
+        columns: The numbers of the variables that it reads.
+    """
+
+    columns: tuple[int, ...] = ()
 
     @abstractmethod
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
@@ -144,7 +150,7 @@ class StrataEncoding(Encoding):
         #: Those that differ, of which each part has one.
         self._bases = [sources[index]._replace(encoding=sources[index].encoding.base) for index in first]
         self._maps = any(each.encoding.base is not each.encoding for each in sources)
-        self._columns = 1 + max(max(each.columns) for each in sources)
+        self._columns = 1 + max(max(each.columns) for each in (*sources, self._choice) if each.columns)
 
     def at(self, level: str | None) -> "StrataEncoding":
         """Return the encoding of a device with this level, which decides its part, or is for the parts.
@@ -161,8 +167,9 @@ class StrataEncoding(Encoding):
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """The promise to the user of this device, if the choice of its part decides it."""
-        return self._choice.guarantee(self._strata)
+        """The promise to the user of this device: of its part, or of the only encoding, if one of these decides it."""
+        of_part = self._choice.guarantee(self._strata)
+        return self._sources[0].encoding.guarantee if of_part is None and len(self._sources) == 1 else of_part
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the symbol of each device in its part, shape (n,).

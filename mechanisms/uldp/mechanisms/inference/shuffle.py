@@ -23,6 +23,7 @@ the reports in Y_P alone, because P(y | z, Y_P) >= P(y | z). So these are the n 
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -46,7 +47,13 @@ _DECADES = 8
 
 
 def shuffled(
-    mechanism: Mechanism, names: Sequence[str], cells: Counts, n: int, *, forged: int = 0
+    mechanism: Mechanism,
+    names: Sequence[str],
+    cells: Counts,
+    n: int,
+    *,
+    forged: int = 0,
+    slices: Sequence[tuple[str, ...]] = (),
 ) -> Iterator[Shuffled]:
     """Yield the promise about one report of a window; of a record, or of levels, for each part that has any reports.
 
@@ -59,7 +66,13 @@ def shuffled(
         cells: The statistic of the window.
         n: The number of its reports.
         forged: So many of them may be forged, by somebody who then knows them. All may be of one part.
+        slices: The name of each slice, which a reader knows of each user; none if reports have no public attributes.
     """
+    if slices and isinstance(mechanism, Strata):
+        for name, part, (own, reports) in zip(slices, mechanism.parts, mechanism.split_cells(cells), strict=True):
+            for each in shuffled(part, names, own, reports, forged=forged):
+                yield replace(each, of=(*each.of, *name))
+        return
     parts: Iterable[tuple[tuple[str, ...], Mechanism, tuple[Counts, int]]] = [((), mechanism, (cells, n))]
     if names and isinstance(mechanism, Strata):
         parts = zip(((name,) for name in names), mechanism.parts, mechanism.split_cells(cells), strict=True)

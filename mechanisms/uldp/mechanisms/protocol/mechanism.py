@@ -65,12 +65,14 @@ class Guarantee:
         lasting: The budget of two or more reports of one value, in nats, which may be more than twice epsilon; None if
             each report spends epsilon anew.
         terms: A clause about the odds of two values, where epsilon does not say all: epsilon is the most then.
+        public: A clause about what a report tells everybody, besides what the mechanism protects.
     """
 
     privacy: Privacy
     epsilon: float | None
     lasting: float | None = None
     terms: str = ""
+    public: str = ""
 
     @classmethod
     def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
@@ -232,6 +234,14 @@ class WithMemory(Mechanism):
     @abstractmethod
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+
+    def kept_under(self, symbols: Values) -> Values:
+        """Return the number under which a device keeps its response to each symbol; those of one number share it."""
+        return symbols
+
+    def renamed(self, permanent: Payloads, symbols: Values) -> Payloads:
+        """Return kept responses as those to these symbols, under whose numbers a device has kept them."""
+        return permanent
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.

@@ -24,6 +24,7 @@ class Answer:
         period: The name of the time, such as a day of a calendar.
         windows: The number of windows whose counts were summed.
         n: The number of counted reports behind the number.
+        slice: The slices that the counts are of, as ``os=ios``; None for all.
         attribute: The attribute of a record; None if the collection has one variable.
         quantity: What is estimated, as ``share`` or ``mean``.
         label: The value or the group that it is of; None if the quantity is one number.
@@ -51,6 +52,7 @@ class Answer:
     period: str
     windows: int
     n: int
+    slice: str | None = None
     attribute: str | None
     quantity: str
     label: str | None
@@ -88,6 +90,7 @@ def answer_of(span: Span | Pool, question: str, *, attribute: str, **fields: Any
         end=span.period.end,
         period=span.period.name,
         windows=len(span.sizes),
+        slice=span.version.slices or None,
         attribute=attribute or None,
         flags=span.flags,
         **{"assumed": span.assumed, "spent": span.spent} | fields,

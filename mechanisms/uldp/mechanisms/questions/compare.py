@@ -93,7 +93,9 @@ def compare(
 
 
 def _name(shares: Shares) -> str:
-    return f"v{'+v'.join(map(str, shares.span.versions))} {shares.span.period.name}"
+    slices = shares.span.version.slices
+    versions = "+v".join(map(str, shares.span.versions))
+    return f"v{versions} {shares.span.period.name}{f' {slices}' if slices else ''}"
 
 
 def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None], Sequence[str], Floats | None]:

@@ -15,6 +15,7 @@ from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed, repeats, summed
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.spent import spent
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
@@ -30,13 +31,19 @@ class Version:
 
     Attributes:
         spec: Its spec.
+        slices: The slices that the counts are of, as ``os=ios``; empty for all.
+        sliced: The version with slices whose counts are added; None if it has none.
     """
 
     spec: CollectionSpec
+    slices: str = ""
+    sliced: "Version | None" = None
 
     @cached_property
     def protocol(self) -> LdpProtocol:
         """The protocol of the spec."""
+        if self.sliced is not None and isinstance(self.sliced.decoder, SlicedDecoder):
+            return self.sliced.decoder.protocol
         return build_protocol(self.spec)
 
     @property

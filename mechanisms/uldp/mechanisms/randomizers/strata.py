@@ -209,7 +209,11 @@ class Strata(Mechanism):
         )
         number, own = next((number, own) for number, rows, own in self.split_payloads(column) if len(rows))
         part = int(own[0]) if own.ndim == 1 else own[0].tobytes()
-        return f"{self.noun} {number} of {len(self.parts)}: {self.parts[number].describe(part)}"
+        return f"{self.name_of(number)}: {self.parts[number].describe(part)}"
+
+    def name_of(self, number: int) -> str:
+        """Return what a part is called: its number from 0."""
+        return f"{self.noun} {number} of {len(self.parts)}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""
@@ -327,6 +331,8 @@ def _rows_of(numbers: Symbols, count: int) -> Iterator[Symbols]:
 
 def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return a promise that each of these keeps."""
+    if len(set(guarantees)) == 1:
+        return guarantees[0]
     privacy = min((guarantee.privacy for guarantee in guarantees), key=_WEAKEST_FIRST.index)
     budgets = [guarantee.epsilon for guarantee in guarantees if guarantee.epsilon is not None]
     lasting = [guarantee.lasting for guarantee in guarantees if guarantee.lasting is not None]

@@ -9,16 +9,18 @@ from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
-from uldp.mechanisms.questions.rollup import rolled_up, total
+from uldp.mechanisms.questions.rollup import RollUp, rolled_up, total
 from uldp.mechanisms.questions.shares import shares_of
+from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
-from uldp.mechanisms.questions.span import Span
+from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import groups_of, sums
 from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.results.kept import Kept
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.slices import EQUALS
 
 # So many times are named in an error.
 _NAMED = 6
@@ -39,20 +41,41 @@ class Asked:
     estimator: str | None
 
     @classmethod
-    def of(cls, kept: Kept, every: Every | None, zone: str, estimator: str | None, *, pooled: bool = False) -> "Asked":
-        """Sum the kept counts; with ``pooled``, estimates of a collection are of all of its versions together.
+    def of(
+        cls,
+        kept: Kept,
+        every: Every | None,
+        zone: str,
+        estimator: str | None,
+        *,
+        pooled: bool = False,
+        by: Sequence[str] = (),
+    ) -> "Asked":
+        """Sum the kept counts, of all slices together, or of those that ``groups_by`` finds.
+
+        With ``pooled``, estimates of a collection are of all of its versions together.
 
         Raises:
-            RequestError: if there is no such zone, windows and periods do not fit, or versions cannot be pooled.
+            RequestError: if there is no such zone, windows and periods do not fit, versions cannot be pooled, or none has
+                the public attributes of ``by``.
         """
         calendar = zone_of(zone)
-        rolled = {
-            key: rolled_up(kept.versions[key], kept.statistics(key), every, calendar) for key in sorted(kept.versions)
-        }
+        rolled: dict[tuple[str, str], list[RollUp]] = {}
+        for key in sorted(kept.versions):
+            version = kept.versions[key]
+            statistics = kept.statistics(key)
+            groups = _groups(version, by)
+            if len(groups) > 1:
+                statistics = list(statistics)
+            for group in groups:
+                of_group = version_of(version, group)
+                counts = counts_of(version, statistics, group)
+                found = rolled.setdefault((key[0], of_group.slices), [])
+                found.append(rolled_up(of_group, counts, every, calendar))
         if not pooled:
-            return cls([spans for each in rolled.values() if (spans := each.spans())], every, estimator)
-        collections = {collection: [rolled[key] for key in rolled if key[0] == collection] for collection, _ in rolled}
-        return cls([pools for each in collections.values() if (pools := pool_up(each))], every, estimator)
+            spans = [each.spans() for of_versions in rolled.values() for each in of_versions]
+            return cls([each for each in spans if each], every, estimator)
+        return cls([pools for each in rolled.values() if (pools := pool_up(each))], every, estimator)
 
     def tables(self) -> Iterator[Answer]:
         """Yield the tables of each span."""
@@ -75,7 +98,8 @@ class Asked:
         """
         before, after = self._named(first), self._named(second)
         one, other = before.version.spec, after.version.spec
-        if one.key == other.key and before.period.start < after.period.end and after.period.start < before.period.end:
+        same = one.key == other.key and before.version.slices == after.version.slices
+        if same and before.period.start < after.period.end and after.period.start < before.period.end:
             names = f"{quote(first)} and {quote(second)}"
             raise RequestError(f"{names} have reports in common; take times that do not meet")
         if why := difference(one, other):
@@ -119,6 +143,9 @@ class Asked:
         if not time and not _is_version(version):
             time, version = version, ""
         spans = [each for each in self.spans if version in ("", *(f"v{of}" for of in each[0].versions))]
+        if EQUALS in name:
+            spans = [each for each in self.spans if each[0].version.slices == _plain(name)]
+            time = ""
         if not spans:
             raise RequestError(f"{quote(name)}: no such version has counts here; there are {self._versions()}")
         if len(spans) > 1:
@@ -143,6 +170,18 @@ class Asked:
 
     def _versions(self) -> str:
         return ", ".join(f"v{each[0].version.spec.version} of {each[0].version.spec.collection}" for each in self.spans)
+
+
+def _groups(version: Version, by: Sequence[str]) -> list[Group] | list[None]:
+    slices = version.spec.slices
+    if by and slices is None:
+        raise RequestError(f"--by: the reports of {version.spec.collection} have no public attributes")
+    return groups_by(slices, by) if by and slices is not None else [None]
+
+
+def _plain(name: str) -> str:
+    """Write the name of slices as ``Group`` does."""
+    return ", ".join(part.strip() for part in name.split(","))
 
 
 def _is_version(name: str) -> bool:

@@ -25,10 +25,11 @@ def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
 
     What all answers assume is said once, at the end.
     """
-    for (collection, versions, period, start, end), block in groupby(answers, _block):
+    for (collection, versions, slices, period, start, end), block in groupby(answers, _block):
         of_block = list(block)
         version = f"v{versions[0]}" if len(versions) == 1 else f"versions {names(versions)}"
-        yield f"{collection} {version}  {period}  ({iso(start)} to {iso(end)})"
+        of_slices = f"  {printable(slices)}" if slices else ""
+        yield f"{collection} {version}{of_slices}  {period}  ({iso(start)} to {iso(end)})"
         first = of_block[0]
         yield f"  n {max(each.n for each in of_block):,} of {number_of(first.windows, 'window')}"
         yield f"  spent  {_spent(first)}"
@@ -47,8 +48,8 @@ def _spent(answer: Answer) -> str:
     return f"epsilon {answer.spent:.4g} at most, by a user who reports as often as possible"
 
 
-def _block(answer: Answer) -> tuple[str, tuple[int, ...], str, int, int]:
-    return answer.collection, answer.versions, answer.period, answer.start, answer.end
+def _block(answer: Answer) -> tuple[str, tuple[int, ...], str | None, str, int, int]:
+    return answer.collection, answer.versions, answer.slice, answer.period, answer.start, answer.end
 
 
 def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The command that answers questions about results: ask."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     "--compare",
     nargs=2,
     metavar="W1 W2",
-    help="Changes from one time to another: 2026-01-05, 2026-01-05T09, v1 or 2026-01-05@v1.",
+    help="Changes from one time to another: 2026-01-05, 2026-01-05T09, v1 or 2026-01-05@v1; or from os=ios to os=web.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Answer for each value of a public attribute, or for one of them; may be repeated.",
 )
 @click.option(
     "--correct",
@@ -106,7 +112,8 @@ def ask(
     with here(out) as path:
         folder = ResultsFolder(path, damaged.append, private)
         kept = Kept.of(folder, folder.select(collection, since, last, estimator))
-        asked = Asked.of(kept, every, zone, estimator, pooled=pooled)
+        by = question["by"] or _compared(question["compare"])
+        asked = Asked.of(kept, every, zone, estimator, pooled=pooled, by=by)
         if question["explain"]:
             steps = list(asked.explain(*question["explain"]))
         else:
@@ -155,6 +162,13 @@ def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
         compare=question["compare"],
         correct=question["correct"],
         same_devices=question["same_devices"],
+    )
+
+
+def _compared(names: Sequence[str] | None) -> list[str]:
+    """Return the public attributes of the slices that are compared; none if times are."""
+    return list(
+        dict.fromkeys(part.split("=")[0].strip() for name in names or () if "=" in name for part in name.split(","))
     )
 
 

@@ -18,6 +18,8 @@ def guarantee(spec: CollectionSpec) -> str:
     one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}") + _within_tags(spec)
     if promise.terms:
         one += f" This is the most that any two values differ by: {promise.terms}."
+    if promise.public:
+        one += f" {promise.public[0].upper()}{promise.public[1:]}."
     if promise.lasting is not None:
         one += " This is about one report; for two or more reports of one value together, the factor is "
         one += f"{_factor(promise.lasting)}. Values of one user add up."

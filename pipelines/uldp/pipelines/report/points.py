@@ -8,6 +8,7 @@ from datetime import UTC
 
 from uldp.mechanisms.questions.periods import EVERY, Every
 from uldp.mechanisms.questions.rollup import roll_up
+from uldp.mechanisms.questions.slices import counts_of, version_of
 from uldp.mechanisms.questions.span import Version
 from uldp.pipelines.report.over_time import Point, point_of
 from uldp.pipelines.results.newest import Current
@@ -61,7 +62,8 @@ def _summed(
             f"{spec.collection} v{spec.version}: {len(estimates) - len(statistics):,} windows lack their counts,"
             " from which sums follow; copy the folder counts beside estimates"
         )
-    spans = roll_up(Version(spec), statistics, every, UTC)
+    version = Version(spec)
+    spans = roll_up(version_of(version), counts_of(version, statistics), every, UTC)
     points = [
         Point(
             span.period.start, span.period.end, span.n, span.accounting, span.flags, span.tables(estimates[0].estimator)

@@ -12,14 +12,17 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.tables import tables_text
 from uldp.pipelines.results.text import mechanism_text, number_of, window_text
+from uldp.schemas.arrays import Counts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Signals
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table
 
 #: The estimator that a pooled estimate names.
@@ -129,7 +132,7 @@ class _Pooling:
                 reasons.append(f"version {spec.version} is not pooled with version {newest.version}: {reason}")
             else:
                 estimates.append(estimate)
-                counts.append(VersionCounts(self._decoder(spec), statistic.cells, statistic.n))
+                counts.append(VersionCounts(*self._counted(spec, statistic)))
         if len(counts) < 2:
             return None, reasons
         try:
@@ -141,6 +144,13 @@ class _Pooling:
             return None, reasons
         joined = _joined(estimates, tables)
         return Pooled(tuple(estimates), newest, joined, result.compared, result.contradictory), reasons
+
+    def _counted(self, spec: CollectionSpec, statistic: Statistic) -> tuple[Decoder, Counts, int]:
+        """Return the decoder of a statistic, its cells and n: of slices, those of all users together."""
+        decoder = self._decoder(spec)
+        if isinstance(decoder, SlicedDecoder) and statistic.n:
+            return decoder.protocol.decoder, *decoder.total(statistic.cells)
+        return decoder, statistic.cells, statistic.n
 
     def _decoder(self, spec: CollectionSpec) -> Decoder:
         if spec.key not in self.decoders:

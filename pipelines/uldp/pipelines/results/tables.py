@@ -8,12 +8,14 @@ from functools import partial
 import numpy as np
 
 from uldp.pipelines.results.matrices import matrix_text
+from uldp.pipelines.results.slices import VALUES, SideBySide, side_by_side, without_slices
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import ListedValues, Ranking
 from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.slices import attributes_of, slice_of, slice_text
 from uldp.schemas.table import Basis, Table, TableName
 
 #: The tables of shares: they belong together.
@@ -35,11 +37,13 @@ def table_name(table: Table) -> str:
 
 def of_attributes(of: Sequence[str]) -> str:
     """Return the attributes of a table as the end of a phrase; nothing if the collection has one variable."""
-    return f" of {' x '.join(of)}" if of else ""
+    about = " x ".join(attributes_of(of))
+    return (f" of {about}" if about else "") + (f" in {slice_text(of)}" if slice_of(of) else "")
 
 
 def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
     """Yield the figures for one line: of each attribute, what is hidden behind tags, the largest share, or a number."""
+    estimate = without_slices(estimate)
     for of in dict.fromkeys(table.of for table in estimate.tables):
         name = f"{' x '.join(of)} " if of else ""
         shares = estimate.table(TableName.HIDDEN, of) or estimate.table(TableName.SHARE, of)
@@ -64,6 +68,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
         top: How many values of each table of shares to show: the most frequent, values by their frequency, bins of a
             number in the order of its range.
     """
+    sliced, estimate = estimate, without_slices(estimate)
     variables = list(dict.fromkeys(table.of for table in estimate.tables))
     for of in variables:
         if not _ordered(of, spec):
@@ -75,6 +80,25 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
     for of in variables:
         if _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
+    for each in side_by_side(sliced):
+        yield from _slices_text(each, spec, top)
+
+
+def _slices_text(slices: SideBySide, spec: CollectionSpec, top: int) -> Iterator[str]:
+    """Yield a line for each of the largest slices: its largest shares by those of all users, or its mean."""
+    total, found = slices.total, slices.slices[:top]
+    labels = value_labels(total, spec)
+    order = largest(total.values, VALUES) if total.name is TableName.SHARE else [0]
+    places = decimals(np.array([table.stderr[i] for table in found for i in order]))
+    names = _aligned([printable(slice_text(table.of)) for table in found])
+    yield f"  the {len(found)} largest of {len(slices.slices)} slices{of_attributes(total.of)}; uldp ask --by has more"
+    for name, table in zip(names, found, strict=True):
+        entries = (
+            [f"{printable(labels[i])} {percent(table.values[i], places)} %" for i in order]
+            if total.name is TableName.SHARE
+            else [f"{total.name} {entry_text(table, 0)}"]
+        )
+        yield f"    {name}  n {table.n:,}  {'  '.join(entries)}"
 
 
 def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:

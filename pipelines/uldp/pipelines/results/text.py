@@ -10,6 +10,8 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.shuffle import forecast_shuffled
 from uldp.mechanisms.protocol.decoder import DEPENDS_ON_N
 from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.pipelines.results.slices import without_slices
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
@@ -20,6 +22,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.mechanism_family import several_epsilons
 from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.slices import attributes_of, slice_text
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
@@ -39,6 +42,9 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
         rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
     if guarantee.terms:
         rows.append(_row(guarantee.privacy, guarantee.terms))
+    if spec.by is not None:
+        counted = " x ".join(f"{name} ({len(values)})" for name, values in spec.by.items())
+        rows.append(_row("by", f"{counted}; {guarantee.public}"))
     rows += [_row(*fact) for fact in protocol.mechanism.device_facts()]
     facts = list(protocol.decoder.describe(users, spec.estimators[0]))
     # Facts that depend on the number of users come last; those of a record stay with their attribute.
@@ -80,7 +86,11 @@ def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> It
     reader = f"whoever sees {seen}"
     if mechanism.guarantee.epsilon is None:
         return
-    for of, promise in forecast_shuffled(mechanism, names, users, forged=forged):
+    of_slice = mechanism
+    if spec.slices is not None and isinstance(mechanism, Strata):
+        of_slice, users = mechanism.parts[0], users // len(spec.slices)
+        reader += f", in slices of {users:,} users each"
+    for of, promise in forecast_shuffled(of_slice, names, users, forged=forged):
         if promise is None:
             given = f"{of[0]}: as much as its epsilon" if of else "as much as epsilon"
             yield f"{reader}, may be given {given}: the theorem of shuffling does not cover it"
@@ -197,14 +207,22 @@ def shuffled_text(estimate: Estimate) -> tuple[str, list[str]]:
     if not estimate.shuffle:
         reader = "whoever sees only these tables may be given as much as epsilon"
         return f"{reader}: the theorem of shuffling does not cover {estimate.mechanism}", []
-    given = {each.of: _promise(each) for each in estimate.shuffle}
-    without = {table.of: f"{table.of[0]}: as much as its epsilon" for table in estimate.tables if table.of}
+    weakest: dict[tuple[str, ...], Shuffled] = {}
+    for each in estimate.shuffle:
+        about = attributes_of(each.of)
+        weakest[about] = max(weakest.get(about, each), each, key=lambda promise: promise.epsilon)
+    given = {about: _promise(each) for about, each in weakest.items()}
+    without = {
+        table.of: f"{table.of[0]}: as much as its epsilon" for table in without_slices(estimate).tables if table.of
+    }
     reader = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
     return f"{reader}, in this window", [*(without | given).values()]
 
 
 def _promise(shuffled: Shuffled) -> str:
-    of = f"{shuffled.of[0]}: " if shuffled.of else ""
+    about, smallest = attributes_of(shuffled.of), slice_text(shuffled.of)
+    of = f"{about[0]}: " if about else ""
+    of += f"in the smallest slice, {smallest}, " if smallest else ""
     reports = number_of(shuffled.reports, "protected report")
     return f"{of}epsilon {shuffled.epsilon:g} (delta {shuffled.delta:g}) by one of {reports}"
 

@@ -10,6 +10,8 @@ header depends on the domain of the collection:
 - a ranking: ``ranking,weight``, where ``>`` stands between a candidate and the next worse one.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
+If reports have public attributes, ``by.NAME`` is a column for each of them, in front of ``weight``.
+
 A value is an index into the domain, or a label if the domain has labels.
 """
 
@@ -60,7 +62,8 @@ class Truth:
 
     Attributes:
         variables: The variables of the spec, by name.
-        columns: For each variable, what the users of each cell hold, of length m.
+        columns: For each variable, what the users of each cell hold, of length m; and then the position of their value
+            of each public attribute.
         probabilities: Shape (m,): the share of users in each cell; the shares sum to 1.
     """
 
@@ -88,6 +91,10 @@ class Truth:
             _column(variable, [fields[index] for fields, _ in cells])
             for index, variable in enumerate(spec.variables.values())
         ]
+        public = len(spec.by or ())
+        for at in range(-public, 0):
+            positions = np.array([int(fields[at][0]) for fields, _ in cells])
+            columns.append(Held(positions, np.full(len(cells), -1)))
         return cls(spec.variables, tuple(columns), weights / total)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Held, ...]:
@@ -148,11 +155,14 @@ def _column(variable: Variable, fields: list[_Field]) -> Held:
 
 
 def _headers(spec: CollectionSpec) -> list[list[list[str]]]:
-    """Return the headers that a file may have, the usual one first, as the columns of each variable."""
+    """Return the headers that a file may have, the usual one first, as columns of each variable, public ones last."""
+    public = [[f"by.{name}"] for name in spec.by or ()]
     if "" not in spec.variables:
-        return [[[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]]
+        of_record = [[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]
+        return [[*of_record, *public]]
     kind = spec.variables[""].kind
-    return [[["value", "tag"]], [["value"]]] if kind.listed else [[list(kind.columns)]]
+    forms = [["value", "tag"], ["value"]] if kind.listed else [list(kind.columns)]
+    return [[form, *public] for form in forms]
 
 
 def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:
@@ -169,8 +179,10 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field]
         cells = iter(row)
         fields = [
             _parse_field([next(cells) for _ in of_variable], variable, spec)
-            for of_variable, variable in zip(columns, spec.variables.values(), strict=True)
+            for of_variable, variable in zip(columns, spec.variables.values(), strict=False)
         ]
+        if spec.slices is not None:
+            fields += [(spec.slices.position(name, next(cells)), -1) for name in spec.slices.values]
         return fields, read_weight(next(cells))
 
     return table.each(parse)

@@ -26,6 +26,7 @@ from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import RECORD, Ends
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
+from uldp.schemas.specs.slices import By, Slices, attributes_of, check_by
 from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive
@@ -121,6 +122,8 @@ class CollectionSpec(Strict):
     sensitive: Sensitive = "all"
     mechanism: AnyMechanism
     tags: list[Tag] = Field(default_factory=list)
+    #: The values of each public attribute, whose combinations have tables of their own.
+    by: By | None = Field(default=None, min_length=1)
     #: The strings whose shares are asked for, of a domain of strings.
     candidates: list[str] | None = None
     candidates_file: str | None = None
@@ -156,6 +159,8 @@ class CollectionSpec(Strict):
             )
         self._check_budget()
         self._check_cap()
+        if self.by is not None:
+            check_by(self.by, list(self.domain.record or ()))
         if len(set(self.estimators)) != len(self.estimators):
             raise ValueError(f"estimators must differ, got {self.estimators}")
         return self
@@ -378,18 +383,33 @@ class CollectionSpec(Strict):
         """The attributes of the record by name, in its order; "" is the name of the only variable without a record."""
         return self._variables
 
+    @property
+    def slices(self) -> Slices | None:
+        """The slices that the public attributes of reports make; None without public attributes."""
+        return None if self.by is None else Slices(self.by)
+
+    @property
+    def whole(self) -> Self:
+        """This spec without public attributes, that of a slice, or of the sum of all; with the digest of this one."""
+        if self.by is None:
+            return self
+        digest_of_all = self.device_digest
+        whole = self.model_copy(update={"by": None})
+        whole._device_digest = digest_of_all
+        return whole
+
     def variable(self, of: Sequence[str]) -> Variable | None:
         """Return the variable that a table is about: that of an attribute, or the only one, of all users or of a group.
 
         None if the table is about several attributes, or about one that the record has not.
         """
-        name = "".join(of)
+        name = "".join(attributes_of(of))
         return self._variables.get("" if name in self.mechanism.user_groups else name)
 
     @property
     def device_half(self) -> dict[str, Any]:
         """The facts that devices need, by key of the spec; see ``uldp.schemas.specs.device_half``."""
-        return device_half(self.mechanism, self.variables)
+        return device_half(self.mechanism, self.variables, self.by)
 
     @property
     def device_digest(self) -> str:

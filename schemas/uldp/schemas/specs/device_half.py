@@ -8,20 +8,23 @@ added.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp.schemas.specs.mechanism_family import MechanismFamily
 from uldp.schemas.specs.variable import Variable
 
 
-def device_half(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> dict[str, Any]:
+def device_half(
+    mechanism: MechanismFamily, variables: Mapping[str, Variable], by: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
     """Return the facts that devices need, by the keys of the spec, such as ``mechanism.epsilon``.
 
     Each default is written out, labels take the place of the file that names them, and sensitive values are indices.
     So two specs that mean the same to a device have the same facts.
     """
-    return dict(_facts(mechanism, variables))
+    # Specs without public attributes keep the digest that they had before there were any.
+    return dict(_facts(mechanism, variables)) | ({} if by is None else {"by": [[*pair] for pair in by.items()]})
 
 
 def _facts(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> Iterator[tuple[str, Any]]:

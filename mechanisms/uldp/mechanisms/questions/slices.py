@@ -1,0 +1,98 @@
+"""Counts of some slices as those of a collection without slices, so that each question is one about slices too."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from uldp.mechanisms.questions.span import Version
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
+from uldp.schemas.errors import RequestError
+from uldp.schemas.flags import Flag
+from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.slices import EQUALS, Slices
+from uldp.schemas.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Group:
+    """Slices whose counts are added.
+
+    Attributes:
+        name: The public attributes that they share, as ``os=ios, version=1.0``; empty for all slices.
+        numbers: Their numbers, ascending.
+    """
+
+    name: str
+    numbers: tuple[int, ...]
+
+
+def group_of(slices: Slices, name: str) -> Group:
+    """Return the slices that a name as ``os=ios,version=1.0`` means.
+
+    Raises:
+        RequestError: if there is no such public attribute or value.
+    """
+    given = {}
+    for part in name.split(","):
+        attribute, equals, value = part.strip().partition(EQUALS)
+        if not equals:
+            raise RequestError(f"{quote(name)}: write ATTRIBUTE=VALUE, with commas between several")
+        given[attribute] = value
+    try:
+        numbers = tuple(slices.of(given))
+    except ValueError as error:
+        raise RequestError(str(error)) from error
+    return Group(", ".join(f"{attribute}{EQUALS}{value}" for attribute, value in given.items()), numbers)
+
+
+def groups_by(slices: Slices, wanted: Sequence[str]) -> list[Group]:
+    """Return the groups of slices that are asked for.
+
+    Args:
+        slices: All slices.
+        wanted: Each a public attribute, for a group for each of its values, or one with a value, as ``os=ios``, which
+            all groups then have.
+
+    Raises:
+        RequestError: if there is no such public attribute or value.
+    """
+    choices = []
+    for each in dict.fromkeys(part.strip() for text in wanted for part in text.split(",")):
+        if EQUALS in each:
+            choices.append([each])
+        elif each in slices.values:
+            choices.append([f"{each}{EQUALS}{value}" for value in slices.values[each]])
+        else:
+            raise RequestError(f"--by {quote(each)}: no such public attribute; by has {', '.join(slices.values)}")
+    return [group_of(slices, ",".join(parts)) for parts in product(*choices)]
+
+
+def version_of(version: Version, group: Group | None = None) -> Version:
+    """Return a version without slices, for the counts of some slices, or of all; the same if it has none."""
+    if version.spec.by is None:
+        return version
+    return Version(version.spec.whole, "" if group is None else group.name, version)
+
+
+def counts_of(version: Version, statistics: Iterable[Statistic], group: Group | None = None) -> Iterator[Statistic]:
+    """Yield the counts of some slices in each window, or of all, as ``version_of`` reads them.
+
+    A window that counts few reports in them is apart, as if it counted no others.
+    """
+    decoder = version.decoder
+    if not isinstance(decoder, SlicedDecoder):
+        yield from statistics
+        return
+    least = version.spec.limits.min_reports
+    for statistic in statistics:
+        if not statistic.n:
+            yield statistic
+            continue
+        cells, n = decoder.total(statistic.cells, None if group is None else group.numbers)
+        accounting = statistic.accounting if group is None else Accounting(n, n)
+        few = {Flag.FEW_REPORTS} if 0 < n < least else set[Flag]()
+        flags = (*statistic.flags, *few.difference(statistic.flags))
+        yield replace(statistic, cells=cells if n else np.zeros(1, np.int64), accounting=accounting, flags=flags)

@@ -1,0 +1,1 @@
+"""Public attributes of reports: one mechanism, whose reports are counted apart in each slice."""

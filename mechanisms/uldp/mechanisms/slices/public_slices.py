@@ -1,0 +1,103 @@
+"""One mechanism whose reports name a slice openly: its strata, which the public attributes of a report choose.
+
+Guarantee: that of the mechanism, between any two values of a user in one slice. The slice itself is public and not
+protected: it must not depend on what the device holds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from uldp.mechanisms.encodings.strata_encoding import Choice, StrataEncoding, StratumSource
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism, Randomness
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
+from uldp.schemas.arrays import Floats, Payloads, Symbols, Values
+from uldp.schemas.specs.slices import Slices, slice_text
+
+
+@dataclass(frozen=True)
+class Named(Choice):
+    """The public attributes of a report name its part.
+
+    Attributes:
+        columns: The number of the column of each public attribute: positions among its values.
+        sizes: The number of values of each.
+    """
+
+    columns: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
+        """See ``Choice``."""
+        return np.ravel_multi_index([np.asarray(columns[number].values) for number in self.columns], self.sizes)
+
+    def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
+        """See ``Choice``."""
+        slices = np.ravel_multi_index([np.asarray(columns[number].values) for number in self.columns], self.sizes)
+        law = np.zeros(len(strata.parts))
+        law[slices] = 1.0
+        return law
+
+
+class SlicedStrata(Strata):
+    """Strata whose parts are the slices of one mechanism.
+
+    Args:
+        mechanism: The mechanism of each slice.
+        slices: The slices.
+    """
+
+    def __init__(self, mechanism: Mechanism, slices: Slices) -> None:
+        count = len(slices)
+        super().__init__([mechanism] * count, [1 / count] * count, "slice")
+        self.slices = slices
+        public = (
+            f"a report names its {' and '.join(slices.values)} openly: nothing protects them, and they must not depend"
+            " on the value; the promise is about two values of users in one slice"
+        )
+        self.guarantee = replace(self.guarantee, public=public)
+
+    def name_of(self, number: int) -> str:
+        """Return the public attributes of a slice."""
+        return slice_text(self.slices.names[number])
+
+
+class MemoizedSlices(SlicedStrata, MemoizedStrata):
+    """Slices of a mechanism whose device keeps a permanent response to a symbol, the same one in all slices.
+
+    So a device whose slice changes spends no more than one whose slice stays.
+    """
+
+    def kept_under(self, symbols: Values) -> Values:
+        """Return the symbols of the mechanism, whatever the slice."""
+        return symbols % self.parts[0].size
+
+    def renamed(self, permanent: Payloads, symbols: Values) -> Payloads:
+        """Return kept responses as those of the slices of these symbols."""
+        slices = symbols // self.parts[0].size
+        renamed = permanent.copy()
+        for _, rows, own in self.split_payloads(permanent):
+            for number in np.unique(slices[rows]).tolist():
+                mine = slices[rows] == number
+                renamed[rows[mine]] = self._wrap(number, own[mine])
+        return renamed
+
+
+def sliced(protocol: LdpProtocol, slices: Slices, columns: int) -> LdpProtocol:
+    """Return the protocol of a mechanism whose reports name a slice.
+
+    Args:
+        protocol: The protocol of the mechanism.
+        slices: The slices.
+        columns: The number of columns that the encoding of the protocol reads; those of public attributes follow.
+    """
+    kind = MemoizedSlices if protocol.mechanism.memory else SlicedStrata
+    strata = kind(protocol.mechanism, slices)
+    source = StratumSource(protocol.encoding, tuple(range(columns)))
+    choice = Named(tuple(range(columns, columns + len(slices.sizes))), slices.sizes)
+    encoding = StrataEncoding([source] * len(slices), strata, choice)
+    return LdpProtocol(encoding, strata, SlicedDecoder(protocol, strata, slices.names))

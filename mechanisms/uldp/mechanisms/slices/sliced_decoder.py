@@ -1,0 +1,142 @@
+"""The decoder of slices: tables of all users, from the sum of the cells of all slices, and tables of each slice."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.specs.slices import attributes_of, slice_of
+from uldp.schemas.table import Table
+
+
+class SlicedDecoder(Decoder):
+    """Reads the cells of each slice by the decoder of the mechanism, and their sum, which is that of all users.
+
+    Users of one slice hold other values than those of another. So the tables of all users are those of the sum of
+    the cells, in which each user counts once, and not a mean of the slices by the inverse of their variances.
+
+    The public attributes are not drawn, so no number of reports of a slice is improbable.
+
+    Args:
+        protocol: The protocol of the mechanism.
+        strata: Its slices.
+        slices: The name of each slice, for ``Table.of``.
+    """
+
+    def __init__(self, protocol: LdpProtocol, strata: Strata, slices: Sequence[tuple[str, ...]]) -> None:
+        self.protocol = protocol
+        self._inner, self._strata, self._slices = protocol.decoder, strata, tuple(slices)
+        self._numbers = {name: number for number, name in enumerate(self._slices)}
+        self.estimators = self._inner.estimators
+
+    def cost(self, estimator: str) -> Cost:
+        """Return the cost of the estimator of a slice."""
+        return self._inner.cost(estimator)
+
+    def each(self, cells: Counts, n: int) -> list[tuple[Counts, int]]:
+        """Return the cells of each slice, and the number of its reports.
+
+        Raises:
+            ValueError: if the cells do not fit.
+        """
+        if cells.shape != (self._strata.statistic_size,):
+            raise ValueError(f"the cells have shape {cells.shape}, but there are {self._strata.statistic_size} cells")
+        found = self._strata.split_cells(cells)
+        reports = [own for _, own in found]
+        if min(reports) < 0 or sum(reports) != n:
+            raise ValueError(f"the numbers of reports of the slices do not sum to n = {n}")
+        return found
+
+    def total(self, cells: Counts, numbers: Sequence[int] | None = None) -> tuple[Counts, int]:
+        """Return the sum of the cells of some slices, or of all, and the number of their reports."""
+        found = self._strata.split_cells(cells)
+        chosen = found if numbers is None else [found[number] for number in numbers]
+        return np.sum([own for own, _ in chosen], axis=0), sum(reports for _, reports in chosen)
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells: each slice is checked, and the sum of their reports."""
+        for name, (own, reports) in zip(self._slices, self.each(cells, n), strict=True):
+            try:
+                self._inner.check(own, reports)
+            except ValueError as error:
+                raise ValueError(f"{', '.join(name)}: {error}") from error
+
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the numbers of reports behind the tables of all users, and then behind those of each slice."""
+        of_slices = (self._inner.reports(*each) for each in self.each(cells, n))
+        return (*self._inner.reports(*self.total(cells)), *(reports for each in of_slices for reports in each))
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        return self._inner.heaviest(_inside(table))
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """See the base class. All forged reports may be in the slice of the table."""
+        name = slice_of(table.of)
+        own, _ = self.total(cells, [self._numbers[name]] if name else None)
+        return self._inner.forged_ends(_inside(table), own, forged)
+
+    def linear(self, cells: Counts, n: int) -> Linear:
+        """Return the unbiased estimate of all users.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        self.each(cells, n)
+        return self._inner.linear(*self.total(cells))
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return the p-values of all slices together and of each: twice the less, with Bonferroni's correction."""
+        some = [each for each in self.each(cells, n) if each[1]]
+        together = self._inner.p_values(*self.total(cells)) if n else {}
+        apart: dict[Flag, list[float]] = {}
+        for p_values in self._inner.p_values_of_each(some):
+            for flag, p_value in p_values.items():
+                apart.setdefault(flag, []).append(p_value)
+        of_slices = {flag: len(p_values) * min(p_values) for flag, p_values in apart.items()}
+        flags = {**together, **of_slices}
+        return {flag: min(1.0, 2 * min(together.get(flag, 1.0), of_slices.get(flag, 1.0))) for flag in flags}
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the estimate of all users."""
+        return self._inner.forecast(n)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the number of slices, and the facts about all users together."""
+        slices = len(self._slices)
+        yield (
+            "slices",
+            f"{slices:,}, of {n // slices:,} users each if they are equal: errors {slices**0.5:.3g} times these",
+        )
+        yield from self._inner.describe(n, estimator)
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield the warnings about a slice of as many reports as the others."""
+        slices = len(self._slices)
+        yield from self._inner.warnings(max(n // slices, 1), max(users // slices, 1), estimator)
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables of all users, and then those of each slice that has reports.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+        require_reports(n)
+        self.require(estimator)
+        found = [*self._inner.tables(*self.total(cells), estimator)]
+        for name, (own, reports) in zip(self._slices, self.each(cells, n), strict=True):
+            if reports:
+                of_slice = self._inner.tables(own, reports, estimator)
+                found += [replace(table, of=(*table.of, *name)) for table in of_slice]
+        return tuple(found)
+
+
+def _inside(table: Table) -> Table:
+    """Return a table as the decoder of its slice knows it."""
+    return replace(table, of=attributes_of(table.of))

@@ -1,0 +1,218 @@
+"""Public attributes: slices of one mechanism, against collections of their own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.collector.tables import tables_of
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.slices.public_slices import SlicedStrata
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
+from uldp.schemas.arrays import Counts
+from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.slices import attributes_of, slice_of
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.table import Table, TableName
+
+#: 50 slices of 100 values, of a mechanism that partitions its reports and of one that does not.
+COUNTRIES, VALUES = 25, 100
+BY = {"os": ["android", "ios"], "country": [f"c{number}" for number in range(COUNTRIES)]}
+NAMES = ["rr", "oue", "olh", "block"]
+
+
+def spec_of(name: str, **more: Any) -> CollectionSpec:
+    domain = {"number": {"low": 0, "high": 1}} if name == "block" else {"size": VALUES}
+    return build.spec(domain=domain, mechanism={"name": name, "epsilon": 2.0}, **more)
+
+
+def held(n: int, rng: np.random.Generator) -> list[Held]:
+    """Draw what n users hold: values depend on their slices, and some slices have hardly any users, or none."""
+    os, country = (rng.random(n) < 0.2).astype(np.int64), np.minimum(rng.zipf(1.5, n) - 1, COUNTRIES - 2)
+    values = np.minimum(rng.geometric(0.1, n) - 1 + 3 * country + 20 * os, VALUES - 1)
+    return [Held(column, np.full(n, -1)) for column in (values, os, country)]
+
+
+def reports(name: str, n: int, seed: int = 0) -> tuple[LdpProtocol, Counts, list[Counts]]:
+    """Return the protocol, the cells of all reports, and those of the reports of each slice."""
+    protocol, rng = build_protocol(spec_of(name, by=BY)), np.random.default_rng(seed)
+    values, *slices = held(n, rng)
+    if name == "block":
+        values = Held(values.values / VALUES, values.tags)
+    payloads = protocol.perturb([values, *slices], rng)
+    mechanism = protocol.mechanism
+    assert isinstance(mechanism, SlicedStrata)
+    assert mechanism.possible(payloads).all()
+    alone = build_protocol(spec_of(name)).mechanism
+    return (
+        protocol,
+        mechanism.statistic(payloads),
+        [alone.statistic(own) for _, _, own in mechanism.split_payloads(payloads)],
+    )
+
+
+def assert_same(one: Table, other: Table) -> None:
+    """The same numbers to the last bit, but for the slice."""
+    assert (one.name, attributes_of(one.of), one.n) == (other.name, other.of, other.n)
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_slice_is_a_collection_of_its_own_and_the_total_is_that_of_all(name: str) -> None:
+    n = 8000
+    protocol, cells, of_slices = reports(name, n)
+    assert isinstance(protocol.decoder, SlicedDecoder)
+    alone = build_protocol(spec_of(name))
+    sizes = [own_n for _, own_n in protocol.decoder.each(cells, n)]
+    assert sum(sizes) == n
+    assert 0 in sizes
+    tables = protocol.decoder.tables(cells, n, "auto")
+    expected: list[tuple[tuple[str, ...], Counts, int]] = [((), np.sum(of_slices, axis=0), n)]
+    names = spec_of(name, by=BY).slices
+    assert names is not None
+    expected += [each for each in zip(names.names, of_slices, sizes, strict=True) if each[2]]
+    for of, own, reports_of_slice in expected:
+        mine = [table for table in tables if slice_of(table.of) == of]
+        for table, other in zip(mine, alone.decoder.tables(own, reports_of_slice, "auto"), strict=True):
+            assert_same(table, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_honest_mix_is_flagged(name: str) -> None:
+    for seed in range(8):
+        protocol, cells, _ = reports(name, 4000, seed)
+        assert min(protocol.decoder.p_values(cells, 4000).values()) > ALARM_LEVEL
+
+
+def test_the_total_does_not_weigh_slices_by_the_precision_of_their_estimates() -> None:
+    # 90 % of users hold value 0 in one slice, and 10 % hold value 1 in the other: the truth is .9 and .1.
+    n, rng = 40_000, np.random.default_rng(1)
+    protocol = build_protocol(spec_of("oue", by={"os": ["android", "ios"]}))
+    ios = np.arange(n) % 10 == 0
+    columns = [Held(ios.astype(np.int64), np.full(n, -1))] * 2
+    total = protocol.decoder.tables(protocol.mechanism.statistic(protocol.perturb(columns, rng)), n, "empirical")[0]
+    assert total.of == ()
+    assert total.values[:2] == pytest.approx([0.9, 0.1], abs=5 * total.stderr[:2].max())
+
+
+def test_an_unknown_slice_is_an_impossible_payload() -> None:
+    bits, symbols = (build_protocol(spec_of(name, by=BY)).mechanism for name in ("oue", "rr"))
+    payload = bits.perturb(np.array([0]), np.random.default_rng(0))
+    assert payload[0, :2].tolist() == [0, 0]
+    two = np.array([payload[0], payload[0]], dtype=np.uint8)
+    two[:, 0] = [49, 50]
+    assert bits.possible(two).tolist() == [True, False]
+    assert symbols.possible(np.array([5000 - 1, 5000], np.uint32)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("of_domain", [{"size": 4}, {"record": {"a": {"size": 3}, "b": {"size": 4}}}])
+def test_a_report_names_its_slice_whatever_the_value(of_domain: dict[str, Any]) -> None:
+    of = {"a": {"name": "oue"}, "b": {"name": "rr"}}
+    mechanism = {"name": "sample-one", "epsilon": 1.0, "of": of} if "record" in of_domain else {"name": "rr"}
+    spec = build.spec(domain=of_domain, mechanism={"epsilon": 1.0} | mechanism, by={"os": ["android", "ios"]})
+    device, whole = Device(spec, {}), build_protocol(spec.whole).mechanism
+    for value in (0, 2):
+        held = {"a": value, "b": 3} if "record" in of_domain else value
+        for number, os in enumerate(["android", "ios"]):
+            _, record = report_store().decode(device.report(held, build.START, by={"os": os}))
+            payload = record["payload"]
+            assert (payload[0] if isinstance(payload, bytes) else payload // whole.size) == number
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        (None, "by is a NoneType, not a mapping with"),
+        ({"os": "ios"}, "by needs a value for each of"),
+        ({"os": "ios", "country": "c1", "age": "3"}, "by needs a value for each of"),
+        ({"os": "io", "country": "c1"}, "by.os has no value 'io'"),
+    ],
+)
+def test_a_device_needs_each_public_attribute(by: Any, text: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=text):
+        Device(spec_of("rr", by=BY), {}).report(1, build.START, by=by)
+
+
+def test_a_collection_without_public_attributes_takes_none() -> None:
+    with pytest.raises(ValueError, match="no public attributes"):
+        Device(spec_of("rr"), {}).report(1, build.START, by={"os": "ios"})
+
+
+@pytest.mark.parametrize("name", ["rr", "oue"])
+def test_a_device_keeps_one_response_in_all_slices(name: str) -> None:
+    # With so large a difference of budgets, the noise of each report is hardly there, and the response shows.
+    mechanism = {"name": name, "epsilon": 18.0, "lasting_epsilon": 18.01}
+    spec = build.spec(domain={"size": VALUES}, mechanism=mechanism, by={"os": ["android", "ios"]})
+    once, ledger = build_protocol(spec.whole).mechanism, MemoryLedger()
+    device, sent = Device(spec, {}, ledger=ledger), []
+    for hour, os in enumerate(["android", "ios", "ios", "android"]):
+        message = device.report(7, build.START + hour * build.HOUR, by={"os": os})
+        payload = report_store().decode(message)[1]["payload"]
+        number, own = (payload[0], payload[2:]) if isinstance(payload, bytes) else divmod(payload, once.size)
+        assert number == (os == "ios")
+        sent.append(own)
+    # A report of rr is its response but in one case of 10^8; those of oue have one response, and noise of their own.
+    assert name == "oue" or len(set(sent)) == 1
+    with ledger.change() as content:
+        spent = [spending.epsilon for spending in content.spent]
+        assert spent[0] == 18.0
+        assert sum(epsilon or 0.0 for epsilon in spent) == pytest.approx(18.01)
+
+
+def published(sizes: list[int], least: int) -> dict[tuple[str, ...], int]:
+    spec = build.spec(
+        domain={"size": 2},
+        mechanism={"name": "rr", "epsilon": 1.0},
+        by={"os": [f"s{number}" for number in range(len(sizes))]},
+        limits={"min_reports": least},
+    )
+    cells = np.array([[n // 2, n - n // 2] for n in sizes]).ravel()
+    statistic = build.pane(cells)
+    found = tables_of(build_protocol(spec).decoder, spec, statistic, "empirical")
+    return {table.of: table.n for table in found if table.name is TableName.SHARE}
+
+
+def test_slices_of_few_reports_are_not_published_and_do_not_follow_from_the_others() -> None:
+    assert published([200, 300, 100], 100) == {(): 600, ("os=s0",): 200, ("os=s1",): 300, ("os=s2",): 100}
+    assert published([200, 300, 0], 100) == {(): 500, ("os=s0",): 200, ("os=s1",): 300}
+    # The total less the others would be the table of 40 users: the smallest of the others is left out too.
+    assert published([200, 300, 40], 100) == {(): 540, ("os=s1",): 300}
+    assert published([200, 300, 60, 70], 100) == {(): 630, ("os=s0",): 200, ("os=s1",): 300}
+
+
+def test_the_device_half_has_public_attributes() -> None:
+    halves = [spec_of("rr"), spec_of("rr", by=BY), spec_of("rr", by={**BY, "os": ["ios", "android"]})]
+    assert len({each.device_digest for each in halves}) == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"by": {}}, "by"),
+        ({"by": {"os": ["ios"]}}, "by.os"),
+        ({"by": {"os": ["ios", "ios"]}}, "by.os: label 'ios' occurs twice"),
+        ({"by": {"version": [1.0, 1.1]}}, "by.version"),
+        ({"by": {"os": ["a=b", "c"]}}, "none of = , ;"),
+        ({"by": {"a": [str(n) for n in range(64)], "b": [str(n) for n in range(65)]}}, "4,160 slices, and 4,096 is"),
+        (
+            {
+                "domain": {"record": {"os": {"size": 2}, "b": {"size": 2}}},
+                "mechanism": {"name": "sample-one", "epsilon": 1, "of": {"os": {"name": "rr"}, "b": {"name": "rr"}}},
+                "by": {"os": ["a", "b"]},
+            },
+            "by.os: an attribute of the record has this name",
+        ),
+    ],
+)
+def test_mistakes_are_named(keys: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**keys)
+    assert text in str(caught.value)
