@@ -22,6 +22,7 @@ from uldp.mechanisms.kernels.block_designs import CyclicDesign
 from uldp.mechanisms.protocol.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.slices.public_slices import SlicedStrata
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
@@ -45,6 +46,7 @@ def _levels(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"domain": {"size": 10}, "mechanism": {"name": "levels", "levels": levels, "of": of}}
 
 
+_BY = {"os": ["ios", "web"], "channel": ["stable", "beta", "nightly"]}
 _TAGS: dict[str, Any] = {"sensitive": [6, 2], "tags": [{"name": "work"}, {"name": "home"}]}
 _NESTED: dict[str, Any] = {
     "sensitive": [6, 2],
@@ -90,6 +92,13 @@ MORE: dict[str, dict[str, Any]] = {
     "metric of a line without weights": _more("metric", {"size": 9}, 0.1),
     "metric of a grid with corners": _more("metric", {"size": 12}, 1.0, columns=4),
     "metric of a grid without weights": _more("metric", {"size": 12}, 0.5, columns=4),
+    "rr in slices": _more("rr", {"size": 5}, 1.0) | {"by": _BY},
+    "oue in slices": _more("oue", {"size": 13}, 1.0) | {"by": _BY},
+    "a record in slices": {
+        "domain": {"record": {"app": {"size": 5}, "hours": _DAY}},
+        "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "sue"}, "hours": {"name": "duchi"}}},
+        "by": _BY,
+    },
     "levels of points": _levels({"name": "pgr"}),
     "levels of designs": _levels({"name": "ubd"}) | {"sensitive": [0, 2, 3, 5, 7, 8]},
 }
@@ -141,6 +150,8 @@ _NUMBERS = (
 
 def probabilities(mechanism: Mechanism) -> dict[str, Any]:
     """Return the probabilities of a mechanism: p and q of each symbol if it has them, and what else it draws by."""
+    if isinstance(mechanism, SlicedStrata):
+        return probabilities(mechanism.parts[0])  # all slices have it
     if isinstance(mechanism, Strata):
         return {"shares": mechanism.shares.tolist(), "parts": [probabilities(part) for part in mechanism.parts]}
     if isinstance(mechanism, Memoized):
@@ -195,6 +206,7 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
     tags = {name: tag for name, (_, tag) in chosen.items()}
     hidden = {name: {cast(int, values[name]): tag} if tag else {} for name, tag in tags.items()}
     only = "" in spec.variables
+    by = None if spec.by is None else {name: values[number % len(values)] for name, values in spec.by.items()}
     randomness = Recorded(seed, large=number % 2 == 1)
     memory = build_protocol(spec).mechanism.memory
     device = Device(spec, hidden[""] if only else hidden, randomness, MemoryLedger() if memory else None, level)
@@ -202,7 +214,7 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
     for day in range(1 + memory):
         randomness.draws = []
         time = build.START + day * build.HOUR
-        made = Report(**report_store().decode(device.report(values[""] if only else values, time))[1])
+        made = Report(**report_store().decode(device.report(values[""] if only else values, time, by))[1])
         sent = Report(made.collection, made.version, _id(number + day), made.event_time, made.payload)
         reports.append(
             {
@@ -214,7 +226,7 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
             }
         )
     held: dict[str, Any] = {"value": values[""], "tag": tags[""]} if only else {"value": values, "tag": tags}
-    return held | ({"level": level} if levels else {}) | {"reports": reports}
+    return held | ({"level": level} if levels else {}) | ({"by": by} if by else {}) | {"reports": reports}
 
 
 def _id(number: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import exp, floor
+from math import exp, floor, prod
 from typing import Any
 
 from tests.conformance.functions import symbol_of
@@ -16,6 +16,8 @@ NAMES = {*RESPONSES, "sample-one", "levels", "prefixes", "tree", "pairs"}
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
     """What a device sends, after the order of draws in docs/client.md."""
+    if "by" in case["spec"]:
+        return _in_slice(case, user, draws)
     spec, known = case["spec"], case["probabilities"]
     own = {key: spec[key] for key in ("sensitive", "tags") if key in spec}
     if spec["mechanism"]["name"] == "sample-one":
@@ -36,6 +38,27 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         return _prefix(case, user, draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
+
+
+def _in_slice(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The payload of a report without public attributes, and the number of its slice."""
+    by, number = case["spec"]["by"], 0
+    whole = {**case, "spec": {key: value for key, value in case["spec"].items() if key != "by"}}
+    for name, values in by.items():
+        number = number * len(values) + values.index(user["by"][name])
+    sent, of = payload(whole, user, draws), _symbols(whole)
+    if of is not None and of * prod(map(len, by.values())) <= 2**31:
+        assert isinstance(sent, int)
+        return sent + of * number
+    return number.to_bytes(2, "little") + (sent.to_bytes(4, "little") if isinstance(sent, int) else sent)
+
+
+def _symbols(case: Mapping[str, Any]) -> int | None:
+    """The number of payloads that are symbols, None for bytes."""
+    if case["spec"]["mechanism"]["name"] != "sample-one":
+        return symbols(variable_of(case))
+    of_attributes = [symbols(each) for each in _attributes(case).values()]
+    return None if None in of_attributes else sum(each or 0 for each in of_attributes)
 
 
 def levels_of(spec: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> tuple[list[Variable], list[int]]:
@@ -133,16 +156,20 @@ def _pair(spec: Mapping[str, Any], order: Sequence[int], draws: Draws) -> int:
 
 
 def _record(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
-    spec, parts = case["spec"], case["probabilities"]["parts"]
-    of, epsilon = spec["mechanism"]["of"], spec["mechanism"]["epsilon"]
-    variables = {
-        name: Variable(domain, of[name] | {"epsilon": epsilon}, part, files=case["files"])
-        for (name, domain), part in zip(spec["domain"]["record"].items(), parts, strict=True)
-    }
+    of, variables = case["spec"]["mechanism"]["of"], _attributes(case)
     encoded = [each.encode(user["value"][name], user["tag"][name], draws) for name, each in variables.items()]
     place, shares = draws.below(FLOATS), [of[name].get("share", 1 / len(of)) for name in variables]
     drawn = next(i for i in range(len(of)) if place < round(FLOATS * sum(shares[: i + 1])) or i == len(of) - 1)
     return _wrapped(list(variables.values()), drawn, encoded[drawn], draws)
+
+
+def _attributes(case: Mapping[str, Any]) -> dict[str, Variable]:
+    spec, parts = case["spec"], case["probabilities"]["parts"]
+    of, epsilon = spec["mechanism"]["of"], spec["mechanism"]["epsilon"]
+    return {
+        name: Variable(domain, of[name] | {"epsilon": epsilon}, part, files=case["files"])
+        for (name, domain), part in zip(spec["domain"]["record"].items(), parts, strict=True)
+    }
 
 
 def _wrapped(parts: Sequence[Variable], drawn: int, z: int, draws: Draws) -> int | bytes:

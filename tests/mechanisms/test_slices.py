@@ -25,11 +25,15 @@ from uldp.schemas.table import Table, TableName
 #: 50 slices of 100 values, of a mechanism that partitions its reports and of one that does not.
 COUNTRIES, VALUES = 25, 100
 BY = {"os": ["android", "ios"], "country": [f"c{number}" for number in range(COUNTRIES)]}
-NAMES = ["rr", "oue", "olh", "block"]
+NAMES = ["rr", "oue", "olh", "block", "set-ss", pytest.param("tree", marks=pytest.mark.nightly)]
 
 
 def spec_of(name: str, **more: Any) -> CollectionSpec:
-    domain = {"number": {"low": 0, "high": 1}} if name == "block" else {"size": VALUES}
+    domains = {
+        "block": {"number": {"low": 0, "high": 1}},
+        "set-ss": {"set": {"of": {"labels": [f"v{number}" for number in range(VALUES)]}, "at_most": 2}},
+    }
+    domain = domains.get(name, {"size": VALUES})
     return build.spec(domain=domain, mechanism={"name": name, "epsilon": 2.0}, **more)
 
 
@@ -46,6 +50,8 @@ def reports(name: str, n: int, seed: int = 0) -> tuple[LdpProtocol, Counts, list
     values, *slices = held(n, rng)
     if name == "block":
         values = Held(values.values / VALUES, values.tags)
+    if name == "set-ss":
+        values = Held(np.where(values.values[:, np.newaxis] == 0, -1, values.values[:, np.newaxis]), values.tags)
     payloads = protocol.perturb([values, *slices], rng)
     mechanism = protocol.mechanism
     assert isinstance(mechanism, SlicedStrata)

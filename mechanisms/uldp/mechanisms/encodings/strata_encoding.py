@@ -7,6 +7,7 @@ that all read the same value, and a part may read several attributes at once.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -150,7 +151,7 @@ class StrataEncoding(Encoding):
         #: Those that differ, of which each part has one.
         self._bases = [sources[index]._replace(encoding=sources[index].encoding.base) for index in first]
         self._maps = any(each.encoding.base is not each.encoding for each in sources)
-        self._columns = 1 + max(max(each.columns) for each in (*sources, self._choice) if each.columns)
+        self._columns = 1 + max((*chain.from_iterable(each.columns for each in sources), *self._choice.columns))
 
     def at(self, level: str | None) -> "StrataEncoding":
         """Return the encoding of a device with this level, which decides its part, or is for the parts.
@@ -172,7 +173,7 @@ class StrataEncoding(Encoding):
         return self._sources[0].encoding.guarantee if of_part is None and len(self._sources) == 1 else of_part
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device in its part, shape (n,).
+        """Return the symbol of each device in its part, shape (n,); of sets their symbols, shape (n, l).
 
         Raises:
             ValueError: if a value is outside of its domain, whatever the part, or if columns are missing or differ
@@ -188,7 +189,8 @@ class StrataEncoding(Encoding):
             numbers, first = np.unique(part[order], return_index=True)
             for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
                 own[rows] = self._sources[number].encoding.of_base(own[rows])
-        return own + self._strata.first_symbols[part]
+        first_symbols = self._strata.first_symbols[part]
+        return own + (first_symbols if own.ndim == 1 else first_symbols[:, np.newaxis])
 
     def device_form(self) -> DeviceForm:
         """See ``Encoding``."""

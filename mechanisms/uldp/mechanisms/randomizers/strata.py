@@ -90,7 +90,8 @@ class Strata(Mechanism):
 
         Raises:
             ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
-                at least 1e-9 for each part, with a sum of 1, or the parts have more than 2^62 symbols or cells.
+                at least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or
+                devices hold more symbols of one part than of another.
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
@@ -102,6 +103,8 @@ class Strata(Mechanism):
                 f"{len(parts)} parts need shares of at least {_LEAST_SHARE:g} that sum to 1,"
                 f" got {', '.join(map(str, shares))}"
             )
+        if len({part.held for part in parts}) > 1:
+            raise ValueError("all parts need the same number of held symbols")
         self.shares /= total
         self._draws_below = np.rint(np.cumsum(self.shares)[:-1] * _DRAWS).astype(np.int64)
         self.first_symbols, self.size = _offsets(part.size for part in parts)
@@ -120,6 +123,7 @@ class Strata(Mechanism):
             else PayloadForm(width=2 + max(part.form.width or _SYMBOL_WIDTH for part in parts))
         )
         self.largest_step = max(part.largest_step for part in parts)
+        self.held = parts[0].held
         self.partitions = all(part.partitions for part in parts)
         self.counts_payloads = symbols and all(part.counts_payloads for part in parts)
         self.guarantee = _weakest([part.guarantee for part in parts])
@@ -145,7 +149,7 @@ class Strata(Mechanism):
         """Return the payload that the part of each symbol gives for it."""
         self.check_symbols(symbols)
         n = len(symbols)
-        drawn = np.searchsorted(self.first_symbols, symbols, side="right") - 1
+        drawn = self.parts_of(symbols)
         payloads = np.zeros(n, np.uint32) if self.form.width is None else np.zeros((n, self.form.width), np.uint8)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
@@ -163,6 +167,10 @@ class Strata(Mechanism):
             "width": self.form.width,
         }
 
+    def parts_of(self, symbols: Values) -> Symbols:
+        """Return the number of the part of each symbol, or of the symbols that a device holds together; shape (n,)."""
+        return np.searchsorted(self.first_symbols, symbols if symbols.ndim == 1 else symbols[:, 0], side="right") - 1
+
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads name a part, hold a possible payload of this part, and have only zeros behind it."""
         return self.inspect(payloads)[0]
@@ -171,8 +179,13 @@ class Strata(Mechanism):
         """Return which payloads are ``possible``, and which the mechanism of their part calls improbable."""
         if self.form.width is None:
             return self._inspect_symbols(cast(npt.NDArray[np.uint32], payloads))
-        possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
         named = self._named(payloads)
+        if len(self._alike) == 1:
+            (mechanism, _) = self._alike[0]
+            possible, improbable = mechanism.inspect(self._own(mechanism, payloads, named))
+            known = named < len(self.parts)
+            return possible & known, improbable & known
+        possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
         for (mechanism, _), rows in self._split(named):
             possible[rows], improbable[rows] = mechanism.inspect(self._own(mechanism, payloads[rows], named[rows]))
             end = 2 + (mechanism.form.width or _SYMBOL_WIDTH)
@@ -222,6 +235,8 @@ class Strata(Mechanism):
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
         named = self._named(payloads)
         tallies: list[list[Sequence[Cells]]] = [[] for _ in self.parts]
+        if len(self._alike) == 1:
+            return self._tally_alike(payloads, groups * len(self.parts) + named, k, self._alike[0].mechanism)
         for (mechanism, numbers), rows in self._split(named):
             joint = groups[rows] + k * np.searchsorted(numbers, named[rows])
             cells = mechanism.tally([self._own(mechanism, payloads[rows], named[rows])], joint, k * len(numbers))
@@ -232,6 +247,16 @@ class Strata(Mechanism):
                     tallies[number].append(reports[own_groups])
                 tallies[number].append(cells[own_groups])
         return [_concatenate(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
+
+    def _tally_alike(self, payloads: Payloads, joint: Symbols, k: int, mechanism: Mechanism) -> list[Cells]:
+        """Tally payloads of parts of one mechanism, whose number among those of all groups is ``joint``."""
+        number = k * len(self.parts)
+        cells = mechanism.tally([self._own(mechanism, payloads, joint % len(self.parts))], joint, number)
+        if not mechanism.partitions:
+            reports = np.bincount(joint, minlength=number).astype(np.int64)[:, np.newaxis]
+            cells = [_concatenate(each) for each in zip(reports, cells, strict=True)]
+        parts = len(self.parts)
+        return [_concatenate(cells[group * parts : (group + 1) * parts]) for group in range(k)]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
         """Return the cells of each part, and the number of its reports."""

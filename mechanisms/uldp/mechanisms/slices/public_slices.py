@@ -61,6 +61,11 @@ class SlicedStrata(Strata):
         )
         self.guarantee = replace(self.guarantee, public=public)
 
+    def unwrapped(self, payloads: Payloads) -> tuple[Symbols, Payloads]:
+        """Return the number of the slice of each possible payload, shape (n,), and what the mechanism has sent."""
+        named = self._named(payloads).astype(np.int64)
+        return named, self._own(self.parts[0], payloads, named)
+
     def name_of(self, number: int) -> str:
         """Return the public attributes of a slice."""
         return slice_text(self.slices.names[number])
@@ -78,7 +83,7 @@ class MemoizedSlices(SlicedStrata, MemoizedStrata):
 
     def renamed(self, permanent: Payloads, symbols: Values) -> Payloads:
         """Return kept responses as those of the slices of these symbols."""
-        slices = symbols // self.parts[0].size
+        slices = self.parts_of(symbols)
         renamed = permanent.copy()
         for _, rows, own in self.split_payloads(permanent):
             for number in np.unique(slices[rows]).tolist():

@@ -11,14 +11,19 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, checks
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import WithMemory
+from uldp.mechanisms.questions.slices import group_of
+from uldp.mechanisms.slices.public_slices import SlicedStrata
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
 from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound, promised, told
 from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
+from uldp.schemas.arrays import Symbols
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.slices import EQUALS
 from uldp.schemas.specs.variable import Variable
 
 #: A right client fails in about this share of all runs.
@@ -126,6 +131,7 @@ def verify(
     against: Given | None = None,
     level: str | None = None,
     registry_ids: Mapping[int, str] | None = None,
+    by: Sequence[str] = (),
 ) -> Verification:
     """Test the reports in an archive.
 
@@ -135,12 +141,18 @@ def verify(
         against: The reports of another value, for a lower bound on epsilon.
         level: The level of privacy of the devices, if the spec has levels.
         registry_ids: As in ``Inspection``.
+        by: The value of each public attribute of the devices, as ``ATTRIBUTE=VALUE``.
 
     Raises:
         ValueError: if the archive cannot show anything; says what to do.
     """
     inspection = Inspection([spec], registry_ids)
-    protocol = inspection.protocol(spec).at(level)
+    slice_number = _slice(spec, by)
+    protocol = inspection.protocol(spec)
+    sliced = protocol.mechanism if isinstance(protocol.mechanism, SlicedStrata) else None
+    if isinstance(protocol.decoder, SlicedDecoder):
+        protocol = protocol.decoder.protocol  # which each slice has
+    protocol = protocol.at(level)
     lawless = [variable.kind.holds for variable in spec.variables.values() if not variable.kind.has_law]
     if lawless and "" not in spec.variables:
         raise RequestError(
@@ -151,11 +163,35 @@ def verify(
     if against is not None:
         Path(against.archive).stat()  # so that a wrong path is found before the first archive is read
     held = [_held(spec, each, option) for option, each in all_given.items()]
-    tested = [
-        _tested(protocol, columns, read_archive(inspection, each.archive, by_device=protocol.mechanism.memory))
-        for each, columns in zip(all_given.values(), held, strict=True)
-    ]
+    tested = []
+    for each, columns in zip(all_given.values(), held, strict=True):
+        sent = read_archive(inspection, each.archive, by_device=protocol.mechanism.memory)
+        if sliced is None:
+            tested.append(_tested(protocol, columns, sent))
+        else:
+            numbers, own = sliced.unwrapped(sent.payloads)
+            of_slice = _tested(protocol, columns, replace(sent, payloads=own))
+            tested.append(replace(of_slice, checks=[_names(sliced, slice_number, numbers), *of_slice.checks]))
     return Verification(tested, list(_losses(protocol, *tested)) if len(tested) == 2 else [])
+
+
+def _slice(spec: CollectionSpec, by: Sequence[str]) -> int:
+    """Return the number of the slice of the devices; 0 without slices."""
+    if spec.slices is None:
+        if by:
+            raise RequestError(f"--by: {spec.collection} has no public attributes")
+        return 0
+    if missing := [name for name in spec.slices.values if name not in {text.partition(EQUALS)[0] for text in by}]:
+        raise RequestError(f"{spec.collection} has the public attribute {missing[0]}; add --by {missing[0]}=VALUE")
+    return group_of(spec.slices, ",".join(by)).numbers[0]
+
+
+def _names(sliced: SlicedStrata, expected: int, numbers: Symbols) -> Check:
+    """Test whether all reports name the slice of the devices."""
+    others = np.unique(numbers[numbers != expected]).tolist()
+    wrong = int((numbers != expected).sum())
+    text = f"{wrong:,} reports name {sliced.name_of(others[0])}, not {sliced.name_of(expected)}" if wrong else ""
+    return Check("slices", f"{wrong:,} of other slices", 0.0 if wrong else 1.0, text)
 
 
 def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Tested:

@@ -96,6 +96,9 @@ def decode(
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="The tag that hides it; of a record, ATTRIBUTE=TAG.")
 @click.option("--level", metavar="LEVEL", help="The level of privacy of the devices, if the spec has levels.")
 @click.option(
+    "--by", multiple=True, metavar="NAME=VALUE", help="A public attribute of the devices, if the spec has by."
+)
+@click.option(
     "--against",
     type=click.Path(path_type=Path),
     metavar="ARCHIVE",
@@ -110,6 +113,7 @@ def verify(
     values: tuple[str, ...],
     tags: tuple[str, ...],
     level: str | None,
+    by: tuple[str, ...],
     against: Path | None,
     against_values: tuple[str, ...],
     against_tags: tuple[str, ...],
@@ -132,7 +136,7 @@ def verify(
     if against is None and (against_values or against_tags):
         raise RequestError("--against-value and --against-tag are of the archive --against; add it")
     other = None if against is None else Given(str(against), against_values, against_tags)
-    found = test(loaded, Given(str(archive), values, tags), other, level, registry_ids)
+    found = test(loaded, Given(str(archive), values, tags), other, level, registry_ids, by)
     for tested in found.tested:
         say(f"{tested.sent.path}: {tested.sent.text}")
         for check in tested.checks:

@@ -93,7 +93,7 @@ class Truth:
         ]
         public = len(spec.by or ())
         for at in range(-public, 0):
-            positions = np.array([int(fields[at][0]) for fields, _ in cells])
+            positions = np.array([fields[at][0] for fields, _ in cells], dtype=np.int64)
             columns.append(Held(positions, np.full(len(cells), -1)))
         return cls(spec.variables, tuple(columns), weights / total)
 
