@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.randomizers.packed_bits import count_bits
+from uldp.mechanisms.randomizers.packed_bits import count_bits, tally_bits
 from uldp.schemas.arrays import Mask
 
 # (k, v, epsilon, theta): v = k is the generalized RAPPOR.
@@ -165,6 +165,19 @@ def test_count_bits_goes_on_from_block_to_block(size: int) -> None:
 def test_count_bits_holds_full_columns(n: int) -> None:
     # Every weight of every level carries, and the second level too where a plane has 256 rows and more.
     assert count_bits([np.full((n, 2), 255, dtype=np.uint8)], 11).tolist() == [n] * 11
+
+
+@pytest.mark.parametrize("size", [1, 11, 100])
+@pytest.mark.parametrize(("n", "groups"), [(0, 3), (1, 4), (500, 300), (20_000, 7), (10_000, 700)])
+def test_tally_bits_counts_each_group_alone(n: int, groups: int, size: int) -> None:
+    rng = np.random.default_rng([n, size])
+    bits = rng.random((n, size)) < np.where(np.arange(size) % 2, 0.9, 0.2)
+    of_group = np.minimum(rng.geometric(min(3 / groups, 1), n), groups) - 1  # some have many rows, and some none
+    expected = np.zeros((groups, size), dtype=np.int64)
+    np.add.at(expected, of_group, bits)
+    packed = np.packbits(bits, axis=1)
+    found = tally_bits(np.split(packed, [n // 3]), of_group, groups, size)
+    np.testing.assert_array_equal(np.array(found), expected)
 
 
 def test_count_bits_leaves_its_input_alone() -> None:

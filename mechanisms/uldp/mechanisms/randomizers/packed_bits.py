@@ -23,6 +23,9 @@ _MOST_LEVELS = 6
 # The sum of fewer bits fits a byte, and a tree of adders for so few rows would cost more than it saves.
 _FEW = 256
 
+# Groups with fewer bytes, on average, are counted all at once; for larger ones, a call for each costs less.
+_MANY_BYTES = 1 << 16
+
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
 
@@ -71,6 +74,8 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
         groups = groups.astype(np.min_scalar_type(k))
         order = np.argsort(groups, kind="stable")
         joined = np.concatenate(parts)
+        if joined.size < _MANY_BYTES * k:
+            return list(_count_groups(joined, order, np.bincount(groups, minlength=k), size))
         ends = np.searchsorted(groups[order], np.arange(1, k))
         return [count_bits([joined.take(of_group, axis=0)], size) for of_group in np.split(order, ends)]
     runs: list[list[Packed]] = [[] for _ in range(k)]
@@ -80,6 +85,51 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
         for start, end in pairwise([0, *changes.tolist(), len(part)] if len(part) else []):
             runs[numbers[start]].append(part[start:end])
     return [count_bits(of_group, size) for of_group in runs]
+
+
+def _count_groups(rows: Packed, order: Symbols, numbers: Counts, size: int) -> Counts:
+    """Count the bits of all groups at once, as ``count_bits`` does: each lane of its adders has rows of one group.
+
+    Args:
+        rows: n rows.
+        order: Shape (n,): the rows in the order of their groups.
+        numbers: Shape (k,): the number of rows of each group.
+        size: Number of columns to count.
+
+    Returns:
+        Shape (k, size).
+    """
+    counts = np.zeros((len(numbers), size), dtype=np.int64)
+    groups = np.flatnonzero(numbers)
+    if not len(groups):
+        return counts
+    numbers = numbers[groups]
+    levels = min(_MOST_LEVELS, (len(order) // len(groups)).bit_length())
+    in_lane = 2**levels - 1
+    # Each group begins a lane. A row of zeros fills the last lane of each group.
+    of_group = -(-numbers // in_lane)
+    first_lanes, ends = np.cumsum(of_group) - of_group, np.cumsum(numbers)
+    lanes = int(of_group.sum())
+    starts = np.repeat(ends - numbers - in_lane * first_lanes, of_group) + in_lane * np.arange(lanes)
+    lengths = np.minimum(np.repeat(ends, of_group) - starts, in_lane)
+    rows = np.concatenate([rows, np.zeros((1, rows.shape[1]), dtype=np.uint8)])
+    order = np.append(order, np.full(in_lane, len(rows) - 1))
+    at_once = max(1, BYTES_AT_ONCE // (in_lane * rows.shape[1]))
+    sums = np.empty((min(lanes, at_once), size), dtype=np.uint8)
+    for lane in range(0, lanes, at_once):
+        own, places = slice(lane, lane + at_once), np.arange(in_lane)[:, np.newaxis]
+        taken = order[starts[own] + places]
+        taken[places >= lengths[own]] = len(rows) - 1
+        planes = _add_up(rows.take(taken.ravel(), axis=0), levels, taken.shape[1])
+        of_lanes = sums[: taken.shape[1]]
+        of_lanes[:] = 0
+        for j, plane in enumerate(planes):
+            of_lanes += np.unpackbits(plane, axis=1, count=size) << j
+        first = np.searchsorted(first_lanes, lane, side="right") - 1
+        last = np.searchsorted(first_lanes, lane + taken.shape[1])
+        at = np.maximum(first_lanes[first:last] - lane, 0)
+        counts[groups[first:last]] += np.add.reduceat(of_lanes, at, axis=0, dtype=np.int64)
+    return counts
 
 
 def count_bits(parts: Sequence[Packed], size: int) -> Counts:
