@@ -1,6 +1,7 @@
 """Public attributes through the commands: one stream of reports in slices, and what each command makes of it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,12 @@ def test_a_truth_needs_the_public_attributes(folder: Path, tmp_path: Path) -> No
         (tmp_path / "truth.csv").write_text(text)
         with pytest.raises(RequestError, match=message):
             Truth.load(tmp_path / "truth.csv", spec)
+
+
+def test_the_page_has_a_table_of_slices_and_one_of_each_large_slice(folder: Path, uldp: Run, tmp_path: Path) -> None:
+    assert uldp("report", folder / "out", "--out", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count('<th scope="row"><span class="label">os=android, channel=stable</span></th>') == 1
+    (choice,) = re.findall(r'<div class="choice" data-label="Slice">(.*?)\n</div>\n', page, re.DOTALL)
+    assert re.findall(r"<h3 [^>]*>(.*?) <small>", choice) == ["os=android, channel=stable"]
+    assert "A report names its os and channel openly" in page

@@ -127,14 +127,24 @@ class SlicedDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        require_reports(n)
+        (found,) = self.tables_of_each([(cells, n)], estimator)
+        return found
+
+    def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
+        """See the base class. The decoder of the mechanism estimates all slices of all windows together."""
         self.require(estimator)
-        found = [*self._inner.tables(*self.total(cells), estimator)]
-        for name, (own, reports) in zip(self._slices, self.each(cells, n), strict=True):
-            if reports:
-                of_slice = self._inner.tables(own, reports, estimator)
-                found += [replace(table, of=(*table.of, *name)) for table in of_slice]
-        return tuple(found)
+        names: list[list[tuple[str, ...]]] = []
+        found: list[tuple[Counts, int]] = []
+        for cells, n in windows:
+            require_reports(n)
+            some = [(name, *each) for name, each in zip(self._slices, self.each(cells, n), strict=True) if each[1]]
+            names.append([(), *(name for name, _, _ in some)])
+            found += [self.total(cells), *((own, reports) for _, own, reports in some)]
+        tables = iter(self._inner.tables_of_each(found, estimator))
+        return [
+            tuple(replace(table, of=(*table.of, *name)) for name in of_window for table in next(tables))
+            for of_window in names
+        ]
 
 
 def _inside(table: Table) -> Table:

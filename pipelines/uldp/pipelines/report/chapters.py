@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from uldp.mechanisms.questions.periods import Every
+from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
+from uldp.pipelines.report.by_slice import Compared, compared
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.report.over_time import Lines, lines_of
 from uldp.pipelines.report.points import points_of
 from uldp.pipelines.report.shares import TOP, AllValues, Shares, all_values_of, shares_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
+from uldp.pipelines.results.slices import of_slice, slices_of, without_slices
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
     entry_text,
@@ -25,6 +28,7 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
+from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.table import Table, TableName
@@ -92,6 +96,8 @@ class Chapter:
         lines: Its quantities over time.
         sections: The estimates of its last windows with their tables, the last first, pooled ones before the others.
         all_values: The tables of all values of its last window.
+        compared: The slices of its last window side by side.
+        slices: The largest slices of its last window.
         named: The estimates of its last windows, the last first.
         unnamed: The number of windows before those that are named.
     """
@@ -105,6 +111,8 @@ class Chapter:
     lines: Lines
     sections: Sequence[Section]
     all_values: Sequence[AllValues]
+    compared: Sequence[Compared]
+    slices: Sequence[Section]
     named: Sequence[Window]
     unnamed: int
 
@@ -137,9 +145,11 @@ def chapter_of(
     truth = asked.truth.get(spec.key)
     if truth is not None:
         _check_truth(truth, spec)
+    of_slices, estimates = estimates, [without_slices(each) for each in estimates]
     windows = sorted({each.key for each in estimates})
     shown, named = set(windows[-SHOWN:]), set(windows[-NAMED:])
-    of_first = [each for each in estimates if each.estimator == spec.estimators[0]] or list(estimates)
+    of_first = [each for each in estimates if each.estimator == spec.estimators[0]] or estimates
+    last = next(each for each in reversed(of_slices) if each.estimator == of_first[-1].estimator)
     sections = [
         *(_pooled_section(each, spec, truth, asked.grid) for each in pooled if each.estimate.key in shown),
         *(_section(each, spec, truth, asked.grid) for each in estimates if each.key in shown),
@@ -155,6 +165,8 @@ def chapter_of(
         lines=lines_of(*points_of(of_first, spec, found, asked.every), spec, asked.values),
         sections=sections,
         all_values=all_values_of(of_first[-1], spec),
+        compared=list(compared(last, spec)),
+        slices=[_slice_section(last, name, number, spec) for number, name in enumerate(slices_of(last)[:SHOWN_SLICES])],
         named=[
             *(_window(each.estimate, spec, each) for each in sections),
             *(_window(each, spec, None) for each in reversed(estimates) if each.key in named - shown),
@@ -213,6 +225,19 @@ def _pooled_section(
 ) -> Section:
     section = _section(pooled.estimate, spec, truth, grid)
     return replace(section, window=f"{section.window}, {pooled.title}", shuffled="", pooled=pooled)
+
+
+def _slice_section(estimate: Estimate, name: tuple[str, ...], number: int, spec: CollectionSpec) -> Section:
+    section = _section(of_slice(estimate, name), spec, None, None)
+    n = max(table.n for table in section.estimate.tables)
+    return replace(
+        section,
+        anchor=f"{section.anchor}-slice-{number}",
+        estimate=replace(section.estimate, accounting=Accounting(n, n), flags=()),
+        window=", ".join(name),
+        accounting="",
+        shuffled="",
+    )
 
 
 def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:

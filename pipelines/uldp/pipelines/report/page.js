@@ -43,6 +43,22 @@ for (const table of document.querySelectorAll("table.searchable")) {
   table.parentNode.before(search);
 }
 
+// A list chooses one of the articles of a choice.
+for (const choice of document.querySelectorAll(".choice")) {
+  const articles = Array.from(choice.children);
+  const list = document.createElement("select");
+  const label = document.createElement("label");
+  label.append(`${choice.dataset.label}: `, list);
+  list.append(...articles.map((article) => new Option(article.querySelector("h3").firstChild.textContent.trim())));
+  const show = () => articles.forEach((article, number) => (article.hidden = number !== list.selectedIndex));
+  list.addEventListener("change", () => {
+    show();
+    articles[list.selectedIndex].querySelector("details").open = true;
+  });
+  choice.before(label);
+  show();
+}
+
 // A link to a window opens it.
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
