@@ -63,10 +63,8 @@ class Asked:
         rolled: dict[tuple[str, str], list[RollUp]] = {}
         for key in sorted(kept.versions):
             version = kept.versions[key]
-            statistics = kept.statistics(key)
             groups = _groups(version, by)
-            if len(groups) > 1:
-                statistics = list(statistics)
+            statistics = list(kept.statistics(key)) if len(groups) > 1 else kept.statistics(key)
             for group in groups:
                 of_group = version_of(version, group)
                 counts = counts_of(version, statistics, group)
