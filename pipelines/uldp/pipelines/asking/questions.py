@@ -56,8 +56,8 @@ class Asked:
         With ``pooled``, estimates of a collection are of all of its versions together.
 
         Raises:
-            RequestError: if there is no such zone, windows and periods do not fit, versions cannot be pooled, or none has
-                the public attributes of ``by``.
+            RequestError: if there is no such zone, windows and periods do not fit, versions cannot be pooled, or one
+                has not the public attributes of ``by``.
         """
         calendar = zone_of(zone)
         rolled: dict[tuple[str, str], list[RollUp]] = {}
