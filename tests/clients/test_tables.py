@@ -31,7 +31,14 @@ def nodes(node: Any) -> Iterator[Any]:
 @each_spec
 def test_integers_are_exact_in_floats_and_each_form_has_its_rule_on_the_page(name: str) -> None:
     table = table_of(name)
-    rules = {*re.findall(r"^\| `([a-z]+)` \|", PAGE.read_text(), re.MULTILINE), "drawn", "level", "blocks", "kept"}
+    rules = {
+        *re.findall(r"^\| `([a-z]+)` \|", PAGE.read_text(), re.MULTILINE),
+        "drawn",
+        "level",
+        "named",
+        "blocks",
+        "kept",
+    }
     assert all(abs(each) <= 1 << 53 for each in nodes(table) if isinstance(each, int))
     forms = {node["form"] for node in nodes(table) if isinstance(node, dict) and "form" in node}
     assert forms <= rules

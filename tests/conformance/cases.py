@@ -94,6 +94,7 @@ MORE: dict[str, dict[str, Any]] = {
     "metric of a grid without weights": _more("metric", {"size": 12}, 0.5, columns=4),
     "rr in slices": _more("rr", {"size": 5}, 1.0) | {"by": _BY},
     "oue in slices": _more("oue", {"size": 13}, 1.0) | {"by": _BY},
+    "oue in slices with a permanent response": _more("oue", {"size": 6}, 1.0, lasting_epsilon=3.0) | {"by": _BY},
     "a record in slices": {
         "domain": {"record": {"app": {"size": 5}, "hours": _DAY}},
         "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "sue"}, "hours": {"name": "duchi"}}},

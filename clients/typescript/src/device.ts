@@ -1,6 +1,6 @@
 /** A device of one user: it perturbs a value and encodes the report. */
 import { type Draws, KeptDraws, SystemDraws } from "./draws.js";
-import { encode, type Held, type Sym, type Value } from "./encoding.js";
+import { type By, encode, type Held, type Sym, type Value } from "./encoding.js";
 import { again, permanent } from "./kept.js";
 import { bytesOf, hex, keyOf, type Ledger, type LedgerContent } from "./ledger.js";
 import { message } from "./message.js";
@@ -46,9 +46,10 @@ export class Device {
   }
 
   /** Perturbs a value, of a record that of each attribute, and returns the message to send. This spends a budget. */
-  async report(value: Holding | Readonly<Record<string, Holding>>, time = Date.now()): Promise<Uint8Array> {
+  async report(value: Holding | Readonly<Record<string, Holding>>, time = Date.now(), by?: By): Promise<Uint8Array> {
     const id = crypto.getRandomValues(new Uint8Array(16));
-    return message(this.table.collection, this.table.version, id, this.sentTime(time), await this.payload(value, time));
+    const payload = await this.payload(value, time, by);
+    return message(this.table.collection, this.table.version, id, this.sentTime(time), payload);
   }
 
   /** The time that a report of an observation has. */
@@ -58,12 +59,12 @@ export class Device {
   }
 
   /** Perturbs a value into the payload of a report. This spends a budget. */
-  async payload(value: Holding | Readonly<Record<string, Holding>>, time = Date.now()): Promise<Payload> {
+  async payload(value: Holding | Readonly<Record<string, Holding>>, time = Date.now(), by?: By): Promise<Payload> {
     const { table, options, draws } = this;
     const columns = table.columns.map((column, at) => this.held(column, at, value));
     const { ledger } = options;
     if (!table.kept) {
-      const symbol = await this.encoded(columns, draws);
+      const symbol = await this.encoded(columns, draws, by);
       if (ledger)
         await ledger.change(async (content) => {
           this.checkTime(time);
@@ -74,7 +75,7 @@ export class Device {
     // The ledger is written before the report is drawn, so that no report leaves that it does not know.
     const [symbol, response] = await ledger!.change(async (content) => {
       this.checkTime(time);
-      const encoded = await this.encodedAsBefore(content, columns);
+      const encoded = await this.encodedAsBefore(content, columns, by);
       return [encoded, await this.response(content, encoded, time)] as const;
     });
     return again(table.mechanism, symbol, response, draws);
@@ -84,22 +85,26 @@ export class Device {
     return this.table.spends_at_level?.[this.options.level ?? ""] ?? this.table.spends;
   }
 
-  private encoded(columns: readonly Held[], draws: Draws): Promise<Sym> {
+  private encoded(columns: readonly Held[], draws: Draws, by?: By): Promise<Sym> {
     const { encoding, mechanism } = this.table;
-    return encode(encoding, columns, draws, mechanism as StrataForm, this.options.level ?? null);
+    return encode(encoding, columns, draws, mechanism as StrataForm, this.options.level ?? null, by ?? null);
   }
 
   /** Encodes always by the same draws, which the ledger keeps. */
-  private async encodedAsBefore(content: LedgerContent, columns: readonly Held[]): Promise<Sym> {
+  private async encodedAsBefore(content: LedgerContent, columns: readonly Held[], by?: By): Promise<Sym> {
     const key = await this.key(content, "encoding");
     const draws = new KeptDraws(JSON.parse(content.kept[key] ?? "[]"), this.draws);
-    const symbol = await this.encoded(columns, draws);
+    const symbol = await this.encoded(columns, draws, by);
     content.kept[key] = JSON.stringify(draws.made);
     return symbol;
   }
 
   private async response(content: LedgerContent, symbol: Sym, time: number): Promise<Payload> {
-    const [key, until] = await Promise.all([this.key(content, symbol), this.key(content, "reported until")]);
+    const { encoding } = this.table;
+    // All slices share a response, so that a device whose slice changes spends no more.
+    const named = encoding.form === "strata" && encoding.choice.form === "named";
+    const keptUnder = named ? (symbol as { own: Sym }).own : symbol;
+    const [key, until] = await Promise.all([this.key(content, keptUnder), this.key(content, "reported until")]);
     if (time < Number(content.kept[until] ?? 0))
       throw new RangeError(`this device has reported to ${this.table.collection} in this window, or in a later one`);
     // Draws in any case, so that the time does not depend on whether the device has had this value before.

@@ -1,7 +1,7 @@
 /** From what a device holds to the symbol that its mechanism perturbs: f_pre, grids, hashes, sets and strata. */
 import type { Draws } from "./draws.js";
 import { reached } from "./numbers.js";
-import type { EncodingForm, MapForm, StrataForm } from "./table.js";
+import type { EncodingForm, MapForm, NamedForm, StrataEncodingForm, StrataForm } from "./table.js";
 
 /** What a device holds of a variable: an index of a value, a number, a string, or the indices of the items of a set. */
 export type Value = number | string | readonly number[];
@@ -11,6 +11,9 @@ export interface Held {
   value: Value;
   tag: number;
 }
+
+/** The value of each public attribute of a report. Nothing protects it, so it must not depend on what the device holds. */
+export type By = Readonly<Record<string, string>>;
 
 /** The symbol of a mechanism; of strata, that of one part. */
 export type Sym = number | number[] | { part: number; own: Sym };
@@ -22,15 +25,16 @@ export async function encode(
   draws: Draws,
   strata: StrataForm | null,
   level: string | null,
+  by: By | null,
 ): Promise<Sym> {
   if (form.form === "strata") {
     const symbols: Sym[] = [];
     for (const base of form.bases) {
       const nested = base.encoding.form === "strata" ? nestedOf(strata!, form.base, symbols.length) : null;
       const own = base.columns.map((column) => columns[column]!);
-      symbols.push(await encode(base.encoding, own, draws, nested, level));
+      symbols.push(await encode(base.encoding, own, draws, nested, level, by));
     }
-    const part = form.choice.form === "level" ? levelOf(form.choice.levels, level) : reached(strata!.draw, draws.below(2 ** 53));
+    const part = partOf(form.choice, strata!, draws, level, by);
     return { part, own: mapped(form.maps[part]!, symbols[form.base[part]!]!) };
   }
   const { value, tag } = columns[0]!;
@@ -59,6 +63,28 @@ export async function encode(
 /** The mechanism of the parts that read a base, which must be strata too if the base is. */
 function nestedOf(strata: StrataForm, bases: readonly number[], base: number): StrataForm {
   return strata.mechanisms[strata.which[bases.indexOf(base)]!] as StrataForm;
+}
+
+function partOf(
+  choice: StrataEncodingForm["choice"],
+  strata: StrataForm,
+  draws: Draws,
+  level: string | null,
+  by: By | null,
+): number {
+  if (choice.form === "level") return levelOf(choice.levels, level);
+  return choice.form === "named" ? sliceOf(choice, by) : reached(strata.draw, draws.below(2 ** 53));
+}
+
+function sliceOf({ by: known }: NamedForm, by: By | null): number {
+  const names = Object.keys(known);
+  if (by === null || Object.keys(by).length !== names.length)
+    throw new RangeError(`by needs a value for each of ${names.join(", ")}`);
+  return names.reduce((number, name) => {
+    const place = known[name]!.indexOf(by[name] ?? "");
+    if (place < 0) throw new RangeError(`by.${name} is none of its values`);
+    return number * known[name]!.length + place;
+  }, 0);
 }
 
 function levelOf(levels: readonly string[], level: string | null): number {

@@ -1,5 +1,6 @@
 export { Device, type DeviceOptions, type Hidden, type Holding } from "./device.js";
 export { type Draws, SystemDraws } from "./draws.js";
+export type { By } from "./encoding.js";
 export {
   BrowserLedger,
   BrowserStorage,

@@ -45,7 +45,13 @@ export interface StrataEncodingForm {
   bases: { encoding: EncodingForm; columns: number[] }[];
   base: number[];
   maps: (MapForm | null)[];
-  choice: { form: "drawn" } | { form: "level"; levels: string[] };
+  choice: { form: "drawn" } | { form: "level"; levels: string[] } | NamedForm;
+}
+
+/** The values of the public attributes of a report number its part, the last one as the fastest. */
+export interface NamedForm {
+  form: "named";
+  by: Record<string, string[]>;
 }
 
 /** What a part of strata makes of the symbol of its base. */

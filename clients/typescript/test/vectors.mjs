@@ -29,7 +29,7 @@ let reports = 0;
 for (const line of readFileSync(process.argv[2], "utf8").trim().split("\n")) {
   const { name, table, devices } = JSON.parse(line);
   cases++;
-  for (const [number, { value, tag, level, reports: expected }] of devices.entries()) {
+  for (const [number, { value, tag, level, by, reports: expected }] of devices.entries()) {
     const only = table.columns[0].name === "";
     const hide = (value, tag) => (tag === null ? {} : { [table.columns[0].domain.labels?.[value] ?? value]: tag });
     const hidden = only ? hide(value, tag) : Object.fromEntries(table.columns.map(({ name }) => [name, tag[name] === null ? {} : { [value[name]]: tag[name] }]));
@@ -38,7 +38,7 @@ for (const line of readFileSync(process.argv[2], "utf8").trim().split("\n")) {
       const draws = new Replay(report.draws);
       try {
         const device = new Device(table, { hidden, level, ledger, draws, skewMs: null });
-        const payload = await device.payload(value, report.event_time);
+        const payload = await device.payload(value, report.event_time, by);
         const written = typeof payload === "number" ? payload : hex(payload);
         const sent = hex(message(table.collection, table.version, Buffer.from(report.report_id, "hex"), device.sentTime(report.event_time), payload));
         reports++;

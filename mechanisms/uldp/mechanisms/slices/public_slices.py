@@ -5,11 +5,12 @@ protected: it must not depend on what the device holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from uldp.mechanisms.encodings.strata_encoding import Choice, StrataEncoding, StratumSource
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, Randomness
@@ -25,22 +26,31 @@ class Named(Choice):
 
     Attributes:
         columns: The number of the column of each public attribute: positions among its values.
-        sizes: The number of values of each.
+        slices: The slices.
     """
 
     columns: tuple[int, ...] = ()
-    sizes: tuple[int, ...] = ()
+    slices: Slices = field(default_factory=lambda: Slices({}))
 
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
         """See ``Choice``."""
-        return np.ravel_multi_index([np.asarray(columns[number].values) for number in self.columns], self.sizes)
+        return self._numbers(columns)
 
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
         """See ``Choice``."""
-        slices = np.ravel_multi_index([np.asarray(columns[number].values) for number in self.columns], self.sizes)
         law = np.zeros(len(strata.parts))
-        law[slices] = 1.0
+        law[self._numbers(columns)] = 1.0
         return law
+
+    def device_form(self) -> DeviceForm:
+        """See ``Choice``."""
+        return {"form": "named", "by": {name: list(values) for name, values in self.slices.values.items()}}
+
+    def _numbers(self, columns: Sequence[Held]) -> Symbols:
+        numbers: Symbols = np.zeros(len(columns[0].values), dtype=np.int64)
+        for number, size in zip(self.columns, self.slices.sizes, strict=True):
+            numbers = numbers * size + np.asarray(columns[number].values, dtype=np.int64)
+        return numbers
 
 
 class SlicedStrata(Strata):
@@ -103,6 +113,6 @@ def sliced(protocol: LdpProtocol, slices: Slices, columns: int) -> LdpProtocol:
     kind = MemoizedSlices if protocol.mechanism.memory else SlicedStrata
     strata = kind(protocol.mechanism, slices)
     source = StratumSource(protocol.encoding, tuple(range(columns)))
-    choice = Named(tuple(range(columns, columns + len(slices.sizes))), slices.sizes)
+    choice = Named(tuple(range(columns, columns + len(slices.sizes))), slices)
     encoding = StrataEncoding([source] * len(slices), strata, choice)
     return LdpProtocol(encoding, strata, SlicedDecoder(protocol, strata, slices.names))
