@@ -104,7 +104,7 @@ def _prefix(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
     if drawn < depth:
         spelled = spell(text, known)
         first = (drawn + 1) * mechanism.get("step", 1)
-        z = 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"])
+        z = 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"] + 1 + drawn)
     return _wrapped([part] * (depth + 1), drawn, z, draws)
 
 

@@ -22,7 +22,7 @@ from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 #: The probability that any candidate is found which nobody holds.
 FALSELY_FOUND = 0.05
 #: Candidates with a smaller share than this are what a collection of strings is for.
-_LARGE_SHARE = 0.1
+LARGE_SHARE = 0.1
 
 
 class CandidateDecoder(Decoder):
@@ -136,9 +136,9 @@ class CandidateDecoder(Decoder):
 
         Leaves out the collisions with other strings, which depend on their shares.
         """
-        return np.full(len(self.names), self._error(n))
+        return np.full(len(self.names), self.error(n))
 
-    def _error(self, n: int) -> float:
+    def error(self, n: int) -> float:
         """Return the standard error of the share of a rare candidate."""
         channel = self.channel
         beta = channel.covered
@@ -146,9 +146,15 @@ class CandidateDecoder(Decoder):
         unit = channel.positions * beta * (1 - beta) * channel.left(self._together)
         return math.sqrt(of_score / unit / n)
 
-    def least_found(self, n: int) -> float:
-        """Return the share of a candidate that n reports find with a probability of one half."""
-        return -NormalDist().inv_cdf(FALSELY_FOUND / max(len(self.names), 1)) * self._error(n)
+    def least_found(self, n: int, tested: int | None = None) -> float:
+        """Return the share of a string that n reports find with a probability of one half.
+
+        Args:
+            n: The number of reports.
+            tested: How many strings are tested; as many as there are candidates, if that is left out.
+        """
+        tested = len(self.names) if tested is None else tested
+        return -NormalDist().inv_cdf(FALSELY_FOUND / max(tested, 1)) * self.error(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the mechanism, the number of candidates, and the least share that n reports show."""
@@ -164,7 +170,7 @@ class CandidateDecoder(Decoder):
         yield "candidates", asked if self.names else "none; estimates need candidates"
         yield heaviest_fact(self._weight, n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
-        yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
+        yield "errors", f"of the share of a rare string at n = {n:,}: {self.error(n):.3g}; {shown}"
 
     @property
     def _weight(self) -> float:
@@ -183,10 +189,10 @@ class CandidateDecoder(Decoder):
         """Yield a line if there are no candidates, or if n reports hardly find any; see ``Decoder``."""
         if not self.names:
             yield "no candidates: reports are counted, but estimates need candidates; add them to the spec at any time"
-        elif (least := self.least_found(n)) > _LARGE_SHARE:
+        elif (least := self.least_found(n)) > LARGE_SHARE:
             yield (
                 f"a candidate is found only from a share of about {min(least, 1):.2g} on: take"
-                f" {two_digits(users * (least / _LARGE_SHARE) ** 2):,} users or more in a window, or a larger epsilon"
+                f" {two_digits(users * (least / LARGE_SHARE) ** 2):,} users or more in a window, or a larger epsilon"
             )
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:

@@ -46,6 +46,20 @@ def string_symbol(text: str, longest: int) -> int:
     return int.from_bytes(hashlib.sha256(filled).digest()[:_DIGEST_BYTES], "little")
 
 
+def of_length(number: int, prefix: str, longest: int) -> int:
+    """Return the symbol of a prefix of a length.
+
+    The symbols of a string differ from length to length, so that it collides with other strings each time. Else what
+    looks frequent by its collisions at one length would look so at all of them, and in the test of whole strings.
+
+    Args:
+        number: The number of the length: 0, 1, ...
+        prefix: The prefix.
+        longest: The bytes of the longest string.
+    """
+    return string_symbol(prefix, longest + 1 + number)
+
+
 class StringEncoding(Encoding):
     """Maps strings to their symbols; see ``string_symbol``.
 

@@ -1,7 +1,7 @@
 """How strings are spelled by pieces: the pieces of a string, its prefixes, and the prefixes that may follow one."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 
 
@@ -18,7 +18,7 @@ class Spelling:
     def __init__(self, pieces: Iterable[str]) -> None:
         self.pieces = tuple(sorted(set(pieces)))
         self._known = frozenset(self.pieces)
-        self._longest = max(map(len, self.pieces))
+        self._lengths = sorted({len(piece) for piece in self.pieces}, reverse=True)
 
     def split(self, text: str) -> list[str] | None:
         """Return the pieces of a string; None if it has a character that is in no alphabet.
@@ -28,9 +28,7 @@ class Spelling:
         """
         found, at = [], 0
         while at < len(text):
-            piece = next(
-                (text[at:end] for end in range(at + self._longest, at, -1) if text[at:end] in self._known), None
-            )
+            piece = next((text[at : at + size] for size in self._lengths if text[at : at + size] in self._known), None)
             if piece is None:
                 return None
             found.append(piece)
@@ -57,18 +55,18 @@ class Spelling:
         joined = self._joined(prefix)
         left = longest - len(prefix.encode())
         for piece, size in zip(self.pieces, self._sizes, strict=True):
-            if size <= left and not (joined and piece.startswith(joined)):
+            if size <= left and not (joined and any(piece[:end] in joined for end in range(1, len(piece) + 1))):
                 yield prefix + piece
 
-    def _joined(self, prefix: str) -> tuple[str, ...]:
+    def _joined(self, prefix: str) -> Set[str]:
         """Return the beginnings of a further piece with which it would change how the prefix is spelled."""
-        found: list[str] = []
+        found: set[str] = set()
         end = 0
         for piece in (self.split(prefix) or ()) if self._rests else ():
             # A longer piece than this one would have to begin where it begins, and reach behind the prefix.
-            found += self._rests.get(prefix[end:], ())
+            found.update(self._rests.get(prefix[end:], ()))
             end += len(piece)
-        return tuple(found)
+        return found
 
     @cached_property
     def _sizes(self) -> Sequence[int]:

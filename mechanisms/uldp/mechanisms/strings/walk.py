@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
-from uldp.mechanisms.strings.cohorts import OTHER, string_symbol
+from uldp.mechanisms.strings.cohorts import OTHER, of_length
 from uldp.mechanisms.strings.screening import screen
 from uldp.mechanisms.strings.spelling import Spelling
 from uldp.schemas.arrays import Counts, Symbols
@@ -47,7 +47,7 @@ class Walk:
         """
         prefixes, before = [""], 0
         ended: dict[str, list[float]] = {}
-        for length, supports in zip(self.lengths, levels, strict=True):
+        for number, (length, supports) in enumerate(zip(self.lengths, levels, strict=True)):
             further = length - before
             children = {
                 text: pieces
@@ -56,8 +56,8 @@ class Walk:
                 if text not in ended
             }
             texts = list(children)
-            known = np.append(self._symbols(ended), OTHER)
-            best = screen(self.channel, supports, self._symbols(texts), known, self.keep)
+            known = np.append(self._symbols(number, ended), OTHER)
+            best = screen(self.channel, supports, self._symbols(number, texts), known, self.keep)
             for scores, value in zip(ended.values(), best.known.tolist(), strict=False):
                 scores.append(value / best.error)
             kept = {texts[row]: value for row, value in zip(best.rows, best.values.tolist(), strict=True) if value > 0}
@@ -68,8 +68,8 @@ class Walk:
             before = length
         return [text for text, scores in ended.items() if _joint(scores) > _LEAST_SCORE]
 
-    def _symbols(self, texts: Iterable[str]) -> Symbols:
-        return np.array([string_symbol(text, self.longest) for text in texts], dtype=np.int64)
+    def _symbols(self, number: int, texts: Iterable[str]) -> Symbols:
+        return np.array([of_length(number, text, self.longest) for text in texts], dtype=np.int64)
 
 
 def _joint(scores: Sequence[float]) -> float:

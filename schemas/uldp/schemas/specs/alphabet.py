@@ -10,6 +10,8 @@ from uldp.schemas.specs.specfile import read_text
 
 #: An alphabet has at most so many characters, and a vocabulary so many pieces, because each is scored many times.
 MOST_PIECES = 1 << 14
+#: A piece has at most so many bytes, because a device looks for pieces of each length at each character of its string.
+LONGEST_PIECE = 32
 #: The largest size of a file of pieces.
 MOST_VOCABULARY_BYTES = 1 << 20
 #: The text of an alphabet has at most so many characters.
@@ -109,8 +111,9 @@ def _wrong(piece: str, known: frozenset[str] | None, longest: int) -> str:
         return "it is empty"
     if any(map(unseen, piece)):
         return "it has a character that nobody sees"
-    if len(piece.encode()) > longest:
-        return f"it has {len(piece.encode()):,} bytes of UTF-8, and the longest string has {longest:,}"
+    if (size := len(piece.encode())) > min(longest, LONGEST_PIECE):
+        of = f"the longest string has {longest:,}" if longest < LONGEST_PIECE else f"{LONGEST_PIECE} are the most"
+        return f"it has {size:,} bytes of UTF-8, and {of}"
     if known is not None and not known.issuperset(piece):
         return "it has a character that is not in alphabet"
     return ""

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports, two_digits
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -40,13 +42,13 @@ class WalkDecoder(Decoder):
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
         """
         self.names = tuple(candidates)
-        self._mechanism, self._strata, self._walk, self._simultaneous = mechanism, strata, walk, simultaneous
+        self._mechanism, self._strata, self.walk, self._simultaneous = mechanism, strata, walk, simultaneous
         self._asked = self._of(self.names)
         parts = [*(f"prefixes of {length:,}" for length in walk.lengths), "whole strings"]
         self._parts = StrataDecoder(parts, [self._of(())] * len(parts), strata)
 
     def _of(self, names: Sequence[str]) -> CandidateDecoder:
-        return CandidateDecoder(self._mechanism, names, self._walk.longest, simultaneous=self._simultaneous)
+        return CandidateDecoder(self._mechanism, names, self.walk.longest, simultaneous=self._simultaneous)
 
     def cost(self, estimator: str) -> Cost:
         """See the base class: the walk takes seconds."""
@@ -92,7 +94,7 @@ class WalkDecoder(Decoder):
     def found(self, cells: Counts, n: int) -> list[str]:
         """Return the strings that the reports about prefixes show, but for the candidates."""
         shape = self._mechanism.cohorts, self._mechanism.buckets
-        walked = self._walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
+        walked = self.walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
         return [text for text in walked if text not in self.names]
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
@@ -109,14 +111,43 @@ class WalkDecoder(Decoder):
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""
-        walk, spelling, of_each = self._walk, self._walk.spelling, self._of_a_part(n)
+        walk, spelling, of_each = self.walk, self.walk.spelling, self._of_a_part(n)
         lengths = " to ".join(f"{length:,}" for length in sorted({walk.lengths[0], walk.lengths[-1]}))
         of_all = f"each length, and whole strings, have {1 / len(self._strata.parts):.3g} of the reports"
         yield "prefixes", f"of {lengths} of {len(spelling.pieces):,} pieces; {of_all}"
         yield "discover", f"keeps {walk.keep:,} prefixes of each length, and tests up to {walk.most:,} strings"
-        tested = self._of(tuple(f"{number}" for number in range(walk.most))) if not self.names else self._asked
-        yield from ((key, text) for key, text in tested.describe(of_each, estimator) if key != "candidates")
+        facts = dict(self._asked.describe(of_each, estimator))
+        del facts["errors"]
+        if not self.names:
+            del facts["candidates"]
+        yield from facts.items()
+        shown = f"half of the strings with a share of {min(self._least_found(of_each), 1):.3g} are found"
+        yield "errors", f"of the share of a rare string at n = {of_each:,}: {self._asked.error(of_each):.3g}; {shown}"
+
+    def _least_found(self, of_each: int) -> float:
+        """Return the share of a string that is found in half of all windows, if each length has so many reports."""
+        return self._asked.least_found(of_each, len(self.names) + self.walk.most)
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if n reports hardly find any string, or if there are too few cohorts; see ``Decoder``."""
-        yield from ()
+        least = self._least_found(self._of_a_part(n))
+        if least > LARGE_SHARE:
+            yield (
+                f"a string is found only from a share of about {min(least, 1):.2g} on: take"
+                f" {two_digits(users * (least / LARGE_SHARE) ** 2):,} users or more in a window, a larger epsilon, or a"
+                " smaller depth"
+            )
+        elif (enough := self._enough_cohorts(self._of_a_part(n))) > self._mechanism.cohorts:
+            yield (
+                f"{self._mechanism.cohorts:,} cohorts are few for {users:,} users: collisions of strings that are not"
+                f" found may add more than a quarter to the variance of scores; write cohorts: {enough}"
+            )
+
+    def _enough_cohorts(self, of_each: int) -> int:
+        """Return how many cohorts keep the variance of collisions below a quarter of that of the noise.
+
+        The squared shares of strings that are too rare to be found sum to no more than the largest of these.
+        """
+        channel = self._mechanism.cohort_channel
+        rows = float(channel.row_variance(np.array(channel.covered)))
+        return two_digits(4 * min(self._least_found(of_each), 1.0) * channel.scatter * of_each / rows)

@@ -21,6 +21,7 @@ from uldp.mechanisms.strings.cohort_sizes import (
 from uldp.mechanisms.strings.cohorts import StringEncoding
 from uldp.mechanisms.strings.spelling import Spelling
 from uldp.mechanisms.strings.walk import Walk
+from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.kinds import Strings
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
@@ -29,6 +30,11 @@ from uldp.schemas.specs.variable import Variable
 _MOST_SCORED = 1 << 17
 # The pieces of a vocabulary have about so many characters.
 _OF_A_PIECE = 3
+_MOST_LENGTHS = 256
+# A search hashes strings for cohorts, and SHA-256 their bytes, at most so often: for half a minute.
+_MOST_WORK = 1 << 32
+# The strings that are looked for are hashed for all cohorts into a table with at most so many entries.
+_MOST_POSITIONS = 1 << 24
 
 
 class PrefixesSpec(PrivateSpec):
@@ -54,7 +60,7 @@ class PrefixesSpec(PrivateSpec):
         default_factory=default_cohorts
     )
     step: int = Field(default=1, ge=1, le=16)
-    depth: int | None = Field(default=None, ge=1, le=256)
+    depth: int | None = Field(default=None, ge=1, le=_MOST_LENGTHS)
 
     @property
     def most_candidates(self) -> int:
@@ -70,7 +76,7 @@ class PrefixesSpec(PrivateSpec):
                 " pieces_file"
             )
         spelling, depth = Spelling(kind.pieces), self._depth(kind)
-        self._check_sizes(discover.keep, len(spelling.pieces), depth)
+        self._check_sizes(discover, len(spelling.pieces), depth, kind.longest)
 
         def build(epsilon: float) -> CohortHashing:
             return CohortHashing(epsilon, self.buckets, self.cohorts)
@@ -80,7 +86,7 @@ class PrefixesSpec(PrivateSpec):
         whole = Strata if self.lasting_epsilon is None else MemoizedStrata
         strata = whole([part] * (depth + 1), [1 / (depth + 1)] * (depth + 1), noun="prefix")
         lengths = tuple(self.step * (number + 1) for number in range(depth))
-        encodings = [PrefixEncoding(length, spelling, kind.longest) for length in lengths]
+        encodings = [PrefixEncoding(number, pieces, spelling, kind.longest) for number, pieces in enumerate(lengths)]
         sources = [StratumSource(each, (0,)) for each in (*encodings, StringEncoding(kind.longest))]
         walk = Walk(spelling, kind.longest, once.cohort_channel, lengths, discover.keep, discover.most)
         decoder = WalkDecoder(once, strata, walk, variable.candidates, simultaneous=variable.simultaneous)
@@ -91,10 +97,11 @@ class PrefixesSpec(PrivateSpec):
         if self.depth is not None:
             return self.depth
         alone = all(len(piece) == 1 for piece in kind.pieces or ())
-        return max(-(-kind.longest // (self.step * (1 if alone else _OF_A_PIECE))), 1)
+        return min(-(-kind.longest // (self.step * (1 if alone else _OF_A_PIECE))), _MOST_LENGTHS)
 
-    def _check_sizes(self, keep: int, pieces: int, depth: int) -> None:
-        """Raise ValueError if the search takes too long, or there are too many cells."""
+    def _check_sizes(self, discover: Discover, pieces: int, depth: int, longest: int) -> None:
+        """Raise ValueError if the search takes too long or needs too much memory, or there are too many cells."""
+        keep, most = discover.keep, discover.most
         scored = keep * sum(pieces**number for number in range(self.step + 1))
         if scored > _MOST_SCORED:
             remedy = f"step: {self.step - 1}" if self.step > 1 else "fewer pieces"
@@ -105,10 +112,21 @@ class PrefixesSpec(PrivateSpec):
             )
         cells = (depth + 1) * self.cohorts * self.buckets
         if cells > MOST_COHORT_CELLS:
-            most = MOST_COHORT_CELLS // ((depth + 1) * self.buckets)
-            remedy = f"cohorts: {most}" if most else "a smaller depth"
+            fitting = MOST_COHORT_CELLS // ((depth + 1) * self.buckets)
+            remedy = f"cohorts: {fitting}" if fitting else "a smaller depth"
             raise ValueError(
                 f"mechanism.cohorts: {depth} lengths and whole strings, of {self.cohorts:,} cohorts with"
                 f" {self.buckets:,} buckets, have {cells:,} cells, and {MOST_COHORT_CELLS:,} is the most; write"
                 f" {remedy}"
+            )
+        if depth * scored * (self.cohorts + longest) > _MOST_WORK:
+            raise ValueError(
+                f"mechanism.cohorts: a search that scores {scored:,} strings at each of {depth:,} lengths by"
+                f" {self.cohorts:,} cohorts takes minutes; write fewer cohorts or pieces, or a smaller depth, step or"
+                " discover.keep"
+            )
+        if most * self.cohorts > _MOST_POSITIONS:
+            raise ValueError(
+                f"discover.most: {most:,} strings have {most * self.cohorts:,} positions in {self.cohorts:,} cohorts,"
+                f" and {_MOST_POSITIONS:,} is the most; write {_MOST_POSITIONS // self.cohorts}"
             )

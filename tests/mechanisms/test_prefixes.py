@@ -1,0 +1,398 @@
+"""Strings that nobody lists: how pieces spell them, what a report says, what a search finds, and what it refuses."""
+
+import itertools
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
+from uldp.mechanisms.protocol.decoder import Cost
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, of_length, string_symbol
+from uldp.mechanisms.strings.screening import screen
+from uldp.mechanisms.strings.spelling import Spelling
+from uldp.schemas.arrays import Counts
+from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.alphabet import characters
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.table import Table, TableName
+
+WORDS = ["banana", "band", "bandage", "cab", "dab", "ab", "a"]
+STRINGS = {"longest": 8, "alphabet": "a-gn"}
+
+
+def of(strings: dict[str, Any] | None = None, more: dict[str, Any] | None = None, **mechanism: Any) -> dict[str, Any]:
+    keys = {"name": "prefixes", "epsilon": 4.0, "cohorts": 64, "step": 2, "depth": 4} | mechanism
+    return {"domain": {"strings": STRINGS if strings is None else strings}, "mechanism": keys} | (more or {})
+
+
+def protocol_of(*keys: Any, **mechanism: Any) -> LdpProtocol:
+    return build_protocol(build.spec(**of(*keys, **mechanism)))
+
+
+def cells_of(protocol: LdpProtocol, texts: Sequence[str], seed: int = 5) -> Counts:
+    held = Held(np.array(texts, dtype=np.object_), np.full(len(texts), -1))
+    return protocol.mechanism.statistic(protocol.perturb([held], np.random.default_rng(seed)))
+
+
+def table_of(tables: Sequence[Table], name: TableName) -> Table:
+    return next(table for table in tables if table.name is name)
+
+
+def found(protocol: LdpProtocol, cells: Counts, n: int) -> set[str]:
+    tables = protocol.decoder.tables(cells, n, "auto")
+    if len(tables) == 1:  # unexplained
+        return set()
+    table = table_of(tables, TableName.FOUND)
+    return {str(key) for key, value in zip(table.keys or (), table.values, strict=True) if value}
+
+
+# Pieces.
+
+PIECES = ["a", "b", "ab", "aba", "bb"]
+
+
+def all_texts(most: int) -> list[str]:
+    return ["".join(text) for size in range(most + 1) for text in itertools.product("ab", repeat=size)]
+
+
+def test_the_first_pieces_of_a_string_are_spelled_as_in_the_string() -> None:
+    spelling = Spelling(PIECES)
+    for text in all_texts(8):
+        pieces = spelling.split(text)
+        assert pieces is not None
+        assert "".join(pieces) == text
+        for length in range(len(pieces) + 1):
+            assert spelling.split("".join(pieces[:length])) == pieces[:length]
+
+
+@pytest.mark.parametrize("further", [1, 2])
+@pytest.mark.parametrize("prefix", ["", "a", "ab", "abab", "bb"])
+def test_all_strings_follow_a_prefix_that_begin_with_its_pieces(prefix: str, further: int) -> None:
+    spelling, longest = Spelling(PIECES), 7
+    own = spelling.split(prefix)
+    assert own is not None
+    expected = {
+        text: len(pieces) - len(own)
+        for text in all_texts(longest)
+        if (pieces := spelling.split(text)) is not None
+        and pieces[: len(own)] == own
+        and len(pieces) <= len(own) + further
+    }
+    following = [*spelling.following(prefix, further, longest)]
+    assert dict(following) == expected
+    assert len(following) == len(expected)
+
+
+def test_a_string_with_another_character_has_no_pieces() -> None:
+    assert Spelling(PIECES).split("abc") is None
+
+
+# A report.
+
+
+@pytest.mark.parametrize("text", ["banana", "a", "", "bane", "Ab"])
+def test_a_report_is_that_of_a_prefix_or_of_the_whole_string(text: str) -> None:
+    protocol, n = protocol_of(epsilon=20.0, buckets=7, depth=2), 2_000
+    held = Held(np.array([text] * n, dtype=np.object_), np.full(n, -1))
+    part, rest = np.divmod(protocol.perturb([held], np.random.default_rng(1)).astype(np.int64), 64 * 7)
+    cohorts, buckets = np.divmod(rest, 7)
+    longest = STRINGS["longest"]
+    assert isinstance(longest, int)
+    spelled = all(character in "abcdefgn" for character in text)
+    symbols = [string_symbol(text[:size], longest + at) if spelled else OTHER for at, size in ((1, 2), (2, 4))]
+    expected = np.array([*symbols, string_symbol(text, longest)])[part]
+    assert (hash_positions(cohorts, expected, 1, 7)[:, 0] == buckets).all()
+    assert abs(np.bincount(part) - n / 3).max() < 5 * math.sqrt(n / 3)
+
+
+def test_no_report_tells_two_strings_apart_by_more_than_epsilon() -> None:
+    """The probability of each payload, summed over lengths, from the definition; see also test_exact_guarantee."""
+    epsilon, g, cohorts, depth = 1.5, 4, 8, 2
+    protocol = protocol_of(epsilon=epsilon, buckets=g, cohorts=cohorts, depth=depth, step=1)
+    strata = protocol.mechanism
+    assert isinstance(strata, Strata)
+    assert [part.guarantee.epsilon for part in strata.parts] == [epsilon] * (depth + 1)
+
+    def law(text: str) -> list[float]:
+        own = [string_symbol(text[:size], 8 + size) for size in range(1, depth + 1)] + [string_symbol(text, 8)]
+        places = [hash_positions(np.arange(cohorts), np.array(symbol), 1, g)[:, 0] for symbol in own]
+        e = math.exp(epsilon)
+        return [
+            (e if bucket == places[part][cohort] else 1) / (e + g - 1) / cohorts / (depth + 1)
+            for part in range(depth + 1)
+            for cohort in range(cohorts)
+            for bucket in range(g)
+        ]
+
+    laws = np.array([law(text) for text in ("abba", "ab", "fade", "cab", "a")])
+    assert laws.sum(axis=1) == pytest.approx(1)
+    assert (laws.max(axis=0) / laws.min(axis=0)).max() == pytest.approx(math.exp(epsilon), rel=1e-12)
+    n = 200_000
+    held = Held(np.array(["abba"] * n, dtype=np.object_), np.full(n, -1))
+    counts = np.bincount(protocol.perturb([held], np.random.default_rng(2)), minlength=laws.shape[1])
+    chi = ((counts - n * laws[0]) ** 2 / (n * laws[0])).sum()
+    assert abs(chi - laws.shape[1]) < 5 * math.sqrt(2 * laws.shape[1])
+
+
+# A search.
+
+
+def test_what_many_hold_is_found_with_its_share_and_the_others_are_unexplained() -> None:
+    protocol, n = protocol_of(), 40_000
+    rng = np.random.default_rng(4)
+    rare = ["".join(rng.choice(list("abcdefgn"), 8)) for _ in range(n * 3 // 10)]
+    texts = [*rng.choice(WORDS, n - len(rare)), *rare]
+    tables = protocol.decoder.tables(cells_of(protocol, texts), n, "empirical")
+    share, shares = table_of(tables, TableName.SHARE), Counter(texts)
+    assert set(share.keys or ()) == set(WORDS)
+    assert share.low is not None
+    assert share.high is not None
+    for key, low, high in zip(share.keys or (), share.low, share.high, strict=True):
+        assert low < shares[str(key)] / n < high
+    (unexplained,) = table_of(tables, TableName.UNEXPLAINED).values
+    assert unexplained == pytest.approx(0.3, abs=0.05)
+
+
+def test_candidates_are_in_the_tables_found_or_not_and_before_what_is_found() -> None:
+    protocol, n = protocol_of(STRINGS, {"candidates": ["gag", "KIOSK", "band"]}), 20_000
+    cells = cells_of(protocol, np.random.default_rng(4).choice(["band", "cab"], n).tolist())
+    tables = protocol.decoder.tables(cells, n, "auto")
+    assert table_of(tables, TableName.SHARE).keys == ("gag", "KIOSK", "band", "cab")
+    assert table_of(tables, TableName.FOUND).values.tolist() == [0, 0, 1, 1]
+
+
+def test_reports_of_whole_strings_have_no_part_in_the_choice() -> None:
+    protocol, n = protocol_of(), 20_000
+    decoder, strata = protocol.decoder, protocol.mechanism
+    assert isinstance(decoder, WalkDecoder)
+    assert isinstance(strata, Strata)
+    held = np.random.default_rng(4).choice(WORDS, n).tolist()
+    cells = cells_of(protocol, held)
+    own, reports = strata.split_cells(cells)[-1]
+    other = np.random.default_rng(5).multinomial(reports, np.full(len(own), 1 / len(own)))
+    uniform = np.concatenate([cells[: -len(own)], other])
+    assert decoder.found(uniform, n) == decoder.found(cells, n)
+    assert found(protocol, cells, n) == set(WORDS)
+    assert found(protocol, uniform, n) == set()
+
+
+def null_runs(runs: int) -> int:
+    """In how many runs a string is found, if each of 30,000 users holds another one, of frequent prefixes."""
+    protocol, false, n = protocol_of(depth=3, cohorts=256), 0, 30_000
+    for seed in range(runs):
+        rng = np.random.default_rng([6, seed])
+        heads = rng.choice(["ban", "cab", "da"], n)
+        texts = [head + "".join(rest) for head, rest in zip(heads, rng.choice(list("abcdefgn"), (n, 5)), strict=True)]
+        false += bool(found(protocol, cells_of(protocol, texts, seed), n) - {*texts})
+    return false
+
+
+def test_frequent_prefixes_of_rare_strings_are_not_found() -> None:
+    assert null_runs(3) <= 1
+
+
+@pytest.mark.nightly
+def test_a_string_that_nobody_holds_is_found_in_at_most_5_percent_of_runs() -> None:
+    assert null_runs(200) <= 10
+
+
+def test_large_shares_do_not_make_their_collisions_frequent() -> None:
+    """Two thirds of the users hold one string: its collisions in 16 cohorts are found unless it is taken out."""
+    protocol, n = protocol_of(cohorts=16), 30_000
+    texts = ["banana"] * (2 * n // 3) + np.random.default_rng(3).choice(["cab", "dab", "fade"], n // 3).tolist()
+    assert found(protocol, cells_of(protocol, texts), n) == {"banana", "cab", "dab", "fade"}
+
+
+def test_stages_keep_the_strings_that_all_cohorts_score_best() -> None:
+    """With 1,024 cohorts, not all strings are scored by all."""
+    protocol, n = protocol_of(cohorts=1024, depth=1), 60_000
+    decoder, strata = protocol.decoder, protocol.mechanism
+    assert isinstance(decoder, WalkDecoder)
+    assert isinstance(strata, Strata)
+    cells, reports = strata.split_cells(cells_of(protocol, ["ab", "cd", "ef"] * (n // 3)))[0]
+    channel = decoder.walk.channel
+    supports = cells.reshape(channel.cohorts, channel.positions)
+    names = [*(f"no {number}" for number in range(3_000)), "ab", "cd", "ef"]
+    symbols = np.array([of_length(0, name, 8) for name in names])
+    best = screen(channel, supports, symbols, np.array([OTHER]), 3)
+    assert {names[row] for row in best.rows} == {"ab", "cd", "ef"}
+    assert best.values == pytest.approx([1 / 3] * 3, abs=5 * best.error + 0.02)
+    assert reports == supports.sum()
+
+
+def test_a_search_is_final_so_early_panes_have_no_estimates() -> None:
+    decoder = protocol_of().decoder
+    assert {decoder.cost(estimator) for estimator in decoder.estimators} == {Cost.FINAL}
+
+
+def test_a_window_without_reports_of_whole_strings_has_no_estimate() -> None:
+    protocol = protocol_of()
+    assert isinstance(protocol.mechanism, Strata)
+    cells = np.zeros(protocol.mechanism.statistic_size, dtype=np.int64)
+    cells[0] = 3
+    with pytest.raises(ValueError, match="an estimate needs one report or more, got n=0"):
+        protocol.decoder.tables(cells, 3, "auto")
+
+
+# Specs.
+
+
+def test_an_alphabet_is_ranges_and_characters() -> None:
+    assert characters("0-2-_.ac-e") == "-.012_acde"
+    assert characters("ca-") == "-ac"
+
+
+WINDOW = {"size": "1h", "early_every": "1m"}
+MISTAKES = [
+    (
+        of({"longest": 8}),
+        "domain.strings: prefixes needs to know how strings are spelled; add alphabet, such as a-z0-9, or pieces_file",
+    ),
+    (of({"longest": 8, "alphabet": ""}), "domain.strings.alphabet: no characters; write some, such as a-z0-9"),
+    (
+        of({"longest": 8, "alphabet": "z-a"}),
+        "domain.strings.alphabet: the range 'z-a' runs backwards; write a - alone at the end",
+    ),
+    (of({"longest": 8, "alphabet": "aa"}), "domain.strings.alphabet: 'a' occurs twice; remove one"),
+    (
+        of({"longest": 8, "alphabet": "a\u202e"}),
+        "domain.strings.alphabet: '\\u202e' is a character that nobody sees; remove it",
+    ),
+    (
+        of({"longest": 8, "alphabet": "\x20-\U0010ffff"}),
+        "domain.strings.alphabet: the range ' -\\U0010ffff' has more than 16,384 characters",
+    ),
+    (
+        of({"longest": 8, "alphabet": "ab" * 4000}),
+        "domain.strings.alphabet: the text has more than 4,096 characters; write ranges, such as a-z",
+    ),
+    (
+        of({"longest": 8, "pieces": ["ab", ""]}),
+        "domain.strings.pieces: entry 2, '': it is empty; correct or remove it",
+    ),
+    (of({"longest": 8, "pieces": ["ab", "ab"]}), "domain.strings.pieces: 'ab' occurs twice; remove one"),
+    (
+        of({"longest": 8, "pieces": ["abcdefghi"]}),
+        (
+            "domain.strings.pieces: entry 1, 'abcdefghi': it has 9 bytes of UTF-8, and the longest string has "
+            "8; correct or remove it"
+        ),
+    ),
+    (
+        of({"longest": 64, "pieces": ["a" * 33]}),
+        (
+            f"domain.strings.pieces: entry 1, '{'a' * 33}': it has 33 bytes of UTF-8, and 32 are the most; "
+            "correct or remove it"
+        ),
+    ),
+    (
+        of({"longest": 8, "alphabet": "ab", "pieces": ["bc"]}),
+        "domain.strings.pieces: entry 1, 'bc': it has a character that is not in alphabet; correct or remove it",
+    ),
+    (
+        of(step=5),
+        (
+            "mechanism.step: up to 5 of 8 pieces behind each of 32 prefixes are 1,198,368 strings to score, "
+            "and 131,072 is the most; write step: 4, or a smaller discover.keep"
+        ),
+    ),
+    (
+        of({"longest": 8, "alphabet": chr(0x4E00) + "-" + chr(0x4E00 + 9999)}, step=1),
+        (
+            "mechanism.step: up to 1 of 10,000 pieces behind each of 32 prefixes are 320,032 strings to score, "
+            "and 131,072 is the most; write fewer pieces, or a smaller discover.keep"
+        ),
+    ),
+    (
+        of(cohorts=65_536),
+        (
+            "mechanism.cohorts: 4 lengths and whole strings, of 65,536 cohorts with 56 buckets, have "
+            "18,350,080 cells, and 16,777,216 is the most; write cohorts: 59918"
+        ),
+    ),
+    (
+        of({"longest": 65_536, "alphabet": "a-z"}, cohorts=1, buckets=2, depth=256),
+        (
+            "mechanism.cohorts: a search that scores 22,496 strings at each of 256 lengths by 1 cohorts takes "
+            "minutes; write fewer cohorts or pieces, or a smaller depth, step or discover.keep"
+        ),
+    ),
+    (
+        of(STRINGS, {"discover": {"most": 1024}}, cohorts=32_768, depth=1, buckets=2),
+        (
+            "discover.most: 1,024 strings have 33,554,432 positions in 32,768 cohorts, and 16,777,216 is the "
+            "most; write 512"
+        ),
+    ),
+    (of(STRINGS, {"discover": {"keep": 0}}), "discover.keep: must be 1 or more (got 0)"),
+    (
+        of(STRINGS, {"window": WINDOW}),
+        (
+            "window.early_every: prefixes looks for strings for seconds, so early panes have no estimates; "
+            "remove it, or take shorter windows"
+        ),
+    ),
+    (of(STRINGS, {"sensitive": ["a"]}), "prefixes protects every string alike; remove sensitive"),
+    (
+        of(name="cohort-olh") | {"mechanism": {"name": "cohort-olh", "epsilon": 1.0}},
+        "domain.strings: cohort-olh spells no strings; remove alphabet and pieces, or use prefixes",
+    ),
+    (
+        {"discover": {"keep": 3}, "domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0}},
+        "discover: rr finds no strings; remove it, or choose prefixes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "text"), MISTAKES, ids=lambda value: value[:40] if isinstance(value, str) else "")
+def test_each_mistake_is_one_line_of_key_and_remedy(keys: dict[str, Any], text: str) -> None:
+    with pytest.raises((SpecError, RequestError)) as caught:
+        build_protocol(build.spec(**keys))
+    assert str(caught.value).removeprefix("spec: ").removeprefix("collection c version 1: ") == text
+
+
+def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pieces.txt").write_text("an\nban\n", encoding="utf-8")
+    keys = of({"longest": 8, "alphabet": "a-n", "pieces_file": "pieces.txt"})
+    decoder = build_protocol(build.spec(**keys)).decoder
+    assert isinstance(decoder, WalkDecoder)
+    assert decoder.walk.spelling.split("banana") == ["ban", "an", "a"]
+    (tmp_path / "pieces.txt").write_bytes(b"\xff")
+    with pytest.raises(SpecError, match=r"domain\.strings\.pieces_file: pieces\.txt: "):
+        build.spec(**keys)
+    (tmp_path / "pieces.txt").write_text("a" * (1 << 21), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"domain\.strings\.pieces_file: pieces\.txt: "):
+        build.spec(**keys)
+
+
+def test_pieces_that_begin_alike_take_no_minutes() -> None:
+    """16,000 pieces of the same 31 characters, each of which would go on with what is behind any other one."""
+    alike = ["a" * 29 + "".join(end) for end in itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=3)][:16_000]
+    spelling, start = Spelling({*alike, *"abcdefghijklmnopqrstuvwxyz"}), time.process_time()
+    assert spelling.split("a" * 65_536) is not None
+    assert sum(1 for _ in spelling.following("a" * 28, 1, 64)) > 0
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(("users", "cohorts", "text"), [
+    (1_000, 64, "a string is found only from a share of about"),
+    (3_000_000, 64, "64 cohorts are few for 3,000,000 users"),
+    (3_000_000, 4096, None),
+])  # fmt: skip
+def test_few_users_and_few_cohorts_are_a_warning(users: int, cohorts: int, text: str | None) -> None:
+    decoder = protocol_of(epsilon=2.0, cohorts=cohorts).decoder
+    lines = [*decoder.warnings(users, users, "auto")]
+    assert len(lines) == (text is not None)
+    assert text is None or text in lines[0]
