@@ -23,7 +23,7 @@ class Command(NamedTuple):
     Attributes:
         run: Runs it.
         outcome: Returns what it has made, beside what it has printed.
-        slow: Whether it runs a job.
+        slow: Whether it runs a job, or reads as another command of the same folder does.
     """
 
     run: Callable[[Place], Ran]
@@ -106,6 +106,8 @@ OF_CLIENTS: Mapping[str, Command] = {
 OF_RESULTS: Mapping[str, Command] = {
     **_readers("live"),
     "report": Command(lambda place: uldp("report", place / "live", "--out", place / "page.html"), _page),
+    "rejected": Command(lambda place: uldp("rejected", place / "live")),
+    "late": Command(lambda place: uldp("late", place / "live"), slow=True),
     "replay": _replay("live"),
     "prune": Command(_kept(_prune, "live")),
     "compact": Command(_kept(compact, "live")),
@@ -135,13 +137,15 @@ MATRIX: Mapping[str, Mapping[str, Command]] = {
     "joined": _readers("joined"),
     "zoned": OF_ZONES,
 }
-#: Commands that read neither a stream nor results, and what they read.
+#: Commands that read neither a stream nor results, or that say what there is now; and what they read.
 OTHERS = {
     "advise": "a question on the command line",
     "check": "specs",
     "collect": "specs and what devices post",
     "demo": "examples",
+    "serve": "results, as show, ask and report do, whose damage it names in each answer",
     "simulate": "a spec and a truth",
+    "status": "results; it counts damaged files, and says that uldp show names them",
     "zones": "specs and files of places",
 }
 #: A stream without its mark is open, and a job waits for more of it.

@@ -22,6 +22,7 @@ from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.serve import serve
 from uldp.pipelines.commands.simulation import check, demo, simulate
+from uldp.pipelines.commands.status import late, rejected, status
 from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
 from uldp.pipelines.process import Output, watched_output
@@ -60,10 +61,13 @@ for command in (
     collect,
     backfill,
     stream,
+    status,
     show,
     export,
     report,
     serve,
+    rejected,
+    late,
     replay,
     prune,
     compact,

@@ -6,9 +6,13 @@ from itertools import islice
 from pathlib import Path
 
 from uldp.collector.plain import MAX_MESSAGE_BYTES
+from uldp.pipelines.results.files import refuse
+from uldp.pipelines.results.records import records_of, rejected_in
 from uldp.schemas.errors import DataError
 from uldp.schemas.records import Message
+from uldp.schemas.rejected import Rejected, each_once
 from uldp.schemas.specs.mistakes import quote
+from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.message_files import opened, read_messages
 
 #: The publish time of a message whose publish time is unknown.
@@ -38,13 +42,17 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
     """Yield the messages of a file or directory.
 
     Args:
-        path: An Avro container of messages, a file with the bytes of one message, or a directory of containers.
+        path: An Avro container of messages or of rejected reports, a file with the bytes of one message, or a directory
+            of containers.
         published: The publish time of a message that comes without one. Those of most containers have theirs.
 
     Raises:
         ValueError: if a directory holds no messages, or a container is broken; says what to do.
         OSError: if there is no such file.
     """
+    if kind_of(Path(path)) is Kind.REJECTED:
+        yield from _rejected_messages(Path(path))
+        return
     if Path(path).is_file():
         with opened(path) as file:
             # Of a longer message, this is enough to see that it is too long.
@@ -59,6 +67,18 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
 
     for each in message_files(path):
         yield from read_messages(each, published)
+
+
+def _rejected_messages(path: Path) -> Iterator[Message]:
+    """Yield the messages of records of rejected reports whose bytes are stored, as they came."""
+    records = (
+        rejected_in(path, refuse)
+        if path.is_dir()
+        else each_once(records_of([path], "rejected", Rejected.from_avro, refuse))
+    )
+    for record in records:
+        for body, published in record.each():
+            yield Message(body, published, record.attributes, record.source)
 
 
 def in_chunks(messages: Iterator[Message]) -> Iterator[list[Message]]:

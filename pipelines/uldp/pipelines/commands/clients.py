@@ -59,10 +59,10 @@ def decode(
 ) -> None:
     """Show how a collector reads messages, and whether it counts or rejects each report, and why.
 
-    HEX is a message in hexadecimal digits. FILE has the bytes of one message, or is an Avro file of messages, or a
-    directory of these. Without a spec, the command reads the fields, and does not judge the payload. A message of an
-    Avro file has a publish time, by which its age is judged; of another one, give it by --published, or its age is not
-    judged. The exit code is 1 if a report would be rejected.
+    HEX is a message in hexadecimal digits. FILE has the bytes of one message, or is an Avro file of messages or of
+    rejected reports, or a directory of these. Without a spec, the command reads the fields, and does not judge the
+    payload. A message of an Avro file has a publish time, by which its age is judged; of another one, give it by
+    --published, or its age is not judged. The exit code is 1 if a report would be rejected.
 
     Example: uldp decode --spec examples/manhattan/spec.yaml stream/000000000000.avro --first 3
     """

@@ -1,0 +1,123 @@
+"""The commands for who operates a job: status, rejected and late."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uldp.pipelines.commands.output import load, name_damaged, say
+from uldp.pipelines.options import FOLDER, SPEC
+
+if TYPE_CHECKING:
+    from uldp.pipelines.results.files import ResultsError
+    from uldp.pipelines.status.uncounted import Group
+    from uldp.schemas.specs.collection import CollectionSpec
+
+_PRIVATE = click.option(
+    "--private", type=FOLDER, metavar="DIR", help="The job's --private-to, if it had one.  [default: OUT]"
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+_SPECS = click.option(
+    "--spec", "specs", multiple=True, type=SPEC, help="A spec to read samples by.  [default: those of OUT]"
+)
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@_PRIVATE
+@_JSON
+def status(out: Path, private: Path | None, as_json: bool) -> None:
+    """Say what runs, how far it is, where reports went, and what the results take on disk.
+
+    A job of another machine is not seen to run. The position is that of a job of a local stream.
+
+    Example: uldp status results
+    """
+    from uldp.pipelines.status.status import Status
+
+    found = Status.of(out, private)
+    if as_json:
+        say(json.dumps(found.to_json()))
+    else:
+        for line in found.lines():
+            say(line)
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@_PRIVATE
+@_SPECS
+@_JSON
+def rejected(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: bool) -> None:
+    """Say of rejected reports, by reason, how many, when, from whom, and what one looks like.
+
+    Senders have digests, which the flag busy_sender names alike. uldp decode OUT/rejected reads all that is stored.
+
+    Example: uldp rejected results
+    """
+    from uldp.pipelines.results.records import rejected_in
+    from uldp.pipelines.status.uncounted import groups_of_rejected
+
+    damaged: list[ResultsError] = []
+    folder = (private or out) / "rejected"
+    lost = _lost(out, folder)
+    groups = groups_of_rejected(rejected_in(folder, damaged.append))
+    _show(out, private, groups, load(specs), as_json, "rejected reports")
+    name_damaged([*damaged, *lost])
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@_PRIVATE
+@_SPECS
+@_JSON
+def late(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: bool) -> None:
+    """Say of late reports, by collection, how many, when they came, from whom, and what one looks like.
+
+    To count them, run uldp backfill --from OUT/late into a new directory, and uldp merge.
+
+    Example: uldp late results
+    """
+    from uldp.pipelines.status.uncounted import groups_of_late, late_in
+
+    damaged: list[ResultsError] = []
+    folder = (private or out) / "late"
+    lost = _lost(out, folder)
+    groups = groups_of_late(late_in(folder, damaged.append))
+    _show(out, private, groups, load(specs), as_json, "late reports")
+    name_damaged([*damaged, *lost])
+
+
+def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
+    """Return an error for each file that the job has written, and that is gone without uldp prune."""
+    from uldp.pipelines.results.prune import pruned_before
+    from uldp.pipelines.results.signed import Signed
+
+    return list(Signed.read(out).lost_files(folder, pruned_before(folder.parent)))
+
+
+def _show(
+    out: Path, private: Path | None, groups: "list[Group]", specs: "Sequence[CollectionSpec]", as_json: bool, what: str
+) -> None:
+    from uldp.pipelines.results.files import ResultsError, check_directory
+    from uldp.pipelines.results.folder import ResultsFolder
+    from uldp.pipelines.status.digests import digests_of
+    from uldp.pipelines.status.uncounted import group_json, group_lines
+    from uldp.transforms.io.folders import Kind, kind_of, mismatch
+
+    check_directory(out)
+    check_directory(private or out)
+    known: Any = specs or (list(ResultsFolder(out).specs.values()) if (out / "specs").is_dir() else [])
+    digests = digests_of(out, private)
+    for group in groups:
+        if as_json:
+            say(json.dumps(group_json(group, known, digests)))
+        else:
+            for line in group_lines(group, known, digests):
+                say(line)
+    if not groups:
+        if kind_of(private or out) is not Kind.RESULTS:
+            raise ResultsError(mismatch(private or out, Kind.RESULTS))
+        say(f"{private or out}: holds no {what}", err=as_json)

@@ -1,0 +1,225 @@
+"""The state of a results directory and of the job that writes it, as text and as JSON."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.resuming import RESUME
+from uldp.pipelines.live.figures import CollectionFigures, Figures
+from uldp.pipelines.live.position import Position, now_ms
+from uldp.pipelines.live.running import is_running
+from uldp.pipelines.live.served import Served
+from uldp.pipelines.results.files import check_directory
+from uldp.pipelines.results.text import accounting_text, number_of
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import iso
+from uldp.schemas.specs.collection import CollectionKey
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, MISSING
+from uldp.transforms.io.local.resume import ResumeError, ResumePoint
+
+#: The folders of results whose size is said.
+FOLDERS = ("estimates", COUNTS, FEW, "rejected", "late", IDS, MISSING)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What a folder takes.
+
+    Attributes:
+        nbytes: The sizes of its files.
+        oldest: When the oldest of them was written, in seconds since 1970; None without a file.
+    """
+
+    nbytes: int
+    oldest: float | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of a results directory; times are in milliseconds since 1970.
+
+    Attributes:
+        at: When this was so.
+        job: The command and the source of the job; None if no job has begun.
+        running: Whether a job of this machine writes to the directory.
+        position: The last position that a job of a local stream has written; None if it has ended.
+        resumes: The watermark from which such a job goes on; None if there is none.
+        figures: Where the reports went.
+        disk: What each folder takes that there is.
+        free: The bytes that are free beside the results.
+    """
+
+    at: int
+    job: str | None
+    running: bool
+    position: Position | None
+    resumes: int | None
+    figures: Figures
+    disk: Mapping[str, Disk]
+    free: int
+
+    @classmethod
+    def of(cls, out: Path, private: Path | None = None) -> "Status":
+        """Look at a results directory, whose private files may be in another one.
+
+        Raises:
+            ResultsError: if one of the two is no directory.
+        """
+        for folder in (out, private or out):
+            check_directory(folder)
+        return cls(
+            at=now_ms(),
+            job=_job(out),
+            running=is_running(out),
+            position=Position.read(out),
+            resumes=_watermark(out),
+            figures=Served.of(out.name, out, private).figures.now(),
+            disk=dict(_disk((out, private) if private is not None else (out,))),
+            free=shutil.disk_usage(out).free,
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as text."""
+        yield f"job: {self.job or 'none has begun'}; {'running' if self.running else 'not running'}"
+        yield from (f"  {line}" for line in self._position_lines())
+        for (collection, version), figures in sorted(self.figures.collections.items()):
+            windows = number_of(figures.windows, "window")
+            yield f"{collection} v{version}: {windows}, {accounting_text(figures.accounting)}"
+            yield from (f"  {line}" for line in self._collection_lines(figures))
+        yield f"in all: {accounting_text(self.figures.accounting)}"
+        if self.figures.rejected:
+            reasons = sorted(self.figures.rejected.items(), key=lambda each: (-each[1], each[0]))
+            yield "rejected: " + ", ".join(f"{reports:,} {reason}" for reason, reports in reasons)
+        if self.figures.missing:
+            yield f"missing: {number_of(self.figures.missing, 'message')}, which the source lost"
+        if self.figures.damaged:
+            yield f"damaged: {number_of(self.figures.damaged, 'file')} of counts; uldp show names them"
+        yield f"disk: {', '.join(self._disk_texts()) or 'nothing'}; {_size(self.free)} free"
+
+    def _position_lines(self) -> Iterator[str]:
+        position = self.position
+        if position is not None:
+            read = f"{number_of(position.messages, 'message')} of {number_of(position.segments, 'segment')} read"
+            when = f"since {iso(position.begun)} by process {position.process}"
+            yield f"{read} {when}, {number_of(position.ahead, 'segment')} to go"
+            if position.watermark is None:
+                yield "no watermark yet"
+            else:
+                lag = position.lag(self.at)
+                yield f"watermark {iso(position.watermark)}" + (
+                    "" if lag is None else f", {_age(lag)} behind the clock"
+                )
+            if not self.running:
+                yield f"it was killed after {iso(position.at)}; start it again, and it goes on"
+        elif self.resumes is not None:
+            yield f"it goes on at the watermark {iso(self.resumes)} when it is started again"
+
+    def _collection_lines(self, figures: CollectionFigures) -> Iterator[str]:
+        last = figures.last
+        yield f"last window until {iso(last.window_end)} ({last.pane.kind.replace('_', ' ')}): n {last.n:,}"
+        yield f"last pane written {_age(self.at - int(figures.written * 1000))} ago"
+        if figures.rejected_share or figures.missing_share:
+            missing = f", at most {figures.missing_share:.2%} missing" if figures.missing_share else ""
+            yield f"of this window, {figures.rejected_share:.2%} rejected{missing}"
+        if figures.flagged:
+            flags = ", ".join(f"{windows:,} {flag}" for flag, windows in sorted(figures.flagged.items()))
+            yield f"flagged: {flags}"
+
+    def _disk_texts(self) -> Iterator[str]:
+        for name, disk in self.disk.items():
+            old = disk.oldest is not None and name in (FEW, "rejected", "late", IDS)
+            age = f" (the oldest {_age(self.at - int((disk.oldest or 0) * 1000))})" if old else ""
+            yield f"{name} {_size(disk.nbytes)}{age}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as an object of JSON."""
+        position = self.position
+        return {
+            "at": iso(self.at),
+            "job": self.job,
+            "running": self.running,
+            "watermark": None if position is None or position.watermark is None else iso(position.watermark),
+            "lag_seconds": None if position is None or (lag := position.lag(self.at)) is None else lag / 1000,
+            "segments_ahead": None if position is None else position.ahead,
+            "messages_read": None if position is None else position.messages,
+            "resumes_at": None if self.resumes is None else iso(self.resumes),
+            "collections": [_collection_json(*each) for each in sorted(self.figures.collections.items())],
+            **_accounting(self.figures.accounting, self.figures.missing),
+            "rejected_by_reason": dict(sorted(self.figures.rejected.items())),
+            "damaged": self.figures.damaged,
+            "disk": {
+                name: {"bytes": disk.nbytes, "oldest": None if disk.oldest is None else iso(int(disk.oldest) * 1000)}
+                for name, disk in self.disk.items()
+            },
+            "free_bytes": self.free,
+        }
+
+
+def _collection_json(key: CollectionKey, figures: CollectionFigures) -> dict[str, Any]:
+    last = figures.last
+    return {
+        "collection": key[0],
+        "version": key[1],
+        "windows": figures.windows,
+        "panes": figures.panes,
+        "last_window_end": iso(last.window_end),
+        "last_window_n": last.n,
+        "last_pane": iso(int(figures.written) * 1000),
+        "rejected_share": figures.rejected_share,
+        "missing_share": figures.missing_share,
+        "flags": dict(sorted(figures.flagged.items())),
+        **_accounting(figures.accounting, None),
+    }
+
+
+def _accounting(accounting: Accounting, missing: int | None) -> dict[str, int]:
+    numbers = accounting.to_avro()
+    del numbers["missing"]  # it may not be added up over windows
+    return numbers if missing is None else numbers | {"missing": missing}
+
+
+def _job(out: Path) -> str | None:
+    with suppress(OSError, ValueError):
+        return str(JobIdentity.read(out / JOB))
+    return None
+
+
+def _watermark(out: Path) -> int | None:
+    with suppress(ResumeError):
+        point = ResumePoint.read(out / RESUME)
+        return None if point is None else point.watermark
+    return None
+
+
+def _disk(roots: Sequence[Path]) -> Iterator[tuple[str, Disk]]:
+    for name in FOLDERS:
+        files = [status for root in roots for status in _files(root / name)]
+        if files:
+            yield name, Disk(sum(each.st_size for each in files), min(each.st_mtime for each in files))
+
+
+def _files(folder: Path) -> Iterator[os.stat_result]:
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield os.lstat(os.path.join(root, name))
+
+
+def _size(nbytes: int) -> str:
+    size, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def _age(milliseconds: int) -> str:
+    seconds = max(milliseconds, 0) // 1000
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
