@@ -235,7 +235,7 @@ def test_commands_options_and_files_that_are_named_exist(document: Path) -> None
     commands = (cli, *cli.commands.values())
     options = {name for command in commands for option in command.params for name in option.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])", text)) <= options | OTHER_OPTIONS
-    assert set(re.findall(r"(?:^\$ |`)uldp ([a-z-]+)", text, flags=re.MULTILINE)) <= cli.commands.keys()
+    assert set(re.findall(r"(?:^\$ |`)uldp ([a-z][a-z-]*)", text, flags=re.MULTILINE)) <= cli.commands.keys()
     files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
     for name in set(re.findall(r"`(uldp(?:\.\w+)+)", text)) - {families.GROUP, schemes.GROUP}:
