@@ -145,13 +145,14 @@ export class Device {
     const own = column.name === "" ? value : (value as Readonly<Record<string, Holding>>)[column.name];
     if (own === undefined) throw new RangeError(`a record needs a value for ${column.name}`);
     const index = indexOf(column, own as Holding);
-    return { value: index, tag: typeof index === "number" ? (this.tags[at]!.get(index) ?? -1) : -1 };
+    const pieces = new Set((column.domain["strings.pieces"] ?? []) as string[]);
+    return { value: index, tag: typeof index === "number" ? (this.tags[at]!.get(index) ?? -1) : -1, pieces };
   }
 }
 
 /** Turns labels into indices; numbers and strings stay as they are. */
 function indexOf({ domain }: Column, value: Holding): Value {
-  const labels = (domain.labels ?? domain["set.of.labels"]) as string[] | undefined;
+  const labels = (domain.labels ?? domain["set.of.labels"] ?? domain["ranking.of"]) as string[] | undefined;
   const indexed = (each: string | number): number => {
     const index = typeof each === "string" ? (labels?.indexOf(each) ?? -1) : each;
     if (index < 0) throw new RangeError("a value is no label of the domain");

@@ -10,6 +10,8 @@ export type Value = number | string | readonly number[];
 export interface Held {
   value: Value;
   tag: number;
+  /** The public vocabulary that spells strings, if there is one. */
+  pieces: ReadonlySet<string>;
 }
 
 /** The value of each public attribute of a report. Nothing protects it, so it must not depend on what the device holds. */
@@ -37,7 +39,7 @@ export async function encode(
     const part = partOf(form.choice, strata!, draws, level, by);
     return { part, own: mapped(form.maps[part]!, symbols[form.base[part]!]!) };
   }
-  const { value, tag } = columns[0]!;
+  const { value, tag, pieces } = columns[0]!;
   switch (form.form) {
     case "value": {
       const own = index(value, form.size);
@@ -55,6 +57,12 @@ export async function encode(
       return Math.min(Math.floor(share(value, form) * form.bins), form.bins - 1);
     case "string":
       return symbolOf(value, form.longest);
+    case "prefix":
+      return prefixSymbol(value, form, pieces);
+    case "pair": {
+      const order = ranking(value);
+      return Number(order.indexOf(form.second) < order.indexOf(form.first));
+    }
     case "set":
       return padded(chosen(value, form, draws), form);
   }
@@ -130,6 +138,37 @@ async function symbolOf(value: Value, longest: number): Promise<number> {
   filled.set(bytes);
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", filled));
   return hash.slice(0, 6).reduceRight((number, byte) => number * 256 + byte, 0);
+}
+
+/** The symbol of the first pieces of a string; 0 for all strings that the pieces do not spell. */
+async function prefixSymbol(
+  value: Value,
+  { length, longest }: { length: number; longest: number },
+  pieces: ReadonlySet<string>,
+): Promise<number> {
+  const whole = await symbolOf(value, longest);
+  const found = spelled(value as string, pieces);
+  return found === null ? 0 : found.length <= length ? whole : symbolOf(found.slice(0, length).join(""), longest);
+}
+
+/** The pieces of a string, the longest first; null if it has a character that is in none. */
+function spelled(text: string, pieces: ReadonlySet<string>): string[] | null {
+  const longest = Math.max(...Array.from(pieces, (piece) => piece.length));
+  const found: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + longest, text.length);
+    while (end > at && !pieces.has(text.slice(at, end))) end--;
+    if (end === at) return null;
+    found.push(text.slice(at, end));
+    at = end;
+  }
+  return found;
+}
+
+function ranking(value: Value): readonly number[] {
+  if (!Array.isArray(value) || new Set(value).size !== value.length || value.some((each) => !(each >= 0 && each < value.length)))
+    throw new RangeError("a ranking lists each candidate once, the best first");
+  return value;
 }
 
 /** Draws l of the items of a set without repetition; all of them if it has no more. */

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.strings.cohorts import OTHER, of_length, string_symbol
@@ -44,6 +45,11 @@ class PrefixEncoding(Encoding):
 
     def __init__(self, number: int, pieces: int, spelling: Spelling, longest: int) -> None:
         self._of = number, pieces, spelling, longest
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        # The pieces are in the domain of the column.
+        return {"form": "prefix", "length": self._length, "longest": self._longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """Return the symbol of each string's prefix, shape (n,). Draws nothing.

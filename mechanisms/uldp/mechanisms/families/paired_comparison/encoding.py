@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Values
@@ -19,6 +20,10 @@ class PairEncoding(Encoding):
 
     first: int
     second: int
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "pair", "first": self.first, "second": self.second}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the symbols, shape (n,), of the places of all candidates, shape (n, candidates)."""
