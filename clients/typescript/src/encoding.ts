@@ -140,15 +140,16 @@ async function symbolOf(value: Value, longest: number): Promise<number> {
   return hash.slice(0, 6).reduceRight((number, byte) => number * 256 + byte, 0);
 }
 
-/** The symbol of the first pieces of a string; 0 for all strings that the pieces do not spell. */
+/** The symbol of the first pieces of a string, another one for each length; 0 if the pieces do not spell it. */
 async function prefixSymbol(
   value: Value,
-  { length, longest }: { length: number; longest: number },
-  pieces: ReadonlySet<string>,
+  { number, pieces, longest }: { number: number; pieces: number; longest: number },
+  known: ReadonlySet<string>,
 ): Promise<number> {
-  const whole = await symbolOf(value, longest);
-  const found = spelled(value as string, pieces);
-  return found === null ? 0 : found.length <= length ? whole : symbolOf(found.slice(0, length).join(""), longest);
+  await symbolOf(value, longest); // refuses it, whatever its prefix is
+  const found = spelled(value as string, known);
+  const symbol = await symbolOf((found ?? []).slice(0, pieces).join(""), longest + 1 + number);
+  return found === null ? 0 : symbol;
 }
 
 /** The pieces of a string, the longest first; null if it has a character that is in none. */

@@ -37,7 +37,7 @@ export type EncodingForm =
   | { form: "grid"; low: number; high: number; grid: number; bits: number }
   | { form: "bins"; low: number; high: number; bins: number }
   | { form: "string"; longest: number }
-  | { form: "prefix"; length: number; longest: number }
+  | { form: "prefix"; number: number; pieces: number; longest: number }
   | { form: "set"; size: number; held: number }
   | { form: "pair"; first: number; second: number }
   | StrataEncodingForm;

@@ -49,7 +49,8 @@ class PrefixEncoding(Encoding):
     def device_form(self) -> DeviceForm:
         """See ``Encoding``."""
         # The pieces are in the domain of the column.
-        return {"form": "prefix", "length": self._length, "longest": self._longest}
+        number, pieces, _, longest = self._of
+        return {"form": "prefix", "number": number, "pieces": pieces, "longest": longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """Return the symbol of each string's prefix, shape (n,). Draws nothing.
