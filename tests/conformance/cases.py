@@ -28,7 +28,7 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Ranking, Sets, Strings, Value
+from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings, Value
 from uldp.schemas.specs.variable import Variable
 
 #: The devices of a case, but no further one after so many draws.
@@ -63,6 +63,9 @@ MORE: dict[str, dict[str, Any]] = {
     "oue of 13 values": _more("oue", {"size": 13}, 2.0),
     "ss of 12 values": _more("ss", {"size": 12}, 0.5),
     "set-ss of the best size": _more("set-ss", {"set": {"of": {"size": 60}, "at_most": 4}}, 0.5),
+    "set-ss of pairs of the best size": _more(
+        "set-ss", {"pairs": {"of": {"size": 60}, "at_most": 4, "low": -5.0, "high": 7.5}}, 0.5
+    ),
     "set-ss of one symbol": _more("set-ss", {"set": {"of": {"size": 9}, "at_most": 2}}, 4.0),
     "ss of one member": _more("ss", {"size": 5}, 3.0),
     "olh of 10,000 values": _more("olh", {"size": 10_000}, 3.0),
@@ -215,7 +218,10 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
     for day in range(1 + memory):
         randomness.draws = []
         time = build.START + day * build.HOUR
-        made = Report(**report_store().decode(device.report(values[""] if only else values, time, by))[1])
+        held = values[""] if only else values
+        if only and isinstance(spec.variables[""].kind, Pairs):
+            held = cast(Any, dict(cast(Any, held)))
+        made = Report(**report_store().decode(device.report(held, time, by))[1])
         sent = Report(made.collection, made.version, _id(number + day), made.event_time, made.payload)
         reports.append(
             {
@@ -226,8 +232,8 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
                 "message": sent.encode().hex(),
             }
         )
-    held: dict[str, Any] = {"value": values[""], "tag": tags[""]} if only else {"value": values, "tag": tags}
-    return held | ({"level": level} if levels else {}) | ({"by": by} if by else {}) | {"reports": reports}
+    user: dict[str, Any] = {"value": values[""], "tag": tags[""]} if only else {"value": values, "tag": tags}
+    return user | ({"level": level} if levels else {}) | ({"by": by} if by else {}) | {"reports": reports}
 
 
 def _id(number: int) -> bytes:
@@ -262,6 +268,11 @@ def _choices(variable: Variable) -> list[tuple[Value, str | None]]:
             tuple(range(variable.size)),
             (last // 2,),
         ]
+        if isinstance(kind, Pairs):
+            # Numbers at the ends, inside, and outside.
+            places = (0.0, 1.0, 0.3, 1.5, -0.5)
+            width = kind.high - kind.low
+            sets = [tuple((key, kind.low + places[cast(int, key) % 5] * width) for key in each) for each in sets]
         return [(each, None) for each in sets]
     hidden: list[tuple[Value, str | None]] = [(value, tag.name) for tag in variable.tags for value in (0, last)]
     return [(0, None), *hidden, (last, None), (last // 2, None)]

@@ -109,6 +109,8 @@ class Variable:
         """The symbol of Z or of a string, those of a set, or the point; of bit-flip, and |Z| times the design."""
         if "set" in self.domain:
             return self._set(value, draws)
+        if "pairs" in self.domain:
+            return self._pairs(value, draws)
         if isinstance(value, str):
             return symbol_of(value, self.domain["strings"]["longest"])
         if "number" not in self.domain:
@@ -123,21 +125,40 @@ class Variable:
 
     @property
     def held(self) -> int:
-        """l of sets."""
-        return int(self.domain["set"]["at_most"])
+        """l of sets and of pairs."""
+        return int(self._several["at_most"])
 
     @property
     def items(self) -> int:
-        """k of sets."""
-        return int(self.domain["set"]["of"]["size"])
+        """k of sets, and twice that of pairs."""
+        return int(self._several["of"]["size"]) * (2 if "pairs" in self.domain else 1)
+
+    @property
+    def _several(self) -> Any:
+        return self.domain.get("set") or self.domain["pairs"]
 
     def _set(self, items: Iterable[int], draws: Draws) -> list[int]:
-        left, drawn = sorted(items), [draws.below(2**32) for _ in range(self.held)]
+        kept = self._kept(sorted(items), draws)
+        return self._padded(kept)
+
+    def _pairs(self, pairs: Iterable[tuple[int, float]], draws: Draws) -> list[int]:
+        kept = self._kept(sorted(pairs), draws)
+        low, high = self._several["low"], self._several["high"]
+        signs = [draws.below(1 << 52) for _ in range(self.held)]
+        places = [round((min(max(number, low), high) - low) / (high - low) * (1 << 52)) for _, number in kept]
+        return self._padded(
+            [2 * key + (place + sign >> 52) for (key, _), place, sign in zip(kept, places, signs, strict=False)]
+        )
+
+    def _kept(self, left: list[Any], draws: Draws) -> list[Any]:
+        drawn = [draws.below(2**32) for _ in range(self.held)]
         if (m := len(left)) > self.held:
             for i, u in enumerate(drawn):
                 other = i + (u * (m - i) >> 32)
                 left[i], left[other] = left[other], left[i]
-        kept = left[: self.held]
+        return left[: self.held]
+
+    def _padded(self, kept: list[int]) -> list[int]:
         return sorted(kept + [self.items + j for j in range(self.held - len(kept))])
 
     def _zone(self, value: float, tag: str) -> str | None:

@@ -22,7 +22,7 @@ from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.kinds import Number, Ranking, Sets, Strings
+from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings
 from uldp.schemas.specs.variable import Variable
 
 
@@ -47,10 +47,13 @@ class Example:
 
 def of_one_device(example: Example, rng: Generator) -> list[Held]:
     """Return what one device holds: of sets, one that it can report whole, so that it draws no items."""
-    most = example.protocol.mechanism.held
+    kind = next(iter(example.spec.variables.values())).kind
     while True:
         held = example.hold(rng, 1)
-        if most == 1 or (held[0].values[0] >= 0).sum() <= most:
+        if not isinstance(kind, Sets):
+            return held
+        (row,) = held[0].values
+        if ((row[:, 0] if isinstance(kind, Pairs) else row) >= 0).sum() <= kind.held:
             return held
 
 
@@ -101,6 +104,7 @@ _RANKING = {"ranking": {"of": ["b", "a", "c", "d"]}}
 _STRINGS = {"strings": {"longest": 12}}
 _SPELLED = {"strings": {"longest": 12, "pieces": ["io", "kios"], "alphabet": "iko-sx"}}
 _SET = {"set": {"of": {"size": 8}, "at_most": 3}}
+_PAIRS = {"pairs": {"of": {"size": 8}, "at_most": 3, "low": -3.0, "high": 24.0}}
 #: Candidates, the first of which devices hold; others are held by nobody.
 _ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
 _SENSITIVE = {"sensitive": [0, 1, 2]}
@@ -157,6 +161,7 @@ _SPECS: dict[str, dict[str, Any]] = {
     "ss": _keys("ss"),
     "set-ss": _keys("set-ss", _SET),
     "set-ss of two symbols": _keys("set-ss", _SET, w=2),
+    "set-ss of pairs": _keys("set-ss", _PAIRS),
     "set-ss with a permanent response": _keys("set-ss", _SET, lasting_epsilon=3.0),
     "olh": _keys("olh"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
@@ -262,7 +267,12 @@ def _hold(variable: Variable, rng: Generator, n: int) -> Held:
         there = rng.random((n, variable.size)) < _HOLDING[: variable.size]
         items = np.where(there, np.arange(variable.size), variable.size)
         items.sort(axis=1)
-        return Held(np.where(items < variable.size, items, -1), np.full(n, -1))
+        items = np.where(items < variable.size, items, -1)
+        if isinstance(kind, Pairs):
+            # The first keys have small numbers; some are outside of the range.
+            numbers = kind.low + (kind.high - kind.low) * rng.beta(1 + items.clip(0), 3, items.shape) * 1.1
+            return Held(np.stack([items, numbers], axis=2), np.full(n, -1))
+        return Held(items, np.full(n, -1))
     if isinstance(kind, Ranking):
         return Held(RANKINGS[rng.choice(len(RANKINGS), n, p=_OF_RANKINGS)], np.full(n, -1))
     if not isinstance(kind, Number):

@@ -285,7 +285,7 @@ def test_a_device_names_no_item_in_an_error(value: object, error: type[Exception
 @pytest.mark.parametrize(
     ("domain", "more", "text"),
     [
-        ({"of": {"size": 9}, "at_most": 10}, {}, "domain.set.at_most: a set has up to 9 different items, got 10"),
+        ({"of": {"size": 9}, "at_most": 10}, {}, "domain.set.at_most: there are 9 different items, got 10"),
         ({"of": {"size": 9}, "at_most": 0}, {}, "domain.set.at_most: must be 1 or more (got 0)"),
         ({"of": {"size": 9}}, {}, "domain.set.at_most: missing; add it"),
         ({"of": {"size": 9, "labels": ["a", "b"]}, "at_most": 1}, {}, "domain.set.of: give one of size, labels"),

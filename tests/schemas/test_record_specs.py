@@ -86,6 +86,7 @@ PARTS = " or ".join(str(IN_A_RECORD)[1:-1].rsplit(", ", 1))
 UNKNOWN = "unknown key; check the spelling or remove it"
 DUCHI = {"name": "duchi"}
 URR = {"name": "urr"}
+FORMS = "size, labels, labels_file, number, strings, set, pairs, ranking"
 LIST = "write all, or a list of values of the domain"
 
 
@@ -187,7 +188,7 @@ LIST = "write all, or a list of values of the domain"
         ({"app": {"size": 2, "label": "x"}}, f"domain.record.app.label: {UNKNOWN} (did you mean 'labels'?)"),
         (
             {"app": {"sensitive": "all"}},
-            "domain.record.app: give one of size, labels, labels_file, number, strings, set, ranking (given: none)",
+            f"domain.record.app: give one of {FORMS} (given: none)",
         ),
         ({"app": APP | {"sensitive": "al"}}, f"domain.record.app.sensitive: {LIST} (got 'al'; did you mean 'all'?)"),
         (

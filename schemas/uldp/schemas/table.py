@@ -33,7 +33,7 @@ class TableName(StrEnum):
     ZONE = "zone"
     #: The largest l1 error of the shares that wrong background knowledge of the tags can cause.
     BOUND = "bound"
-    #: The mean of a number.
+    #: The mean of a number, or of the numbers that users hold with each key that has a significant share.
     MEAN = "mean"
     #: The mean number of items that users report, of sets.
     MEAN_SIZE = "mean_size"
@@ -49,9 +49,9 @@ class TableName(StrEnum):
     BELOW = "below"
     #: The share of users who hold none of the candidates, of strings.
     UNEXPLAINED = "unexplained"
-    #: For each candidate, the probability of so large an estimate if nobody holds it.
+    #: For each candidate or key, the probability of so large an estimate if nobody holds it.
     P_VALUE = "p_value"
-    #: 1 for each candidate whose estimate is significant among all of them, else 0.
+    #: 1 for each candidate or key whose estimate is significant among all of them, else 0.
     FOUND = "found"
 
 

@@ -18,6 +18,7 @@ from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, forecast_er
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -170,6 +171,8 @@ class SetDecoder(SharesDecoder):
     """
 
     estimators = OF_COUNTS
+    #: What the shares are of.
+    one = "item"
 
     def __init__(
         self, channel: Channel, items: int, *, chance_support: float = 0.0, simultaneous: bool = False
@@ -192,15 +195,23 @@ class SetDecoder(SharesDecoder):
                 f" {cells.sum()}, from {cells.min()} to {cells.max()}"
             )
 
-    def linear(self, cells: Counts, n: int) -> SetLinear:
+    @property
+    def _symbols_text(self) -> str:
+        return f"{self.items:,} items and {self.channel.held:,} dummies"
+
+    def linear(self, cells: Counts, n: int) -> Linear:
         """Return the unbiased estimate of the shares of items.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
+        return self._of_symbols(cells, n)
+
+    def _of_symbols(self, cells: Counts, n: int) -> SetLinear:
+        """Return the unbiased estimate of the shares of all symbols that are no dummies."""
         require_reports(n)
         self.channel.check(cells, n)
-        return SetLinear(self.channel, cells, n, self.items)
+        return SetLinear(self.channel, cells, n, self.channel.size - self.channel.held)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any sets explain the support counts."""
@@ -220,7 +231,7 @@ class SetDecoder(SharesDecoder):
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
         self.require(estimator)
-        linear, k = self.linear(cells, n), self.items
+        linear, k = self._of_symbols(cells, n), self.items
         published = estimate_intermediate(estimator, self.channel, cells, n, self.channel.held)
         low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / k if self.simultaneous else INTERVAL_LEVEL)
         share = Table(
@@ -291,7 +302,7 @@ class SetDecoder(SharesDecoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q, the size of a report, and what n reports can do."""
         channel, k = self.channel, self.items
-        yield "symbols", f"{k:,} items and {channel.held:,} dummies: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
+        yield "symbols", f"{self._symbols_text}: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
         yield "reports", f"each has {channel.supported:,} of them; a device holds {channel.held:,}"
         yield "forged", forgery_text(channel, self._falling(), n, self._chance_support, self.test)
         yield heaviest_fact(self.weight, n)
@@ -301,8 +312,9 @@ class SetDecoder(SharesDecoder):
             "errors",
             (
                 f"of {self.known(estimator)} at n = {n:,}, root mean square of a share, of users with"
-                f" {channel.held / 2:g} items each on the average: {falling:.3g} if shares fall as 1, 1/2, 1/3, ...,"
-                f" {equal:.3g} if they are equal; standard error of the unbiased estimate of a rare item {rare:.3g}"
+                f" {channel.held / 2:g} {self.one}s each on the average: {falling:.3g} if shares fall as 1, 1/2, 1/3,"
+                f" ..., {equal:.3g} if they are equal; standard error of the unbiased estimate of a rare {self.one}"
+                f" {rare:.3g}"
             ),
         )
 
@@ -313,9 +325,9 @@ class SetDecoder(SharesDecoder):
         if 2 * noise > usual:
             need = two_digits(users * (2 * noise / usual) ** 2)
             yield (
-                f"the standard error of the share of an item is {noise:.3g} at n = {users:,}, more than half of the"
-                f" share {usual:.2g} of a frequent one: take {need:,} users or more in a window, a smaller at_most, or"
-                " a larger epsilon"
+                f"the standard error of the share of one {self.one} is {noise:.3g} at n = {users:,}, more than half of"
+                f" the share {usual:.2g} of a frequent one: take {need:,} users or more in a window, a smaller at_most,"
+                " or a larger epsilon"
             )
 
 

@@ -11,7 +11,7 @@ from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
 #: An item of a set that is too large is drawn by an integer below this.
-_DRAWS = 1 << 32
+DRAWS = 1 << 32
 
 
 class SetEncoding(Encoding):
@@ -46,7 +46,7 @@ class SetEncoding(Encoding):
         if (held.tags >= 0).any():
             raise ValueError("a set has no tags, so no user can hide it behind one")
         sets = np.asarray(cast(Values, held.values), dtype=np.int64)
-        drawn = randomness.integers(0, _DRAWS, (len(sets), self._held))
+        drawn = randomness.integers(0, DRAWS, (len(sets), self._held))
         if sets.size and not (sets.min() >= -1 and sets.max() < self._size):
             raise ValueError(f"an item is outside of the domain 0 to {self._size - 1}")
         return padded(chosen(sets, drawn), self._size)

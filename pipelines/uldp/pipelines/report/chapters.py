@@ -22,6 +22,7 @@ from uldp.pipelines.results.tables import (
     largest,
     share_text,
     table_name,
+    withheld,
 )
 from uldp.pipelines.results.text import accounting_text, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
@@ -242,6 +243,8 @@ def _slice_section(estimate: Estimate, name: tuple[str, ...], number: int, spec:
 
 def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:
     name = f"{table_name(table)}, ± standard error{forgers_text(estimate, table)}"
+    if table.name is TableName.MEAN:
+        name = "; ".join([name, *withheld(estimate, table.of, spec)])
     labels = value_labels(table, spec)
     if table.name is TableName.ZONE:
         rows = [(labels[i], share_text(table, i)) for i in largest(table.values, TOP)]

@@ -77,6 +77,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
         # A curve of up to 255 points is for the page and for programs.
         if table.name not in (*WITH_SHARES, TableName.ZONE, TableName.BELOW):
             yield from _table_text(table, spec, estimate)
+    yield from (f"  {text}" for of in variables for text in withheld(estimate, of, spec))
     for of in variables:
         if _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
@@ -117,6 +118,16 @@ def _percent(share: Table, spec: CollectionSpec) -> str:
     """Return what the shares of a table are, in a heading."""
     variable = spec.variable(share.of)
     return ListedValues.percent if variable is None else variable.kind.percent
+
+
+def withheld(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec) -> Iterator[str]:
+    """Yield why tables of these attributes lack entries, and how many; nothing if they lack none."""
+    variable, found = spec.variable(of), estimate.table(TableName.FOUND, of)
+    if variable is None or found is None or not variable.kind.withheld:
+        return
+    missing = int((found.values == 0).sum())
+    if missing:
+        yield f"{variable.kind.withheld}: {missing:,} of {len(found.values):,} {variable.kind.unit}"
 
 
 # A band is shown first where background puts more of a share than this.

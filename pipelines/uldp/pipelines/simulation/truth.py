@@ -7,6 +7,7 @@ header depends on the domain of the collection:
   ``value,weight``, if nobody hides a value.
 - a number or a string: ``value,weight``.
 - a set: ``items,weight``, where ``;`` stands between the items of a set.
+- keys with numbers: ``pairs,weight``, as ``key=number;key=number``.
 - a ranking: ``ranking,weight``, where ``>`` stands between a candidate and the next worse one.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Ranking, Sets, Strings
+from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Pairs, Ranking, Sets, Strings
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
@@ -42,7 +42,10 @@ class Tag(Strict):
 
 
 class VariableDomain(Strict):
-    """What a device may hold: one of ``size`` values, one of ``labels``, a number, a string, a set, or a ranking."""
+    """What a device may hold: one of ``size`` values, one of ``labels``, a number, a string, a set, pairs, a ranking.
+
+    Pairs are keys with a number each.
+    """
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
@@ -50,11 +53,12 @@ class VariableDomain(Strict):
     number: Number | None = None
     strings: Strings | None = None
     set: Sets | None = None
+    pairs: Pairs | None = None
     ranking: Ranking | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "VariableDomain":
-        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "ranking", "record")
+        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "pairs", "ranking", "record")
         forms = [name for name in of_a_collection if name in type(self).model_fields]
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
@@ -94,8 +98,9 @@ class Attribute(VariableDomain):
     def _is_no_record(cls, data: Any) -> Any:
         if isinstance(data, dict) and "record" in data:
             raise ValueError("an attribute cannot be a record; add its attributes to the outer record")
-        if isinstance(data, dict) and "set" in data:
-            raise ValueError("an attribute cannot be a set; give sets a collection of their own")
+        for name, kind in KINDS.items():
+            if isinstance(data, dict) and name in data and issubclass(kind, Sets):
+                raise ValueError(f"an attribute cannot be of {kind.holds}; give {kind.holds} a collection of their own")
         return data
 
 

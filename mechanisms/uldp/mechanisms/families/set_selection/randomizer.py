@@ -76,12 +76,14 @@ class SetSelection(SubsetSelection):
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """Perturb sets of held symbols, shape (n, l), into packed bits of shape (n, ceil(D/8)).
 
-        The method draws the same numbers for each report, whatever it holds.
+        The method draws the same numbers for each report, whatever it holds. The shape may be (n,) if l is 1.
 
         Raises:
             ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
         """
         self.check_symbols(symbols)
+        if self.held == 1:
+            symbols = symbols.reshape(-1, 1)
         if symbols.shape != (len(symbols), self.held) or (np.diff(np.sort(symbols, axis=1), axis=1) == 0).any():
             raise ValueError(f"a device holds {self.held} different symbols of the {self.size}")
         return super().perturb(symbols, randomness)

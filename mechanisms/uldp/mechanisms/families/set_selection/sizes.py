@@ -10,6 +10,8 @@ from uldp.schemas.arrays import Floats
 
 #: The shares of an item at which the variance counts, each alike: an item that nobody holds, and frequent ones.
 SHARES = (0.0, 0.05, 0.2)
+#: Those of a key, which has two symbols.
+SHARES_OF_KEYS = (0.0, 0.05)
 # Sizes are tried one by one up to so many, and beyond in steps of so large a part of them, and then those between.
 _ONE_BY_ONE, _STEP = 2048, 1 / 64
 
@@ -63,30 +65,54 @@ def _missing(size: int, held: int, chosen: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def best_chosen(size: int, held: int, epsilon: float) -> int:
-    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share over ``SHARES``.
+def best_chosen(size: int, held: int, epsilon: float, *, signed: bool = False) -> int:
+    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share.
 
     Args:
         size: D.
         held: l.
         epsilon: Budget of one report in nats.
+        signed: Whether shares are of keys with two symbols, at ``SHARES_OF_KEYS``, or of items, at ``SHARES``.
     """
+    variance = _variance_of_keys if signed else _variance
     sizes = np.arange(1.0, min(size, _ONE_BY_ONE + 1))
     if size - 1 > len(sizes):
         ends = np.geomspace(sizes[-1], size - 1, int(math.log(size / sizes[-1]) / _STEP) + 2)
         coarse = np.unique(np.concatenate([sizes, np.rint(ends)]))
-        at = int(np.argmin(_variance(size, held, coarse, epsilon)))
+        at = int(np.argmin(variance(size, held, coarse, epsilon)))
         low, high = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
         sizes = np.arange(low, high + 1)
-    return int(sizes[np.argmin(_variance(size, held, sizes, epsilon))])
+    return int(sizes[np.argmin(variance(size, held, sizes, epsilon))])
 
 
 def _variance(size: int, held: int, chosen: Floats, epsilon: float) -> Floats:
     law = set_law(size, held, chosen, epsilon)
-    gain = law.p - law.q
     total = np.zeros_like(chosen)
     for share in SHARES:
-        m = law.q + gain * share
+        m = law.q + (law.p - law.q) * share
         total += m * (1 - m)
+    return _over_gain(total, law)
+
+
+def _variance_of_keys(size: int, held: int, chosen: Floats, epsilon: float) -> Floats:
+    """Return the variance of the sum of two symbols that nobody holds both, each held by half of the share.
+
+    A report has both with the probability b + (a-b) share. If a device holds one of them, all sets with both have one
+    probability, so a = p (w-1)/(D-1). If it holds none, a set with both and no held symbol is E times less probable.
+    """
+    law, rest = set_law(size, held, chosen, epsilon), math.exp(-epsilon)
+    a = law.p * (chosen - 1) / (size - 1)
+    without = np.where(chosen > 1, _missing(size - 2, held, chosen - 2), 1.0)
+    b = a * (1 - (1 - rest) * without)
+    total = np.zeros_like(chosen)
+    for share in SHARES_OF_KEYS:
+        m = law.q + (law.p - law.q) * share / 2
+        total += 2 * m * (1 - m) + 2 * (b + (a - b) * share - m**2)
+    return _over_gain(total, law)
+
+
+def _over_gain(total: Floats, law: SetLaw) -> Floats:
+    """Return a variance of supports as that of shares; infinite where supports say nothing."""
+    gain = law.p - law.q
     variance: Floats = np.divide(total, gain**2, out=np.full_like(total, np.inf), where=gain > 0)
     return variance

@@ -3,13 +3,15 @@
 from typing import ClassVar, Literal, Self
 
 from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
+from uldp.mechanisms.encodings.pair_encoding import PairEncoding
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import best_chosen
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.specs.kinds import Kind, Sets
+from uldp.schemas.specs.kinds import Kind, Pairs, Sets
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -24,9 +26,11 @@ class SetSelectionSpec(PrivateSpec):
     title = "subset selection for sets"
     literature: ClassVar = {
         "set-ss": "PrivSet PSFO pad-and-sample SVIM SVSM LDPMiner",
+        "set-ss, over pairs": "PCKV PCKV-GRR PCKV-UE PrivKV PrivKVM PrivKVM+ CondiFre",
     }
     not_ranked = "for sets"
     domain_kind = "set"
+    also_for = ("pairs",)
     largest_size = 10_000
     large_domains = ("sends a bit for each item", "")
 
@@ -37,27 +41,44 @@ class SetSelectionSpec(PrivateSpec):
         """Return this mechanism with the size of reports for which auto stands.
 
         Raises:
-            ValueError: if no report has ``w`` symbols.
+            ValueError: if no report has ``w`` symbols, or devices are to keep responses to pairs.
         """
-        symbols = kind.values.size + kind.held
+        assert isinstance(kind, Sets)
+        symbols, signed = kind.symbols + kind.held, isinstance(kind, Pairs)
+        if signed and self.lasting_epsilon is not None:
+            raise ValueError("lasting_epsilon: devices keep no responses to pairs; remove it")
         if self.w is None:
-            return self.model_copy(update={"w": best_chosen(symbols, kind.held, self.epsilon)})
+            return self.model_copy(update={"w": best_chosen(symbols, kind.held, self.epsilon, signed=signed)})
         if self.w >= symbols:
             raise ValueError(
-                f"w: a report has 1 to {symbols - 1:,} of the {symbols:,} symbols (items, and a dummy for each item of"
-                f" at_most); write {symbols - 1:,} or less, or auto"
+                f"w: a report has 1 to {symbols - 1:,} of the {symbols:,} symbols (one for each item, or two for each"
+                f" key of pairs, and a dummy for each of at_most); write {symbols - 1:,} or less, or auto"
             )
         return self
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        held, items = variable.of_kind(Sets).held, variable.size
+        kind = variable.of_kind(Sets)
+        held, size = kind.held, kind.symbols + kind.held
 
         def build(epsilon: float) -> SetSelection:
-            return SetSelection(items + held, epsilon, held, self.w)
+            return SetSelection(size, epsilon, held, self.w)
 
         mechanism = build(self.epsilon)
+        if isinstance(kind, Pairs):
+            pairs = PairDecoder(
+                mechanism.channel,
+                variable.labels,
+                kind.low,
+                kind.high,
+                chance_support=mechanism.chance_support,
+                simultaneous=variable.simultaneous,
+            )
+            return LdpProtocol(PairEncoding(variable.size, held, kind.low, kind.high), mechanism, pairs)
         decoder = SetDecoder(
-            mechanism.channel, items, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
+            mechanism.channel,
+            variable.size,
+            chance_support=mechanism.chance_support,
+            simultaneous=variable.simultaneous,
         )
-        return LdpProtocol(SetEncoding(items, held), kept(self, mechanism, build), decoder)
+        return LdpProtocol(SetEncoding(variable.size, held), kept(self, mechanism, build), decoder)

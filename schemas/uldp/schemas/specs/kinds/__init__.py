@@ -2,6 +2,7 @@
 
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.number import Number
+from uldp.schemas.specs.kinds.pairs import Pairs
 from uldp.schemas.specs.kinds.ranges import Ends, Range
 from uldp.schemas.specs.kinds.ranking import Ranking
 from uldp.schemas.specs.kinds.sets import Sets
@@ -16,6 +17,7 @@ __all__ = [
     "Kind",
     "ListedValues",
     "Number",
+    "Pairs",
     "Range",
     "Ranking",
     "Sets",
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 #: The kinds of one variable by name. All but values are keys of ``domain`` in a spec.
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets, Ranking)}
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets, Pairs, Ranking)}
 #: The ``domain_kind`` of a mechanism for several variables.
 RECORD = "record"
 

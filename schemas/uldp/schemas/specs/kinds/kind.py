@@ -11,9 +11,11 @@ from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.values import Values
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
-#: indices of items, and -1 for none. Of rankings, shape (n, k): the place of each candidate.
+#: indices of items, and -1 for none; of pairs, shape (n, l, 2): the index of a key, and its number. Of rankings, shape
+#: (n, k): the place of each candidate.
 Column = Indices | Floats | Texts
-#: What one device holds: an index, a number, a string, of a set the indices of its items, or of a ranking the places.
+#: What one device holds: an index, a number, a string, of a set the indices of its items, of pairs such an index and a
+#: number for each, or of a ranking the places.
 Value = int | float | str | tuple["Value", ...]
 
 
@@ -34,6 +36,7 @@ class Kind(ABC):
         heading: What bounds the domain, as the heading of ``extent`` on a page.
         compared: What two versions must have in common, in the words of an error.
         columns: The heading of what users hold in a file of a truth.
+        withheld: Why estimates lack some entries of their tables, in the words of a sentence; empty if they have all.
     """
 
     name: ClassVar[str]
@@ -48,6 +51,7 @@ class Kind(ABC):
     heading: ClassVar[str]
     compared: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ("value",)
+    withheld: ClassVar[str] = ""
 
     def located(self, folder: SpecFolder) -> "Kind":
         """Return the domain with what the files of ``folder`` say that it names.

@@ -35,10 +35,7 @@ class Number(Strict, Kind):
 
     @model_validator(mode="after")
     def _is_a_range(self) -> "Number":
-        if not self.low < self.high:
-            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
-        if math.isinf(self.high - self.low):
-            raise ValueError(f"the range from {self.low:g} to {self.high:g} is too wide; use another unit")
+        check_ends(self.low, self.high)
         return self
 
     @property
@@ -58,13 +55,7 @@ class Number(Strict, Kind):
 
     def read(self, text: str) -> float:
         """Return the number that a table holds as text; see ``Kind``."""
-        try:
-            number = float(text)
-        except ValueError:
-            raise ValueError(f"{quote(text)} is not a number") from None
-        if not self.low <= number <= self.high:
-            raise ValueError(f"{quote(text)} is outside of the range {self.low:g} to {self.high:g}")
-        return number
+        return read_number(text, self.low, self.high)
 
     def check(self, value: object, attribute: str) -> float:
         """See ``Kind``. A number outside of the range becomes its nearest end, so it is none of the errors."""
@@ -113,3 +104,26 @@ class Number(Strict, Kind):
                 f" {self.edge(nearest, bins):.16g}"
             )
         return nearest
+
+
+def check_ends(low: float, high: float) -> None:
+    """Raise ValueError unless two finite numbers are the ends of a range."""
+    if not low < high:
+        raise ValueError(f"low must be less than high, got {low:g} and {high:g}")
+    if math.isinf(high - low):
+        raise ValueError(f"the range from {low:g} to {high:g} is too wide; use another unit")
+
+
+def read_number(text: str, low: float, high: float) -> float:
+    """Return a number of a range that is given as text.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{quote(text)} is not a number") from None
+    if not low <= number <= high:
+        raise ValueError(f"{quote(text)} is outside of the range {low:g} to {high:g}")
+    return number

@@ -43,6 +43,7 @@ class Sets(Strict, Kind):
     Attributes:
         of: The items.
         at_most: How many items of a set a device reports: of a larger set as many, chosen uniformly at random.
+        separators: What stands between the parts of a set in a table, so that no label has it.
     """
 
     name: ClassVar = "set"
@@ -52,7 +53,8 @@ class Sets(Strict, Kind):
     percent: ClassVar = "% of users, who may hold several,"
     heading: ClassVar = "Sets"
     compared: ClassVar = "items"
-    columns: ClassVar = ("items",)
+    columns: ClassVar[tuple[str, ...]] = ("items",)
+    separators: ClassVar[tuple[str, ...]] = (SEPARATOR,)
 
     of: Items
     at_most: int = Field(ge=1, le=MOST_HELD)
@@ -67,15 +69,16 @@ class Sets(Strict, Kind):
             raise ValueError(f"{self.name}.of.{error}") from error
         if self.at_most > values.size:
             raise ValueError(
-                f"{self.name}.at_most: a set has up to {values.size:,} different items, got {self.at_most:,}; write"
+                f"{self.name}.at_most: there are {values.size:,} different {self.unit}, got {self.at_most:,}; write"
                 f" {min(values.size, MOST_HELD):,} or fewer"
             )
-        odd = next((label for label in values.names or () if SEPARATOR in label or not label), None)
-        if odd is not None:
-            raise ValueError(
-                f"{self.name}.of: the label {quote(odd)} is empty or has {quote(SEPARATOR)}, which stands between the"
-                " items of a set; write it in another way"
-            )
+        for label in values.names or ():
+            if not label or any(each in label for each in self.separators):
+                between = " or ".join(map(quote, self.separators))
+                raise ValueError(
+                    f"{self.name}.of: the label {quote(label)} is empty or has {between}, which stands between"
+                    f" {self.unit} in files; write it in another way"
+                )
         located = self.model_copy()
         located._items = ListedValues(values)
         return located
@@ -89,6 +92,11 @@ class Sets(Strict, Kind):
     def held(self) -> int:
         """See ``Kind``."""
         return self.at_most
+
+    @property
+    def symbols(self) -> int:
+        """How many symbols stand for what a device holds, without the dummies: one for each item."""
+        return self.values.size
 
     @property
     def text(self) -> str:
@@ -121,7 +129,7 @@ class Sets(Strict, Kind):
             raise ValueError("the value has an item twice")
         return tuple(sorted(items))
 
-    def column(self, values: Sequence[Value]) -> Symbols:
+    def column(self, values: Sequence[Value]) -> Column:
         """Return the sets as rows, shape (n, the most items of any), with -1 behind their items; see ``Kind``."""
         return rows_of(values)
 

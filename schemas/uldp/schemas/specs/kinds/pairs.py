@@ -1,0 +1,107 @@
+"""The kind of domain that is a few keys of a list, each with a number: how long each app was used."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.number import check_ends, read_number
+from uldp.schemas.specs.kinds.sets import SEPARATOR, Sets
+from uldp.schemas.specs.mistakes import quote
+
+#: Stands between a key and its number in a table.
+EQUALS = "="
+
+
+class Pairs(Sets):
+    """Pairs of different keys and a number of a range for each, of which a device reports up to ``at_most``.
+
+    Attributes:
+        of: The keys.
+        at_most: How many pairs a device reports: of more as many, chosen uniformly at random.
+        low: The lower end of the range of the numbers.
+        high: The upper end.
+    """
+
+    name: ClassVar = "pairs"
+    holds: ClassVar = "keys with numbers"
+    one: ClassVar = "key"
+    unit: ClassVar = "keys"
+    compared: ClassVar = "keys, or ranges of numbers,"
+    heading: ClassVar = "Keys"
+    columns: ClassVar = ("pairs",)
+    separators: ClassVar = (SEPARATOR, EQUALS)
+    withheld: ClassVar = "a mean is withheld where the share of its key is not significant"
+
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Pairs":
+        check_ends(self.low, self.high)
+        return self
+
+    @property
+    def symbols(self) -> int:
+        """See ``Sets``: a key with each of two signs."""
+        return 2 * self.values.size
+
+    @property
+    def text(self) -> str:
+        """See ``Kind``."""
+        numbers = f"with a number from {self.low:g} to {self.high:g} each"
+        return f"{self.values.size:,} keys {numbers}, of which a device reports up to {self.at_most:,}"
+
+    @property
+    def extent(self) -> str:
+        """See ``Kind``."""
+        return f"{self.values.size:,}, up to {self.at_most:,} of them, with {self.low:g} to {self.high:g} each"
+
+    def read(self, text: str) -> tuple[Value, ...]:
+        """Return the positions of keys, and their numbers, of a text such as ``a=1;b=2.5``; see ``Kind``."""
+        pairs = [self._pair(pair) for pair in text.split(SEPARATOR)] if text else []
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise ValueError(f"{quote(text)} has a key twice; remove one")
+        return tuple(sorted(pairs))
+
+    def _pair(self, text: str) -> tuple[int, float]:
+        key, equals, number = text.partition(EQUALS)
+        if not equals:
+            raise ValueError(f"{quote(text)} is no pair; write KEY{EQUALS}NUMBER, with {SEPARATOR} between pairs")
+        return self._items.read(key), read_number(number, self.low, self.high)
+
+    def check(self, value: object, attribute: str) -> tuple[Value, ...]:
+        """See ``Kind``. A mapping of indices of keys to numbers; one outside of the range becomes its nearest end."""
+        if not isinstance(value, Mapping):
+            raise TypeError(f"the value is a {type(value).__name__}, not a mapping of keys to numbers")
+        super().check(list(value), attribute)
+        for number in value.values():
+            if not isinstance(number, Real):  # NumPy would name text that it cannot convert
+                raise TypeError(f"the number of a key is a {type(number).__name__}, not a number")
+        return tuple(sorted((self._items.check(key, attribute), float(number)) for key, number in value.items()))
+
+    def column(self, values: Sequence[Value]) -> Floats:
+        """Return the pairs as rows, shape (n, the most of any, 2), with the key -1 behind them; see ``Kind``."""
+        rows = [cast(tuple[tuple[int, float], ...], each) for each in values]
+        pairs = np.zeros((len(rows), max(map(len, rows), default=0), 2))
+        pairs[:, :, 0] = -1
+        for row, each in zip(pairs, rows, strict=True):
+            row[: len(each)] = np.array(each).reshape(-1, 2)
+        return pairs
+
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """See ``Kind``."""
+        yield from super().facts()
+        yield from ((f"{self.name}.{end}", value) for end, value in (("low", self.low), ("high", self.high)))
+
+    def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
+        """Return the share of users who hold each key; see ``Kind``."""
+        return super().shares(cast(Floats, column)[:, :, 0], weights, candidates)
+
+    def same(self, other: Kind) -> bool:
+        """Return whether the other domain has these keys and this range, too; see ``Kind``."""
+        return isinstance(other, Pairs) and super().same(other) and (self.low, self.high) == (other.low, other.high)

@@ -1,0 +1,252 @@
+"""Keys with numbers: what a device makes of its pairs, the errors of shares and means, and the means published."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import Generator, default_rng
+
+from benchmarks.pairs import pckv_variance
+from tests import build
+from tests.conformance.draws import Recorded
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.pair_decoder import PairDecoder, PairErrors
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.encodings.pair_encoding import PairEncoding
+from uldp.mechanisms.families.set_selection.randomizer import SetSelection
+from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
+from uldp.mechanisms.kernels.ratios import ratio_interval
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.arrays import Floats
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.table import Table, TableName
+
+LOW, HIGH = -10.0, 30.0
+
+
+def spec_of(keys: int = 6, held: int = 2, epsilon: float = 1.0, **parameters: Any) -> CollectionSpec:
+    domain = {"pairs": {"of": {"size": keys}, "at_most": held, "low": LOW, "high": HIGH}}
+    return build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": epsilon, **parameters})
+
+
+def column_of(spec: CollectionSpec, *pairs: dict[int, float]) -> Held:
+    kind = spec.variables[""].kind
+    column = kind.column([kind.check(each, "") for each in pairs])
+    return Held(np.asarray(column, dtype=np.float64), np.full(len(pairs), -1))
+
+
+def repeated(held: Held, n: int) -> Held:
+    """What n devices like one hold."""
+    return Held(np.asarray(np.repeat(held.values, n, axis=0), dtype=np.float64), np.full(n, -1))
+
+
+def test_a_pair_is_its_key_with_a_sign_that_has_the_mean_of_the_number() -> None:
+    spec, encoding = spec_of(), PairEncoding(6, 2, LOW, HIGH)
+    ends = encoding.encode([column_of(spec, {2: LOW - 1, 4: HIGH + 1}, {5: HIGH}, {})], default_rng(0))
+    assert ends.tolist() == [[4, 9], [11, 12], [12, 13]]
+    inside = column_of(spec, {1: 0.0})
+    signs = encoding.encode([repeated(inside, 40_000)], default_rng(1))[:, 0] - 2
+    assert signs.mean() == pytest.approx(0.25, abs=5 * math.sqrt(0.25 * 0.75 / 40_000))
+    assert encoding.law([inside], 14)[2:4] == pytest.approx([0.75, 0.25])
+
+
+def test_of_too_many_pairs_each_is_chosen_as_often_and_keeps_its_number() -> None:
+    spec, n = spec_of(keys=5, held=2), 50_000
+    one = column_of(spec, {0: LOW, 1: HIGH, 2: LOW, 4: HIGH})
+    symbols = PairEncoding(5, 2, LOW, HIGH).encode([repeated(one, n)], default_rng(2))
+    found = np.bincount(symbols.ravel(), minlength=12) / n
+    assert np.flatnonzero(found).tolist() == [0, 3, 4, 9]
+    assert found[[0, 3, 4, 9]] == pytest.approx(0.5, abs=5 * math.sqrt(0.25 / n))
+
+
+def _three(size: int) -> Any:
+    return dict.fromkeys(range(size), 3.0)
+
+
+def test_the_draws_of_a_device_do_not_depend_on_its_pairs() -> None:
+    spec, ranges = spec_of(keys=9, held=3, w=4), set()
+    for size, seed in itertools.product(range(10), range(4)):
+        randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
+        Device(spec, {}, randomness).report(_three(size), build.START)
+        ranges.add(tuple(below for below, _ in randomness.draws))
+    (of_all,) = ranges
+    assert len(of_all) == 3 + 3 + 4 + 1 + 1 + 3 + 3
+
+
+def moments(size: int, epsilon: float, held: Sequence[int], chosen: int) -> tuple[Floats, Floats]:
+    """The mean and the covariance of the supports of one report, from all sets of the size of a report."""
+    sets = list(itertools.combinations(range(size), chosen))
+    supports = np.array([[symbol in each for symbol in range(size)] for each in sets], dtype=np.float64)
+    law = np.where(supports[:, list(held)].any(axis=1), math.exp(epsilon), 1.0)
+    law /= law.sum()
+    return supports.T @ law, (supports.T * law) @ supports
+
+
+@pytest.mark.parametrize(("keys", "held", "chosen"), [(3, 2, 3), (3, 1, 2), (2, 2, 1), (3, 3, 4)])
+def test_the_errors_of_keys_are_those_of_all_reports_of_all_devices(keys: int, held: int, chosen: int) -> None:
+    size, epsilon, rng = 2 * keys + held, 1.3, default_rng(3)
+    devices = [  # all that a device may hold, each with a probability
+        tuple(2 * key + sign for key, sign in zip(of, signs, strict=True))
+        for m in range(held + 1)
+        for of in itertools.combinations(range(keys), m)
+        for signs in itertools.product((0, 1), repeat=m)
+    ]
+    padded = [[*each, *(2 * keys + j for j in range(held - len(each)))] for each in devices]
+    weights = rng.dirichlet(np.ones(len(devices)))
+    mean, second = (
+        np.tensordot(weights, np.array(each), 1)
+        for each in zip(*(moments(size, epsilon, each, chosen) for each in padded), strict=True)
+    )
+    covariance = second - np.outer(mean, mean)
+    channel = SetSelection(size, epsilon, held, chosen).channel
+    r = np.array([sum(w for w, each in zip(weights, padded, strict=True) if z in each) for z in range(size)])
+    errors, n = PairErrors(channel, r, 50), 50
+    plus = np.kron(np.eye(keys), [1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
+    minus = np.kron(np.eye(keys), [-1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
+    for found, (one, other) in {
+        "of_shares": (plus, plus),
+        "of_differences": (minus, minus),
+        "of_both": (plus, minus),
+    }.items():
+        assert getattr(errors, found) == pytest.approx(np.diag(one @ covariance @ other.T) / n), found
+
+
+def window(
+    rng: Generator, n: int, share: float, positive: float, keys: int = 12
+) -> tuple[LdpProtocol, dict[TableName, Table]]:
+    """A window in which users hold key 0 with this share, of which so many have the upper end, and other keys."""
+    spec = spec_of(keys=keys, held=2, epsilon=2.0)
+    protocol = build_protocol(spec)
+    pairs = np.full((n, 2, 2), -1.0)
+    pairs[:, 1] = np.stack([rng.integers(2, keys, n), rng.uniform(LOW, HIGH, n)], axis=1)
+    first = rng.random(n) < share
+    pairs[first, 0] = np.stack([np.zeros(n), np.where(rng.random(n) < positive, HIGH, LOW)], axis=1)[first]
+    pairs[~first] = pairs[~first, ::-1]
+    cells = protocol.mechanism.statistic(protocol.perturb([Held(pairs, np.full(n, -1))], rng))
+    return protocol, {table.name: table for table in protocol.decoder.tables(cells, n, "empirical")}
+
+
+def test_the_mean_of_a_key_that_is_not_significant_is_withheld() -> None:
+    _, tables = window(default_rng(4), 20_000, share=0.3, positive=0.75)
+    found, mean = tables[TableName.FOUND].values, tables[TableName.MEAN]
+    assert found[:2].tolist() == [1.0, 0.0]  # nobody holds key 1
+    assert mean.keys == tuple(str(key) for key in np.flatnonzero(found))
+    assert mean.low is not None
+    assert mean.high is not None
+    assert mean.low[0] < 20.0 < mean.high[0]
+    assert mean.values[0] == pytest.approx(20.0, abs=4 * mean.stderr[0])
+    _, few = window(default_rng(5), 30, share=0.3, positive=0.75)
+    assert not few[TableName.FOUND].values.any()
+    assert TableName.MEAN not in few
+
+
+@pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (100, 8, 0.5), (5, 4, 2.0)])
+def test_a_key_that_nobody_holds_has_both_symbols_supported_seldomer_than_apart(
+    keys: int, held: int, epsilon: float
+) -> None:
+    for chosen in range(1, 2 * keys):
+        channel = SetSelection(2 * keys + held, epsilon, held, chosen).channel
+        assert channel.pair_probabilities()[1] <= float(channel.q[0]) ** 2
+
+
+def test_no_key_is_found_that_nobody_holds_in_small_windows() -> None:
+    protocol, rng, n = build_protocol(spec_of(keys=12, held=2, epsilon=2.0)), default_rng(9), 30
+    assert isinstance(protocol.decoder, PairDecoder)
+    nobody = Held(np.zeros((n, 0, 2)), np.full(n, -1))
+    falsely = 0
+    for _ in range(400):
+        tables = protocol.decoder.tables(protocol.mechanism.statistic(protocol.perturb([nobody], rng)), n, "empirical")
+        falsely += bool(tables[2].values.any())
+    assert falsely <= 0.05 * 400
+
+
+def test_a_ratio_over_nothing_has_no_ends() -> None:
+    upper, lower, ones = np.array([3.0, 3.0]), np.array([10.0, 0.1]), np.ones(2)
+    low, high = ratio_interval(upper, lower, ones, ones, np.zeros(2), 2.0)
+    assert (low[1], high[1]) == (-math.inf, math.inf)
+    for end in (low[0], high[0]):
+        assert abs(3.0 - end * 10.0) == pytest.approx(2.0 * math.sqrt(1 + end**2))
+
+
+@pytest.mark.parametrize(
+    ("keys", "held", "epsilon"), list(itertools.product((20, 100, 1000), (1, 3, 8), (0.5, 1.0, 2.0, 4.0)))
+)
+def test_a_share_has_no_more_variance_than_by_pckv(keys: int, held: int, epsilon: float) -> None:
+    size = 2 * keys + held
+    channel = SetSelection(size, epsilon, held, best_chosen(size, held, epsilon, signed=True)).channel
+    for share in (0.0, 0.05, 0.2):
+        r = np.zeros(size)
+        r[:2] = share / 2
+        assert PairErrors(channel, r, 1).of_shares[0] <= pckv_variance(keys, held, epsilon, share)
+
+
+@pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (40, 2, 2.0)])
+def test_the_best_size_has_the_least_variance_of_a_key(keys: int, held: int, epsilon: float) -> None:
+    size = 2 * keys + held
+
+    def variance(chosen: int) -> float:
+        channel, total = SetSelection(size, epsilon, held, chosen).channel, 0.0
+        for share in SHARES_OF_KEYS:
+            r = np.zeros(size)
+            r[:2] = share / 2
+            total += float(PairErrors(channel, r, 1).of_shares[0])
+        return total
+
+    chosen = best_chosen(size, held, epsilon, signed=True)
+    assert variance(chosen) <= min(map(variance, range(1, size - held))) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0", "'0' is no pair; write KEY=NUMBER, with ; between pairs"),
+        ("0=1;0=2", "'0=1;0=2' has a key twice; remove one"),
+        ("0=x", "'x' is not a number"),
+        ("0=31", "'31' is outside of the range -10 to 30"),
+        ("6=1", "6 is outside of the domain 0 to 5"),
+    ],
+)
+def test_a_wrong_pair_of_a_table_is_named(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="^" + message.replace(";", "[;]").replace("(", r"\(")):
+        spec_of().variables[""].kind.read(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ([1, 2], TypeError, "the value is a list, not a mapping of keys to numbers"),
+        ({1: "3"}, TypeError, "the number of a key is a str, not a number"),
+        ({9: 3.0}, ValueError, "an item is outside of the domain 0 to 5"),
+        ({1: math.nan}, ValueError, "a number is not finite"),
+        ({1: math.inf}, ValueError, "a number is not finite"),
+    ],
+)
+def test_a_wrong_value_of_a_device_is_refused_without_being_named(
+    value: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{message}$"):
+        Device(spec_of(), {}).report(value, build.START)
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ({"low": 3, "high": 3}, "low must be less than high, got 3 and 3"),
+        ({"at_most": 7}, "there are 6 different keys, got 7; write 6 or fewer"),
+        ({"of": {"labels": ["a=b", "c"]}}, "the label 'a=b' is empty or has ';' or '=', which stands between keys"),
+    ],
+)
+def test_a_wrong_domain_of_pairs_is_named(domain: dict[str, Any], message: str) -> None:
+    pairs = {"of": {"size": 6}, "at_most": 2, "low": LOW, "high": HIGH} | domain
+    with pytest.raises(SpecError, match=message.replace("(", r"\(")):
+        build.spec(domain={"pairs": pairs}, mechanism={"name": "set-ss", "epsilon": 1.0})
+
+
+def test_devices_keep_no_responses_to_pairs() -> None:
+    with pytest.raises(SpecError, match=r"mechanism\.lasting_epsilon: devices keep no responses to pairs; remove it"):
+        spec_of(lasting_epsilon=3.0)
