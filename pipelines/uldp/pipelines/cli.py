@@ -21,7 +21,7 @@ from uldp.pipelines.commands.merge import merge
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.serve import serve
-from uldp.pipelines.commands.simulation import check, demo, simulate
+from uldp.pipelines.commands.simulation import check, demo, schema, simulate
 from uldp.pipelines.commands.status import late, rejected, status
 from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
@@ -57,6 +57,7 @@ def cli(verbose: bool, files_below: Path | None) -> None:
 for command in (
     advise,
     check,
+    schema,
     simulate,
     collect,
     backfill,

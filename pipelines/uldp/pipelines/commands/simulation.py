@@ -1,5 +1,6 @@
-"""The commands that need no devices: check, simulate and demo."""
+"""The commands that need no devices: check, schema, simulate and demo."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ import click
 from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, time_ms
 from uldp.pipelines.process import interrupt, stop_on_terminate
+from uldp.schemas.errors import DataError
 
 if TYPE_CHECKING:
     pass
@@ -34,14 +36,22 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Say how much better an estimate gets by zones of a tag with background, and their price.",
 )
-def check(specs: tuple[Path, ...], users: int, days: int | None, *, zones: bool) -> None:
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object for each spec, with its warnings or errors."
+)
+def check(specs: tuple[Path, ...], users: int, days: int | None, *, zones: bool, as_json: bool) -> None:
     """Validate specs; print p, q, epsilon and the expected errors, and warn of probable mistakes.
+
+    The exit code is 1 if a spec is invalid.
 
     Example: uldp check examples/manhattan/spec.yaml --users 179527 --days 90
     """
     from uldp.pipelines.caveats import caveats
     from uldp.pipelines.results.text import spec_text
 
+    if as_json:
+        _check_json(specs, users, days, zones=zones)
+        return
     for path, spec in zip(specs, load(specs), strict=True):
         say(f"{path}: {spec_text(spec, users)}")
         if days is not None:
@@ -56,6 +66,37 @@ def check(specs: tuple[Path, ...], users: int, days: int | None, *, zones: bool)
                 say(f"  possible    zones: {line}")
         for caveat in caveats(spec, users):
             say(f"warning: {path}: {caveat}")
+
+
+def _check_json(specs: tuple[Path, ...], users: int, days: int | None, *, zones: bool) -> None:
+    """Print an object for each spec, also if others are invalid."""
+    from uldp.pipelines.checked import checked
+    from uldp.schemas.specs.specfile import SpecError
+
+    invalid = 0
+    for path in specs:
+        try:
+            (spec,) = load((path,))
+            found = checked(spec, users, days, zones=zones)
+        except (SpecError, OSError) as error:
+            invalid += 1
+            found = {"valid": False, "errors": str(error).splitlines()}
+        say(json.dumps({"spec": str(path), **found}))
+    if invalid:
+        raise DataError(f"{invalid} of {len(specs)} specs are invalid")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of specs, by which editors check and complete them.
+
+    It knows keys, types and bounds. What keys mean together, uldp check says.
+
+    Example: uldp schema
+    """
+    from uldp.schemas.specs.json_schema import spec_schema
+
+    say(json.dumps(spec_schema(), indent=2))
 
 
 @click.command()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationError
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError, WithJsonSchema
 
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
@@ -53,11 +53,22 @@ def _any(model: type[MechanismFamily]) -> bool:
     return True
 
 
+#: What stands for these in a JSON Schema, until ``uldp.schemas.specs.json_schema`` puts the families in its place.
+PLACE = "x-uldp"
+ANY, PART, LEVEL = "mechanism", "mechanism-of-attribute", "mechanism-of-levels"
+
+
+def _schema(name: str) -> WithJsonSchema:
+    return WithJsonSchema({PLACE: name})
+
+
 #: A mechanism of any family; one for an attribute of a record; one that levels of privacy have.
-AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any))]
+AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any)), _schema(ANY)]
 PartMechanism = Annotated[
-    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part()))
+    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part())), _schema(PART)
 ]
 LevelMechanism = Annotated[
-    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_level()))
+    SerializeAsAny[MechanismFamily],
+    BeforeValidator(partial(_read, fits=lambda model: model.is_level())),
+    _schema(LEVEL),
 ]

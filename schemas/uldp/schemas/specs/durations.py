@@ -4,8 +4,9 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+_FORM = r"(\d{1,9})(ms|s|m|h|d)"
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -17,7 +18,7 @@ def parse_duration(text: object) -> timedelta:
     """
     if isinstance(text, timedelta):
         return text
-    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", text) if isinstance(text, str) else None
+    match = re.fullmatch(_FORM, text) if isinstance(text, str) else None
     if match is None:
         raise ValueError("write a duration as a whole number and a unit: 30s, 10m, 1h, 1d")
     return timedelta(milliseconds=int(match[1]) * _UNITS[match[2]])
@@ -39,4 +40,9 @@ def milliseconds(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
 
 
-Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": f"^{_FORM}$"}),
+]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
 
 #: The largest epsilon of a report, and of all reports of a value.
 MAX_EPSILON = 20.0
@@ -39,4 +39,8 @@ def covers(lasting: float, epsilon: float) -> float:
 
 
 #: A privacy budget in nats, of one report or of all reports of a value.
-Epsilon = Annotated[float, AfterValidator(protects)]
+Epsilon = Annotated[
+    float,
+    AfterValidator(protects),
+    WithJsonSchema({"type": "number", "minimum": MIN_EPSILON, "maximum": MAX_EPSILON}),
+]

@@ -1,0 +1,36 @@
+"""What ``uldp check`` says of a valid spec, as an object of JSON."""
+
+from typing import Any
+
+from uldp.pipelines.caveats import caveats
+from uldp.pipelines.exposure import exposure_text
+from uldp.pipelines.results.text import spec_text
+from uldp.pipelines.zones import proposals
+from uldp.schemas.specs.collection import CollectionSpec
+
+
+def checked(spec: CollectionSpec, users: int, days: int | None, *, zones: bool) -> dict[str, Any]:
+    """Return the facts of a spec, its lines of text, and its warnings.
+
+    Args:
+        spec: The spec.
+        users: The number of users of the forecasts.
+        days: For so many days, what a device spends; None to leave it out.
+        zones: Whether to propose zones.
+    """
+    _, *lines = spec_text(spec, users).splitlines()
+    return {
+        "valid": True,
+        "collection": spec.collection,
+        "version": spec.version,
+        "device_digest": spec.device_digest,
+        "mechanism": spec.mechanism.name,
+        "epsilon": spec.mechanism.epsilon,
+        "lasting_epsilon": spec.mechanism.lasting_epsilon,
+        "estimators": spec.estimators,
+        "users": users,
+        "text": [line.removeprefix("  ") for line in lines],
+        **({} if days is None else {"exposure": {"days": days, "lines": list(exposure_text(spec, days))}}),
+        **({"zones": list(proposals(spec, users))} if zones else {}),
+        "warnings": list(caveats(spec, users)),
+    }
