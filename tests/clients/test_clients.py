@@ -52,6 +52,14 @@ HELD: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         {"value": [2, 5]},
         ["--value", "2;5"],
     ),
+    "set-ss of pairs": (
+        {
+            "domain": {"pairs": {"of": {"labels": ["a", "b", "c"]}, "at_most": 2, "low": 0, "high": 8}},
+            "mechanism": {"name": "set-ss", "epsilon": 1.0},
+        },
+        {"value": [["a", 8], ["c", 0]]},
+        ["--value", "a=8;c=0"],
+    ),
     "record": (
         {
             "domain": {"record": {"app": {"size": 4}, "hours": {"number": {"low": 0, "high": 24}}}},

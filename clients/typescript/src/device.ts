@@ -1,6 +1,6 @@
 /** A device of one user: it perturbs a value and encodes the report. */
 import { type Draws, KeptDraws, SystemDraws } from "./draws.js";
-import { type By, encode, type Held, type Sym, type Value } from "./encoding.js";
+import { type By, encode, type Held, type Pair, type Sym, type Value } from "./encoding.js";
 import { again, permanent } from "./kept.js";
 import { bytesOf, hex, keyOf, type Ledger, type LedgerContent } from "./ledger.js";
 import { message } from "./message.js";
@@ -8,8 +8,11 @@ import { type Payload, perturb } from "./perturb.js";
 import { admittedAt, BudgetExceededError, record, spentBy } from "./spending.js";
 import type { Column, DeviceTable, Spends, StrataForm } from "./table.js";
 
-/** What a program gives: a label or an index, a number, a string, or the labels or indices of the items of a set. */
-export type Holding = string | number | readonly (string | number)[];
+/**
+ * What a program gives: a label or an index, a number, a string, the labels or indices of the items of a set, or pairs
+ * of the label or index of a key and a number.
+ */
+export type Holding = string | number | readonly (string | number)[] | readonly (readonly [string | number, number])[];
 /** The tag behind which the user hides each value, by its label or index. It never leaves the device. */
 export type Hidden = Readonly<Record<string | number, string>>;
 
@@ -151,13 +154,15 @@ export class Device {
 }
 
 /** Turns labels into indices; numbers and strings stay as they are. */
-function indexOf({ domain }: Column, value: Holding): Value {
-  const labels = (domain.labels ?? domain["set.of.labels"] ?? domain["ranking.of"]) as string[] | undefined;
+function indexOf({ domain, kind }: Column, value: Holding): Value {
+  const labels = (domain.labels ?? domain["set.of.labels"] ?? domain["pairs.of.labels"] ?? domain["ranking.of"]) as string[] | undefined;
   const indexed = (each: string | number): number => {
     const index = typeof each === "string" ? (labels?.indexOf(each) ?? -1) : each;
     if (index < 0) throw new RangeError("a value is no label of the domain");
     return index;
   };
+  const pairs = value as readonly (readonly [string | number, number])[];
+  if (kind === "pairs") return pairs.map(([key, number]): Pair => [indexed(key), number]);
   if (Array.isArray(value)) return value.map(indexed);
   return labels && typeof value === "string" ? indexed(value) : (value as Value);
 }

@@ -3,8 +3,11 @@ import type { Draws } from "./draws.js";
 import { reached } from "./numbers.js";
 import type { EncodingForm, MapForm, NamedForm, StrataEncodingForm, StrataForm } from "./table.js";
 
-/** What a device holds of a variable: an index of a value, a number, a string, or the indices of the items of a set. */
-export type Value = number | string | readonly number[];
+/** The index of a key, and its number. */
+export type Pair = readonly [number, number];
+
+/** What a device holds of a variable: an index, a number, a string, the indices of the items of a set, or pairs. */
+export type Value = number | string | readonly number[] | readonly Pair[];
 
 /** A value, and the index of the tag behind which the user hides it; -1 if the user does not hide it. */
 export interface Held {
@@ -65,6 +68,8 @@ export async function encode(
     }
     case "set":
       return padded(chosen(value, form, draws), form);
+    case "signed":
+      return padded(signed(value, form, draws), { size: 2 * form.size, held: form.held });
   }
 }
 
@@ -169,7 +174,16 @@ function spelled(text: string, pieces: ReadonlySet<string>): string[] | null {
 function ranking(value: Value): readonly number[] {
   if (!Array.isArray(value) || new Set(value).size !== value.length || value.some((each) => !(each >= 0 && each < value.length)))
     throw new RangeError("a ranking lists each candidate once, the best first");
-  return value;
+  return value as readonly number[];
+}
+
+/** The keys of l pairs with a sign each, which has the mean of the number; the draws are the same for all pairs. */
+function signed(value: Value, form: { size: number; held: number; low: number; high: number }, draws: Draws): number[] {
+  if (!Array.isArray(value)) throw new RangeError("a value is no list of pairs of a key and a number");
+  const numbers = new Map((value as readonly Pair[]).map(([key, number]) => [key, rounded(share(number, form) * 2 ** 52)]));
+  const keys = chosen([...numbers.keys()], form, draws);
+  const drawn = Array.from({ length: form.held }, () => draws.below(2 ** 52));
+  return keys.map((key, place) => 2 * key + Number(numbers.get(key)! + drawn[place]! >= 2 ** 52));
 }
 
 /** Draws l of the items of a set without repetition; all of them if it has no more. */

@@ -39,6 +39,7 @@ export type EncodingForm =
   | { form: "string"; longest: number }
   | { form: "prefix"; number: number; pieces: number; longest: number }
   | { form: "set"; size: number; held: number }
+  | { form: "signed"; size: number; held: number; low: number; high: number }
   | { form: "pair"; first: number; second: number }
   | StrataEncodingForm;
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from uldp.mechanisms.encodings.set_encoding import DRAWS, chosen, padded
 from uldp.mechanisms.numbers.number import NumberEncoding
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Symbols
@@ -53,6 +54,11 @@ class PairEncoding(Encoding):
         symbols = np.full(places.shape, -1, dtype=np.int64)
         symbols[there] = 2 * keys[np.broadcast_to(rows, places.shape)[there], places[there]] + signs[there]
         return padded(symbols, 2 * self._size)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        ends = {"low": self._sign.low, "high": self._sign.high}
+        return {"form": "signed", "size": self._size, "held": self._held, **ends}
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return how probably one device holds each of its symbols, shape (size,).
