@@ -106,6 +106,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "ubd with a permanent response": _keys("ubd", lasting_epsilon=4.0) | _SENSITIVE,
     "duchi": _keys("duchi", _NUMBER),
     "block": _keys("block", _NUMBER),
+    "hybrid": _keys("hybrid", _NUMBER),
     "geometric": _keys("geometric", _NUMBER),
     "pairs": _keys("pairs", {"ranking": {"of": [f"c{i}" for i in range(len(_WORTHS))]}}),
     "bloom": _keys("bloom", _STRINGS) | _ASKED,

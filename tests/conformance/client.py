@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import exp, floor, prod
+from math import ceil, exp, floor, prod
 from typing import Any
 
 from tests.conformance.functions import symbol_of
@@ -11,7 +11,7 @@ from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
 #: The mechanisms of this client.
-NAMES = {*RESPONSES, "sample-one", "levels", "prefixes", "tree", "pairs"}
+NAMES = {*RESPONSES, "sample-one", "levels", "hybrid", "prefixes", "tree", "pairs"}
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -30,6 +30,8 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         ]
         z = parts[0].encode(user["value"], user["tag"], draws)
         return _wrapped(parts, [*levels].index(user["level"]), z, draws)
+    if spec["mechanism"]["name"] == "hybrid":
+        return _arm(case, user, draws)
     if spec["mechanism"]["name"] == "tree":
         return _block_of_a_level(case, user, draws)
     if spec["mechanism"]["name"] == "pairs":
@@ -153,6 +155,20 @@ def _pair(spec: Mapping[str, Any], order: Sequence[int], draws: Draws) -> int:
     first, second = pairs[drawn]
     noisy, noise = draws.noise(2 / (exp(epsilon) + 1)), draws.below(2)
     return 2 * drawn + (noise if noisy else order.index(first) > order.index(second))
+
+
+def _arm(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """A number by the bit or by the block, as the device draws: the share of the bit is the noise of the block."""
+    spec, known = case["spec"], case["probabilities"]["parts"]
+    parts = [
+        Variable(spec["domain"], spec["mechanism"] | {"name": name}, part)
+        for name, part in zip(("duchi", "block"), known, strict=True)
+    ]
+    points = [part.encode(user["value"], None, draws) for part in parts]
+    bins, width = spec["mechanism"].get("bins", 1024), parts[1].printed["width"]
+    noise = ceil(FLOATS * (bins + width) / (bins + width * parts[1].e))
+    drawn = int(draws.below(FLOATS) >= noise)
+    return _wrapped(parts, drawn, points[drawn], draws)
 
 
 def _record(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:

@@ -182,6 +182,8 @@ _SPECS: dict[str, dict[str, Any]] = {
     "duchi at a large epsilon": _keys("duchi", _NUMBER, 6.0),
     "block": _keys("block", _NUMBER, bins=8),
     "geometric": _keys("geometric", _NUMBER, bins=4),
+    "hybrid": _keys("hybrid", _NUMBER, bins=8),
+    "hybrid with a permanent response": _keys("hybrid", _NUMBER, bins=8, lasting_epsilon=3.0),
     "block, piecewise": _keys("block", _NUMBER, 3.0, bins=8, width="piecewise"),
     "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
     "duchi with a permanent response": _keys("duchi", _NUMBER, lasting_epsilon=3.0),

@@ -113,6 +113,8 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "duchi": _keys("duchi", _NUMBER),
     "duchi with a permanent response": _keys("duchi", _NUMBER, lasting_epsilon=3.0),
     "block": _keys("block", _NUMBER, bins=4),
+    "hybrid": _keys("hybrid", _NUMBER, bins=4),
+    "hybrid with a permanent response": _keys("hybrid", _NUMBER, bins=4, lasting_epsilon=3.0),
     "block, piecewise": _keys("block", _NUMBER, 3.0, bins=8, width="piecewise"),
     "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
     "block with a permanent response": _keys("block", _NUMBER, bins=4, lasting_epsilon=3.0),

@@ -37,6 +37,7 @@ _OWN = {
     "set-ss": "set_selection.spec:SetSelectionSpec",
     "duchi": "duchi.spec:DuchiSpec",
     "block": "block.spec:BlockSpec",
+    "hybrid": "hybrid.spec:HybridSpec",
     "geometric": "geometric.spec:GeometricSpec",
     "bit-flip": "bit_flip.spec:BitFlipSpec",
     "bloom": "bloom.spec:BloomSpec",

@@ -25,7 +25,6 @@ class BlockSpec(PrivateSpec):
 
     title = "the piecewise and square wave mechanism"
     literature: ClassVar = {
-        "block": "HM",
         "block with width: piecewise": "piecewise PM",
         "block with width: square-wave": "square-wave SW",
     }

@@ -1,0 +1,84 @@
+"""Two mechanisms for one number in specs, of which each device draws one.
+
+Source: Wang et al., "Collecting and Analyzing Multidimensional Data with Local Differential Privacy" (ICDE 2019), for
+the hybrid mechanism HM, which draws between the piecewise mechanism and that of Duchi et al. Here ``Block`` with its
+best width is in place of the piecewise mechanism, and a report says which of the two has made it.
+
+Of a number x in [-1, 1], a report of ``Duchi`` has the variance C - x^2, where C = ((E+1)/(E-1))^2, and one of
+``Block`` a + b x^2, where b = noise/(1 - noise). If the share of ``Duchi`` is b/(1 + b), which is the noise itself, the
+mean variance over both is the same for every x: (a + b C)/(1 + b). No other shares and weights have a smaller one at
+the worst x, as long as both variances are equal somewhere: there, 0 <= x^2 = (C - a)/(1 + b) <= 1.
+"""
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.block.decoder import BlockDecoder
+from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.families.duchi.decoder import MeanDecoder
+from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.families.hybrid.decoder import HybridDecoder
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
+from uldp.mechanisms.numbers.number import NumberEncoding
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.schemas.specs.kinds import Number
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.variable import Variable
+
+#: With a smaller share of either mechanism, the other one alone is as good.
+_LEAST_SHARE = 0.01
+
+
+class HybridSpec(PrivateSpec):
+    """A device draws whether it reports a number by ``duchi`` or by ``block``.
+
+    Attributes:
+        bins: The number of bins of the range, of ``block``.
+    """
+
+    title = "Duchi et al.’s mechanism or a symbol near the number, as the device draws"
+    literature: ClassVar = {"hybrid": "HM"}
+    not_ranked = "for numbers"
+    domain_kind = "number"
+    estimators = ("auto", "empirical")
+
+    name: Literal["hybrid"]
+    bins: int = Field(default=1024, ge=2, le=MOST_BUCKETS)
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        number = variable.of_kind(Number)
+        grid = GRID if self.lasting_epsilon is None else 1
+        bit, block = Duchi(self.epsilon, grid), Block(self.epsilon, self.bins)
+        share = self._share(block)
+        arms = [
+            kept(self, bit, lambda epsilon: Duchi(epsilon, grid)),
+            kept(self, block, lambda epsilon: Block(epsilon, self.bins, block.width)),
+        ]
+        strata = (Strata if self.lasting_epsilon is None else MemoizedStrata)(arms, [share, 1 - share], "arm")
+        sources = [StratumSource(NumberEncoding(number.low, number.high, steps), (0,)) for steps in (grid, self.bins)]
+        decoders = (
+            MeanDecoder(number.low, number.high, self.epsilon),
+            BlockDecoder(block, number.low, number.high),
+        )
+        return LdpProtocol(StrataEncoding(sources, strata), strata, HybridDecoder(strata, *decoders))
+
+    def _share(self, block: Block) -> float:
+        """Return the share of devices that report by ``Duchi``.
+
+        Raises:
+            ValueError: if one of the two mechanisms alone is as good.
+        """
+        middle = 4 * float(block.variance(np.array(block.grid / 2))) / block.grid**2
+        bit = math.tanh(self.epsilon / 2) ** -2.0
+        if bit < middle or block.noise > 1 - _LEAST_SHARE:
+            raise ValueError(f"epsilon: at {self.epsilon:g}, duchi alone has no more variance; write name: duchi")
+        if block.noise < _LEAST_SHARE:
+            raise ValueError(f"epsilon: at {self.epsilon:g}, block alone has as little variance; write name: block")
+        return block.noise
