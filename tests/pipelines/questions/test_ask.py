@@ -78,6 +78,14 @@ def test_a_sum_is_that_of_its_values(uldp: Run, results: Path, tmp_path: Path) -
     )
 
 
+def test_a_range_is_that_of_values_in_the_order_of_their_domain(uldp: Run, results: Path) -> None:
+    code, text, _ = uldp("ask", results, "--every", "1d", "--range", "358:360", "--json")
+    _, summed, _ = uldp("ask", results, "--every", "1d", "--sum", "358,359,360", "--json")
+    (answer,), (expected,) = lines(text), lines(summed)
+    assert (code, answer.pop("label"), expected.pop("label")) == (0, "358 to 360", "358,359,360")
+    assert answer == expected
+
+
 def test_two_hours_are_compared(uldp: Run, results: Path) -> None:
     code, text, _ = uldp("ask", results, "--compare", "2026-01-05T09", "2026-01-05T10", "--json")
     *differences, whole = lines(text)
@@ -117,6 +125,8 @@ def test_an_estimate_is_explained(uldp: Run, results: Path) -> None:
             ["--compare", "2026-01-05T09", "2026-01-05T10", "--same-devices"],
             "devices keep no responses without lasting",
         ),
+        (["--range", "10:900"], "--range '10:900': 900 is outside of the domain 0 to 624"),
+        (["--quantile", "0.5"], "urr has no quantiles; tree has, and block"),
         (["--compare", "v7", "2026-01-05T09"], "'v7': no such version has counts here; there are v1 of manhattan"),
         (["--explain", "2026-01-05T09", "nobody"], "no value or tag 'nobody'"),
     ],
@@ -132,6 +142,12 @@ def test_the_same_devices_are_those_of_two_times(uldp: Run, results: Path) -> No
     code, _, errors = uldp("ask", results, "--same-devices")
     assert (code, errors.count("\n")) == (2, 1)
     assert "--same-devices is about two times; add --compare W1 W2" in errors
+
+
+def test_a_range_is_a_question_of_its_own(uldp: Run, results: Path) -> None:
+    code, _, errors = uldp("ask", results, "--range", "1:2", "--sum", "1,2")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "--range and --quantile are a question of their own" in errors
 
 
 def test_an_explanation_is_a_question_of_its_own(uldp: Run, results: Path) -> None:

@@ -10,6 +10,7 @@ from uldp.mechanisms.questions.compare import compare, smallest_change
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, roll_up, rolled_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, Version
@@ -29,6 +30,9 @@ __all__ = [
     "groups_of",
     "period_of",
     "pool_up",
+    "quantiles",
+    "range_of",
+    "ranges",
     "roll_up",
     "rolled_up",
     "shares_of",

@@ -75,7 +75,7 @@ def table_answers(question: str, span: Span | Pool, estimator: str) -> Iterator[
     """Yield the entries of the tables of a span that have rows."""
     for table in span.tables(estimator):
         if table.name not in (TableName.VISIBLE, TableName.BAND):
-            yield from _of_table(question, span, table)
+            yield from answers_of(question, span, table, " x ".join(table.of))
 
 
 def answer_of(span: Span | Pool, question: str, *, attribute: str, **fields: Any) -> Answer:
@@ -97,13 +97,14 @@ def answer_of(span: Span | Pool, question: str, *, attribute: str, **fields: Any
     )
 
 
-def _of_table(question: str, span: Span | Pool, table: Table) -> Iterator[Answer]:
+def answers_of(question: str, span: Span | Pool, table: Table, attribute: str) -> Iterator[Answer]:
+    """Yield the entries of a table of an attribute, or of several."""
     labels = None if len(table.values) == 1 and table.keys is None else value_labels(table, span.version.spec)
     for i in range(len(table.values)):
         yield answer_of(
             span,
             question,
-            attribute=" x ".join(table.of),
+            attribute=attribute,
             n=table.n,
             quantity=table.name.value,
             label=None if labels is None else labels[i],

@@ -45,6 +45,7 @@ class Shares:
         pum: The values and the tags; None if numbers are estimated, such as a mean.
         labels: The names of the values, or of several numbers.
         n: The number of reports behind it.
+        cells: Its cells; of a pool, those of the newest version.
         decoder: What reads its cells; of a pool, that of the newest version.
         parts: Of a pool of versions, the shares of each, which ``linear`` weighs; else empty.
     """
@@ -55,6 +56,7 @@ class Shares:
     pum: Pum | None
     labels: Sequence[str]
     n: int
+    cells: Counts
     decoder: Decoder
     parts: "tuple[Shares, ...]" = ()
 
@@ -132,4 +134,4 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
         pum, labels = Pum.of(variable), variable.labels
     else:
         labels = variable.kind.entries(len(linear.values), whole=False) or ()
-    return Shares(span, attribute, linear, pum, labels, n, decoder)
+    return Shares(span, attribute, linear, pum, labels, n, cells, decoder)

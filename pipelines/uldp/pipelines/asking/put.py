@@ -1,6 +1,6 @@
 """A question about values is put to the counts that it is about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from uldp.mechanisms.questions.answer import Answer
 from uldp.mechanisms.questions.compare import Correction
@@ -16,6 +16,8 @@ def put(
     compare: tuple[str, str] | None,
     correct: Correction,
     same_devices: bool,
+    ranges: Sequence[str] = (),
+    levels: Sequence[float] = (),
 ) -> Iterator[Answer]:
     """Yield the answers.
 
@@ -26,6 +28,8 @@ def put(
         compare: The names of two times; None without a comparison.
         correct: The correction of p-values of a comparison.
         same_devices: Whether a comparison is of the same devices, which keep their responses.
+        ranges: Ranges of numbers or values, as text.
+        levels: The levels of quantiles, between 0 and 1.
 
     Raises:
         RequestError: if a name or a group is unknown, or the counts give no answer.
@@ -34,4 +38,6 @@ def put(
         return asked.over_time()
     if compare is not None:
         return asked.compare(*compare, wanted, correct, same_devices=same_devices)
+    if ranges or levels:
+        return asked.ranges(ranges, levels)
     return asked.sums(wanted) if wanted else asked.tables()

@@ -9,8 +9,9 @@ from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.ranges import HasRanges, quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, rolled_up, total
-from uldp.mechanisms.questions.shares import shares_of
+from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
@@ -19,6 +20,7 @@ from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.results.kept import Kept
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
+from uldp.schemas.specs.kinds import Range
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.slices import EQUALS
 
@@ -112,6 +114,25 @@ class Asked:
             pair = of_before[shares.attribute], shares
             yield from compare(*pair, groups_of(shares, groups), correction, same_devices=same_devices)
 
+    def ranges(self, texts: Sequence[str], levels: Sequence[float]) -> Iterator[Answer]:
+        """Yield the shares of ranges, and quantiles, of each span; ``attribute=LOW:HIGH`` is one of a record.
+
+        Raises:
+            RequestError: if a range is of no variable, or no variable has quantiles.
+        """
+        for span in self._each():
+            estimator, variables = self._estimator(span), list(shares_of(span))
+            of_variables: dict[str, list[Range]] = {each.attribute: [] for each in variables}
+            for text in texts if variables else ():
+                shares, found = _range(variables, text)
+                of_variables[shares.attribute].append(found)
+            ordered = [each for each in variables if isinstance(each.decoder, HasRanges)] or variables
+            for each in variables:
+                if of_variables[each.attribute]:
+                    yield from ranges(each, of_variables[each.attribute], estimator)
+                if levels and each in ordered:
+                    yield from quantiles(each, levels, estimator)
+
     def over_time(self) -> Iterator[Answer]:
         """Yield the filtered and the smoothed numbers of each span.
 
@@ -180,6 +201,17 @@ def _groups(version: Version, by: Sequence[str]) -> list[Group] | list[None]:
 def _plain(name: str) -> str:
     """Write the name of slices as ``Group`` does."""
     return ", ".join(part.strip() for part in name.split(","))
+
+
+def _range(variables: Sequence[Shares], text: str) -> tuple[Shares, Range]:
+    """Return the variable that a range is of, and its bins."""
+    attribute, separator, rest = text.partition("=")
+    named = [each for each in variables if each.attribute and separator and each.attribute == attribute]
+    if named:
+        return named[0], range_of(named[0], rest)
+    if any(each.attribute for each in variables):
+        raise RequestError(f"--range {quote(text)}: write ATTRIBUTE=LOW:HIGH for a record")
+    return variables[0], range_of(variables[0], text)
 
 
 def _is_version(name: str) -> bool:

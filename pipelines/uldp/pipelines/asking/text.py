@@ -18,6 +18,7 @@ from uldp.schemas.table import TableName
 
 #: The quantities that are shares, which are shown in percent.
 _SHARES = {TableName.SHARE, TableName.VISIBLE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
+_SHARES |= {TableName.RANGE, TableName.BELOW}
 
 
 def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
@@ -57,9 +58,11 @@ def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], 
         yield from _difference_text(attribute, quantity, answers, top)
         return
     percent = quantity.partition(",")[0] in _SHARES
-    shown = sorted(answers, key=lambda each: -each.estimate)[:top] if percent else answers[:top]
+    in_order = not percent or quantity in (TableName.RANGE, TableName.BELOW)
+    shown = answers[:top] if in_order else sorted(answers, key=lambda each: -each.estimate)[:top]
     of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
-    how_many = f"the {len(shown)} largest of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"
+    some = f"the first {len(shown)}" if in_order else f"the {len(shown)} largest"
+    how_many = f"{some} of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"
     if answers[0].label is not None:
         yield printable(f"  {quantity}{of}{unit}, {how_many}")
     yield from _figures(shown, 100.0 if percent else 1.0)

@@ -30,6 +30,21 @@ if TYPE_CHECKING:
     help="Sum values by their names, as age=30-39 or *west*; may be repeated.",
 )
 @click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="LOW:HIGH",
+    help="Share of users between two numbers, or from one value to another; may be repeated.",
+)
+@click.option(
+    "--quantile",
+    "levels",
+    multiple=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
+    help="Number or value below which this share of users is, as 0.5; may be repeated.",
+)
+@click.option(
     "--compare",
     nargs=2,
     metavar="W1 W2",
@@ -139,7 +154,9 @@ def ask(
 def _check(question: dict[str, Any], target: Path | None) -> None:
     """Refuse two questions at once."""
     groups = [name for name in ("sums", "groups", "where") if question[name]]
-    if question["explain"] and (question["compare"] or groups or target is not None):
+    if (question["ranges"] or question["levels"]) and (groups or question["compare"] or question["over"]):
+        raise click.UsageError("--range and --quantile are a question of their own; leave out the other options")
+    if question["explain"] and (question["compare"] or groups or question["ranges"] or question["levels"] or target):
         raise click.UsageError(
             "--explain is a question of its own, and its answer is text; leave out the other options"
         )
@@ -162,6 +179,8 @@ def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
         compare=question["compare"],
         correct=question["correct"],
         same_devices=question["same_devices"],
+        ranges=question["ranges"],
+        levels=question["levels"],
     )
 
 

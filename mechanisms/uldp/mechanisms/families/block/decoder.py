@@ -1,7 +1,7 @@
 """The mean, the distribution and the quantiles of a number, from the cells of ``Block``."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -15,7 +15,9 @@ from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_tabl
 from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
+from uldp.schemas.specs.kinds import Range
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
@@ -157,7 +159,7 @@ class BlockDecoder(NumberDecoder):
 
     def _distribution_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
         distribution = Distribution(self.block, cells, n)
-        bins, quantiles = distribution.shares(), distribution.quantiles()
+        bins = distribution.shares()
         share = Table(
             name=TableName.SHARE,
             values=bins.values,
@@ -170,17 +172,57 @@ class BlockDecoder(NumberDecoder):
             whole=True,
             basis=Basis.NORMAL,
         )
-        width = self.high - self.low
-        quantile = Table(
+        return share, self._quantile_table(distribution, n, QUANTILE_LEVELS)
+
+    def _quantile_table(self, distribution: Distribution, n: int, levels: Sequence[float]) -> Table:
+        quantiles, width = distribution.quantiles(levels), self.high - self.low
+        return Table(
             name=TableName.QUANTILE,
             values=self.low + width * quantiles.values,
             stderr=width * quantiles.stderr,
             n=n,
             shape=quantiles.values.shape,
-            keys=tuple(map(str, QUANTILE_LEVELS)),
+            keys=tuple(map(str, levels)),
             low=self.low + width * quantiles.low,
             high=self.low + width * quantiles.high,
             level=INTERVAL_LEVEL,
             basis=Basis.NORMAL,
         )
-        return share, quantile
+
+    @property
+    def number_of_bins(self) -> int:
+        """See ``HasRanges``."""
+        return self.block.grid
+
+    def range_table(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
+        """See ``HasRanges``; the distribution has one estimator."""
+        self._require_distribution(cells, n)
+        found = Distribution(self.block, cells, n).ranges(
+            [each.first for each in ranges], [each.end for each in ranges]
+        )
+        return Table(
+            name=TableName.RANGE,
+            values=found.values,
+            stderr=found.stderr,
+            n=n,
+            shape=found.values.shape,
+            keys=tuple(each.text for each in ranges),
+            low=found.low,
+            high=found.high,
+            level=INTERVAL_LEVEL,
+            basis=Basis.NORMAL,
+        )
+
+    def quantile_table(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
+        """See ``HasRanges``; the distribution has one estimator."""
+        self._require_distribution(cells, n)
+        return self._quantile_table(Distribution(self.block, cells, n), n, levels)
+
+    def _require_distribution(self, cells: Counts, n: int) -> None:
+        if "ems" not in self.estimators:
+            raise RequestError(
+                f"the distribution of a number is estimated in {MAX_EMS_BINS:,} bins at most, and this block has"
+                f" {self.block.grid:,}"
+            )
+        self.check(cells, n)
+        require_reports(n)

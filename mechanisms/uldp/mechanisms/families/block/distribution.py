@@ -1,5 +1,6 @@
 """The distribution of a number from the cells of ``Block``: shares of bins, and quantiles, with intervals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -105,28 +106,52 @@ class Distribution:
         beforehand = ((most + 1 / self._bins.bins) / 2) ** -2
         return np.asarray(np.sqrt(np.linalg.inv(information + np.diag(beforehand)).diagonal()))
 
-    def quantiles(self) -> Estimated:
-        """Return the quantiles at ``QUANTILE_LEVELS``."""
+    def ranges(self, firsts: Sequence[int], ends: Sequence[int]) -> Estimated:
+        """Return the shares of ranges of bins, each from its first bin to the one before its end.
+
+        The bins that a range begins and ends with have points in common with others, so the share is between those of
+        the points that only its numbers are rounded to, and of all that some are.
+        """
+        shares = self._of_bins[SMOOTHINGS.index(self.smoothing)]
+        below = np.concatenate([[0], np.cumsum(shares)])
+        points, first, end = np.arange(len(below)), np.array(firsts)[:, np.newaxis], np.array(ends)[:, np.newaxis]
+        around = ((points >= first) & (points <= end)).astype(np.float64)
+        inside = around * ((points > first) | (first == 0)) * ((points < end) | (end == len(shares)))
+        fits, moves = self._near_points
+        low, _ = self._around(fits @ inside.T, inside @ moves)
+        _, high = self._around(fits @ around.T, around @ moves)
+        values = below[ends] - below[firsts]
+        return Estimated(values, np.clip(low, 0, values), np.clip(high, values, 1))
+
+    def quantiles(self, levels: Sequence[float] = QUANTILE_LEVELS) -> Estimated:
+        """Return the quantiles at levels between 0 and 1, in ascending order."""
         shares = self._of_bins[SMOOTHINGS.index(self.smoothing)]
         numbers, below = np.linspace(0, 1, len(shares) + 1), np.concatenate([[0], np.cumsum(shares)])
-        values = np.interp(QUANTILE_LEVELS, below, numbers)
-        exact = exact_ends(self._points, self._cells, QUANTILE_LEVELS, INTERVAL_LEVEL)
+        values = np.interp(levels, below, numbers)
+        exact = exact_ends(self._points, self._cells, levels, INTERVAL_LEVEL)
         quarters = np.diff(np.interp(np.linspace(*exact, _QUARTERS + 1), np.arange(len(below)), below), axis=0)
         uneven = quarters.max(axis=0) > _UNEVEN * quarters.min(axis=0)
-        start, end = (numbers[np.where(uneven, *points)] for points in zip(exact, self.smooth_ends(), strict=True))
+        start, end = (
+            numbers[np.where(uneven, *points)] for points in zip(exact, self.smooth_ends(levels), strict=True)
+        )
         return Estimated(values, np.minimum(start, values), np.maximum(end, values))
 
-    def smooth_ends(self) -> Ends:
-        """Return between which points the quantiles are by the fits, which is too short where numbers are uneven."""
+    @cached_property
+    def _near_points(self) -> tuple[Floats, Floats]:
+        """Fits of the shares of points, shape (2, G+1), and how these move with the outputs, shape (G+1, G+W)."""
         parts = np.array([0, self.smoothing, self._below])
         near = self._of_bins[[0, SMOOTHINGS.index(self.smoothing), 1]] / 2
         start = np.pad(near, ((0, 0), (0, 1))) + np.pad(near, ((0, 0), (1, 0)))
         fits = self._fits(self._points, parts, start)
-        moves = responses(self._points, self._cells / self._n, fits[-1], self._below)
-        low, high = self._around(fits[:-1].cumsum(axis=-1), moves.cumsum(axis=0))
+        return fits[:-1], responses(self._points, self._cells / self._n, fits[-1], self._below)
+
+    def smooth_ends(self, levels: Sequence[float] = QUANTILE_LEVELS) -> Ends:
+        """Return between which points the quantiles are by the fits, which is too short where numbers are uneven."""
+        fits, moves = self._near_points
+        low, high = self._around(fits.cumsum(axis=-1), moves.cumsum(axis=0))
         # A share of points up to one is at most that up to a later one, so the ends can ascend.
-        first = np.searchsorted(np.minimum.accumulate(high[::-1])[::-1], QUANTILE_LEVELS) - 1
-        last = np.searchsorted(np.maximum.accumulate(low), QUANTILE_LEVELS) + 1
+        first = np.searchsorted(np.minimum.accumulate(high[::-1])[::-1], levels) - 1
+        last = np.searchsorted(np.maximum.accumulate(low), levels) + 1
         return Ends(first.clip(0), last.clip(max=self._bins.bins))
 
     def _fits(self, channel: PointChannel, smoothings: Floats, start: Floats) -> Floats:

@@ -117,6 +117,23 @@ class TreeDecoder(Decoder):
         parts = [decoder.linear(own, reports) if reports else None for decoder, (own, reports) in levels]
         return tree_linear(self._tree, self._decoders, parts)
 
+    @property
+    def number_of_bins(self) -> int:
+        """See ``HasRanges``."""
+        return self.bins.number
+
+    def range_table(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
+        """See ``HasRanges``."""
+        self.require(estimator)
+        linear = self.linear(cells, n)
+        return self._range_table(linear, self._shares(linear, estimator), n, ranges)
+
+    def quantile_table(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
+        """See ``HasRanges``."""
+        self.require(estimator)
+        linear = self.linear(cells, n)
+        return self._quantile_table(linear, self._shares(linear, estimator), n, levels)
+
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
 

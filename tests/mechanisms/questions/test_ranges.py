@@ -1,0 +1,114 @@
+"""Ranges and quantiles at ends and levels that no spec names: their errors are those of the levels of a tree."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from tests.build import HOUR, START
+from tests.mechanisms.questions.test_sums import N, shares, windows
+from uldp.mechanisms.families.tree.linear import TreeLinear
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.questions import (
+    Period,
+    Shares,
+    Span,
+    Version,
+    groups_of,
+    quantiles,
+    range_of,
+    ranges,
+    shares_of,
+    sums,
+    table_answers,
+)
+from uldp.schemas.arrays import Floats
+from uldp.schemas.errors import RequestError
+from uldp.schemas.pane import Accounting
+
+NUMBER = {"number": {"low": 0, "high": 80}}
+TREE: dict[str, Any] = {"name": "tree", "epsilon": 2, "bins": 16}
+
+
+def of_numbers(numbers: Floats, sizes: int = 1, **mechanism: Any) -> Shares:
+    """The counts of numbers in [0, 80], in as many windows."""
+    version, n = Version(build.spec(domain=NUMBER, mechanism=mechanism)), len(numbers)
+    payloads = version.protocol.perturb([Held(numbers, np.full(n, -1))], default_rng(1))
+    cells, period = as_dense(version.protocol.mechanism.statistic(payloads)), Period(START, START + HOUR, "hour")
+    span = Span(version, period, cells, (n // sizes,) * sizes, (0,), Accounting(n, n), ())
+    return next(shares_of(span))
+
+
+def drawn(n: int = 4_000) -> Floats:
+    return 80 * default_rng(3).beta(2, 5, n)
+
+
+def test_a_range_of_a_tree_has_the_error_of_its_levels() -> None:
+    tree = of_numbers(drawn(), **TREE)
+    assert isinstance(tree.linear, TreeLinear)
+    (answer,) = ranges(tree, [range_of(tree, "10:45")], "empirical")
+    members = np.zeros((16, 1))
+    members[2:9] = 1
+    assert (answer.label, answer.quantity, answer.n) == ("10 to 45", "range", 4_000)
+    assert answer.unbiased == pytest.approx(float((tree.linear.values @ members)[0]))
+    assert answer.stderr == pytest.approx(float(np.sqrt(tree.linear.variance_of(members)[0])))
+    # The errors of bins depend on each other: their squares alone are another sum.
+    assert answer.stderr is not None
+    assert answer.stderr < 0.8 * np.sqrt((members[:, 0] ** 2) @ tree.linear.variance)
+
+
+@pytest.mark.parametrize("name", ["tree", "block"])
+def test_ranges_and_quantiles_agree_with_the_tables(name: str) -> None:
+    numbers = of_numbers(drawn(), **TREE | {"name": name})
+    estimator = "ems" if name == "block" else "auto"
+    published = {each.label: each for each in table_answers("roll_up", numbers.span, estimator)}
+    for answer in quantiles(numbers, [0.5, 0.1], "auto"):
+        beside = published[answer.label]
+        assert (answer.estimate, answer.low, answer.high) == pytest.approx((beside.estimate, beside.low, beside.high))
+    whole, half, rest = ranges(numbers, [range_of(numbers, text) for text in ("0:80", "0:40", "40:80")], "auto")
+    assert whole.estimate == pytest.approx(1.0)
+    assert half.estimate + rest.estimate == pytest.approx(1.0)
+    for each in (whole, half, rest):
+        assert each.low is not None
+        assert each.high is not None
+        assert 0 <= each.low <= each.estimate + 1e-12
+        assert each.estimate <= each.high + 1e-12 <= 1 + 2e-12
+
+
+def test_devices_that_keep_responses_make_ranges_of_several_windows_wider() -> None:
+    one, four = (of_numbers(drawn(), sizes, **TREE, lasting_epsilon=3) for sizes in (1, 4))
+    (alone,), (together,) = (list(ranges(each, [range_of(each, "10:45")], "auto")) for each in (one, four))
+    assert together.stderr == pytest.approx(2 * alone.stderr)  # type: ignore[operator]
+
+
+def test_a_range_of_values_in_the_order_of_their_domain_is_their_sum() -> None:
+    version = Version(build.spec(mechanism={"name": "rr", "epsilon": 1}))
+    of_values = shares(version, windows(version, default_rng(1).choice(5, N), N, 2)[0])
+    (answer,) = ranges(of_values, [range_of(of_values, "1:3")], "auto")
+    (same,) = sums(of_values, groups_of(of_values, {"1 to 3": [1, 2, 3]}))
+    assert answer == same
+    with pytest.raises(RequestError, match="rr has no quantiles; tree has, and block"):
+        list(quantiles(of_values, [0.5], "auto"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("10", "write LOW:HIGH"),
+        ("10:42", "'42' is inside of a bin; the nearest edge of the 16 bins is 40"),
+        ("45:10", "a range goes from a lower to a higher number"),
+        ("10:90", "'90' is outside of the range 0 to 80"),
+    ],
+)
+def test_what_is_no_range_is_refused(text: str, why: str) -> None:
+    with pytest.raises(RequestError, match=f"--range '{text}': {why}"):
+        range_of(of_numbers(drawn(100), **TREE), text)
+
+
+def test_a_mean_alone_has_no_ranges() -> None:
+    mean = of_numbers(drawn(200), name="duchi", epsilon=2)
+    with pytest.raises(RequestError, match="duchi has no ranges of numbers; tree has, and block"):
+        range_of(mean, "0:80")
