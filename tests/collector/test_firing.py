@@ -23,22 +23,24 @@ def times(values: list[int]) -> Times:
     return np.array(values, dtype=np.int64)
 
 
-@given(SLOTS, st.integers(1, 7), TIMES, TIMES)
-def test_windows_of_slices_end_between_two_times(slots: list[int], length: int, after: int, until: int) -> None:
-    size = length * PERIOD
+@given(SLOTS, st.integers(1, 7), st.integers(0, PERIOD - 1), TIMES, TIMES)
+def test_windows_of_slices_end_between_two_times(
+    slots: list[int], length: int, offset: int, after: int, until: int
+) -> None:
+    size, slots = length * PERIOD, [slot + offset for slot in slots]
     wanted = {
         start
         for slot in slots
         for start in range(slot - size + PERIOD, slot + PERIOD, PERIOD)
         if after < start + size <= until
     }
-    assert windows_of(times(slots), size, PERIOD, after, until).tolist() == sorted(wanted)
+    assert windows_of(times(slots), size, PERIOD, offset, after, until).tolist() == sorted(wanted)
 
 
 def test_thousands_of_slices_are_as_many_windows() -> None:
     day = 1440 * PERIOD
     slots = times(list(range(0, 4380 * PERIOD, PERIOD)))
-    assert windows_of(slots, day, PERIOD, -NEVER, NEVER).tolist() == list(range(PERIOD - day, 4380 * PERIOD, PERIOD))
+    assert windows_of(slots, day, PERIOD, 0, -NEVER, NEVER).tolist() == list(range(PERIOD - day, 4380 * PERIOD, PERIOD))
 
 
 @given(

@@ -18,6 +18,7 @@ WINDOWS = st.sampled_from(
         {"size": "1h"},
         {"size": "1h", "allowed_lateness": "90m"},
         {"size": "1h", "period": "15m", "allowed_lateness": "10m"},
+        {"size": "1h", "period": "15m", "offset": "7m"},
     ]
 )
 
@@ -34,7 +35,8 @@ def test_a_window_is_open_from_its_start_until_its_lateness_has_passed(
     collection, after = served(**window), START + after
     before = after + duration
     lateness = collection.closes_after - collection.window_size
-    candidates = range(START - 20 * HOUR, START + 20 * HOUR, collection.slice_size)
+    first = START - 20 * HOUR + collection.offset
+    candidates = range(first, first + 40 * HOUR, collection.slice_size)
     wanted = [start for start in candidates if start <= before and start + collection.window_size + lateness > after]
     assert list(open_windows(collection, after, before)) == wanted
 

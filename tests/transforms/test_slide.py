@@ -38,15 +38,19 @@ def value(partial: Partial) -> tuple[list[int], Accounting]:
     return as_dense(partial.cells).tolist(), partial.accounting
 
 
-@given(st.dictionaries(st.integers(0, 30) | st.integers(0, 10**9), st.integers(0, 9), max_size=12), st.integers(1, 7))
-def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -> None:
+@given(
+    st.dictionaries(st.integers(0, 30) | st.integers(0, 10**9), st.integers(0, 9), max_size=12),
+    st.integers(1, 7),
+    st.integers(0, PERIOD - 1),
+)
+def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int, offset: int) -> None:
     size = length * PERIOD
-    slices = {slot * PERIOD: part(n) for slot, n in slots.items()}
+    slices = {slot * PERIOD + offset: part(n) for slot, n in slots.items()}
     wanted: dict[int, Partial] = {}
     for start, partial in slices.items():
         for window in range(start - size + PERIOD, start + PERIOD, PERIOD):
             wanted[window] = wanted[window] + partial if window in wanted else partial
-    found = list(slide(slices, size, PERIOD))
+    found = list(slide(slices, size, PERIOD, offset))
     assert len({start for start, _ in found}) == len(found)
     assert {start: value(total) for start, total in found} == {start: value(total) for start, total in wanted.items()}
 

@@ -14,7 +14,7 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.errors import RequestError
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import AnyTime, CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 
 #: Late reports can amend a window's accounting for this long after the window closes.
@@ -80,6 +80,11 @@ class ServedCollection:
         return milliseconds(self.spec.window.slice)
 
     @cached_property
+    def offset(self) -> int:
+        """Milliseconds by which slices, and so windows, begin later than at multiples of their size since 1970."""
+        return milliseconds(self.spec.window.offset)
+
+    @cached_property
     def span_size(self) -> int:
         """Milliseconds of the spans of time slices that a bounded job sums together; see ``Partial``."""
         cells = self.mechanism.statistic_size + CELLS * self.sketched
@@ -123,7 +128,7 @@ class ServedCollection:
         """
         together = self.slice_size * -(-self.remembered_for // (self.slice_size * _LOTS))
         if together > self.slice_size:
-            slices = -(-slices // together) * together
+            slices = -((self.offset - slices) // together) * together + self.offset
         return slices + self.remembered_for
 
     @cached_property
@@ -171,9 +176,13 @@ class ServedCollection:
         earliest, latest = self.event_times(published)
         return (times >= earliest) & (times <= latest)
 
-    def slice_start(self, times: Times) -> Times:
+    def slice_start(self, times: AnyTime) -> AnyTime:
         """Return the start of the time slice that holds each of ``times``."""
-        return times // self.slice_size * self.slice_size
+        return self.aligned(times, self.slice_size)
+
+    def aligned(self, times: AnyTime, size: int) -> AnyTime:
+        """Return the latest time of each of ``times`` that is a multiple of ``size`` milliseconds, ``offset`` later."""
+        return (times - self.offset) // size * size + self.offset
 
     def last_of_slice(self, start: int) -> int:
         """Return the last millisecond of a slice, which is the timestamp of each element of that slice."""

@@ -145,7 +145,7 @@ class Collector:
     def _windows(self, served: ServedCollection, slices: Partial) -> Iterator[Statistic]:
         """Sum the slices of each window of a collection, and seal the sums."""
         size, ends = served.window_size, SliceReports.of(served, dict(slices.slices()))
-        starts = windows_of(slices.slots, size, served.slice_size, -NEVER, NEVER).tolist()
+        starts = windows_of(slices.slots, size, served.slice_size, served.offset, -NEVER, NEVER).tolist()
         sums = [WindowSum.of(ends.ended(start, slices.window(start, start + size)), start) for start in starts]
         windows = [(start, total) for start, total in zip(starts, sums, strict=True) if total.accounting != NOTHING]
         p_values = p_values_of(served.protocol.decoder, [total for _, total in windows])

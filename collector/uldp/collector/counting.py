@@ -52,7 +52,7 @@ def count_support(
     names = {place.group: number for number, place in enumerate(collections)}
     named = np.array([names[place.group] for place in collections])[of]
     slots = starts + np.array([place.offset for place in collections])[of]
-    spans = starts // served.span_size
+    spans = served.aligned(starts, served.span_size)
     order = np.lexsort((slots, spans, named))
     named, spans, slots, numbers = named[order], spans[order], slots[order], numbers[order]
     cells = [cells[row] for row in order.tolist()]
@@ -63,7 +63,7 @@ def count_support(
         rows = slice(first, end)
         sketches = None if payloads is None else stack_cells(payloads[rows])
         span = Partial(slots[rows], numbers[rows], stack_cells(cells[rows]), payloads=sketches)
-        yield (keys[named[first]].group, int(spans[first]) * served.span_size), span
+        yield (keys[named[first]].group, int(spans[first])), span
 
 
 def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[Cells]:

@@ -55,9 +55,13 @@ class SliceReports:
         decoder: Reads the numbers of reports.
         size: Milliseconds of a window.
         period: Milliseconds of a slice.
+        offset: Milliseconds by which slices begin later than at multiples of their size.
     """
 
-    def __init__(self, slices: Mapping[int, Partial], decoder: Decoder, size: int, period: int) -> None:
+    def __init__(
+        self, slices: Mapping[int, Partial], decoder: Decoder, size: int, period: int, offset: int = 0
+    ) -> None:
+        self._offset = offset
         self._size, self._lengths = size, [period * slices for slices in coarser(size // period)]
         counted = [(start, each) for start in sorted(slices) if (each := reports_of(decoder, slices[start]))]
         self._starts = [start for start, _ in counted]
@@ -68,7 +72,7 @@ class SliceReports:
     def of(cls, served: ServedCollection, slices: Mapping[int, Partial]) -> Self:
         """Take the slices of a collection; none if its windows do not slide, or may differ by a single report."""
         wanted = slices if served.spec.window.period is not None and served.spec.limits.min_reports > 1 else {}
-        return cls(wanted, served.protocol.decoder, served.window_size, served.slice_size)
+        return cls(wanted, served.protocol.decoder, served.window_size, served.slice_size, served.offset)
 
     def ended(self, start: int, total: Partial) -> Partial:
         """Return the sum of the window from ``start`` on, whose slot is 0, with the reports at its ends, if any."""
@@ -85,7 +89,7 @@ class SliceReports:
         """
         end, reports = start + self._size, list[int]()
         for length in self._lengths:
-            if start % length:
+            if (start - self._offset) % length:
                 break  # so it is with the other lengths, which are multiples of this one
             reports += self._between(start, start + length)
             reports += self._between(end - length, end)

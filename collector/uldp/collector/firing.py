@@ -1,8 +1,8 @@
 """Which windows fire, from the time slices of a collection: windows are sums of slices, and are themselves no state.
 
 A report is added to one slice, however many sliding windows hold it: "count in panes of the period, merge the panes"
-(Li et al., "No Pane, No Gain", SIGMOD Record 2005). Times are milliseconds. A window ends at a multiple of the period,
-and holds the slices of the ``size`` before.
+(Li et al., "No Pane, No Gain", SIGMOD Record 2005). Times are milliseconds. A window ends where slices begin, and holds
+the slices of the ``size`` before.
 """
 
 import struct
@@ -42,14 +42,23 @@ class Pending(NamedTuple):
         return _PENDING.pack(*self)
 
 
-def windows_of(slots: Times, size: int, period: int, after: int, until: int) -> Times:
-    """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``."""
+def windows_of(slots: Times, size: int, period: int, offset: int, after: int, until: int) -> Times:
+    """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``.
+
+    Args:
+        slots: The starts of slices, multiples of ``period``, ``offset`` later.
+        size: The length of a window.
+        period: The length of a slice.
+        offset: See ``slots``.
+        after: A time.
+        until: A time.
+    """
     slots = np.unique(slots)
     # The ends of the windows of a slice that are not those of the slice before, as a range from first to last.
     first = slots + period
     first[1:] = np.maximum(first[1:], first[:-1] + size)
-    first = np.maximum(first, after // period * period + period)
-    last = np.minimum(slots + size, until // period * period)
+    first = np.maximum(first, (after - offset) // period * period + offset + period)
+    last = np.minimum(slots + size, (until - offset) // period * period + offset)
     k = np.where(last >= first, (last - first) // period + 1, 0)
     number = np.arange(k.sum()) - np.repeat(np.cumsum(k) - k, k)
     starts: Times = np.repeat(first, k) + period * number - size
@@ -80,4 +89,4 @@ def next_due(served: ServedCollection, slots: Times, until: int) -> int:
     open_slots = slots[slots + size > until]
     if not len(open_slots):
         return int(slots[-1]) + size + served.held_for
-    return max(int(open_slots[0]) + period, until // period * period + period)
+    return max(int(open_slots[0]) + period, served.slice_start(until) + period)

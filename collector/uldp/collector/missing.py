@@ -39,7 +39,7 @@ def open_windows(served: ServedCollection, after: int, before: int) -> range:
     """
     period, lateness = served.slice_size, milliseconds(served.spec.window.allowed_lateness)
     before = min(max(before, 0), YEAR_9000 - 1)
-    newest = before // period * period
+    newest = served.slice_start(before)
     ended = max(min(after, before) - lateness, 0)  # a window that ended by this time is closed
-    oldest = (ended - served.window_size) // period * period + period
+    oldest = served.slice_start(ended - served.window_size) + period
     return range(max(oldest, newest - (MOST_WINDOWS - 1) * period), newest + period, period)

@@ -125,15 +125,15 @@ class Partial:
         ends = {slot: self.ends[0]} if self.ends else {}
         return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders, ends, self.payloads)
 
-    def cut(self, size: int) -> Iterator[tuple[int, "Partial"]]:
-        """Cut slices of one collection, not windows, at the multiples of ``size`` milliseconds.
+    def cut(self, size: int, offset: int) -> Iterator[tuple[int, "Partial"]]:
+        """Cut slices of one collection, not windows, at the multiples of ``size`` milliseconds, ``offset`` later.
 
         Yields:
-            Each multiple below a slice, and its slices.
+            Each such time below a slice, and its slices.
         """
         if not len(self):
             return
-        origins = self.slots // size * size
+        origins = (self.slots - offset) // size * size + offset
         bounds = [0, *(np.flatnonzero(origins[1:] != origins[:-1]) + 1).tolist(), len(self)]
         if len(bounds) == 2:
             yield int(origins[0]), self

@@ -83,6 +83,9 @@ def test_check_prints_the_budget_and_exact_event_times() -> None:
         ({"size": "14d", "period": "7d"}, "14d every 7d from Thursday 00:00 UTC"),
         ({"size": "7d", "period": "1d"}, "7d every 1d from 00:00 UTC"),
         ({"size": "36h"}, "36h"),
+        ({"size": "1d", "offset": "22h"}, "1d from 22:00 UTC"),
+        ({"size": "7d", "offset": "95h"}, "7d from Sunday 23:00 UTC"),
+        ({"size": "1d", "period": "6h", "offset": "30m"}, "1d every 6h from 30m after multiples of 6h"),
     ],
 )
 def test_check_says_when_days_and_weeks_begin(window: dict[str, str], begins: str) -> None:

@@ -166,8 +166,8 @@ class _CollectFn(beam.DoFn):
     def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         served, place, time = self._specs.served[key], self._specs.groups.places[key], timestamp.micros // 1000
-        slot = time // served.slice_size * served.slice_size + place.offset
-        origin = time // served.span_size * served.span_size
+        slot = served.slice_start(time) + place.offset
+        origin = served.aligned(time, served.span_size)
         self._spans[place.group, origin] += partial.at(slot)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -70,7 +70,7 @@ def _by_windows(
 ) -> tuple[SpanKey, Partial]:
     key, part = element
     served = specs.of_key(key)
-    start = timestamp.micros // 1000 // served.slice_size * served.slice_size
+    start = served.slice_start(timestamp.micros // 1000)
     return (key, start if served.spec.window.period is None else 0), part.at(start)
 
 
@@ -179,7 +179,7 @@ class _FirePanesFn(beam.DoFn):
             The slices that windows still need.
         """
         served = self._specs.of_key(key[0])
-        size, period = served.window_size, served.slice_size
+        size, period, offset = served.window_size, served.slice_size, served.offset
         new, old = sum_slices(state.parts.read()), state.slices.read() or Partial()
         slices = old + new
         histories = Histories.unpack(state.histories.read())
@@ -187,8 +187,8 @@ class _FirePanesFn(beam.DoFn):
         waited = bool(waiting)
         starts = np.concatenate(
             [
-                windows_of(new.slots, size, period, -NEVER, before),
-                windows_of(slices.slots, size, period, before, NEVER if early else until),
+                windows_of(new.slots, size, period, offset, -NEVER, before),
+                windows_of(slices.slots, size, period, offset, before, NEVER if early else until),
             ]
         )
         starts = starts[starts + size + served.held_for > until]

@@ -31,24 +31,25 @@ from uldp.transforms.windows import at_time, window_fn
 Slices = dict[int, Partial]
 
 
-def slide(slices: Mapping[int, Partial], size: int, period: int) -> Iterator[tuple[int, Partial]]:
+def slide(slices: Mapping[int, Partial], size: int, period: int, offset: int = 0) -> Iterator[tuple[int, Partial]]:
     """Sum slices into the sliding windows that hold them.
 
     Args:
-        slices: The part of each slice, with slot 0, by start, a multiple of ``period``.
+        slices: The part of each slice, with slot 0, by start, a multiple of ``period``, ``offset`` later.
         size: Milliseconds of a window, a multiple of ``period``.
         period: Milliseconds from one window's start to the next one's.
+        offset: Milliseconds.
 
     Yields:
         The start of each window that holds a slice, and its sum.
     """
-    for span in sorted({span for start in slices for span in spans_of(start, size)}):
+    for span in sorted({span for start in slices for span in spans_of(start, size, offset)}):
         yield from slide_span(slices, span, size, period)
 
 
-def spans_of(start: int, size: int) -> tuple[int, int]:
+def spans_of(start: int, size: int, offset: int) -> tuple[int, int]:
     """Return the starts of the spans with windows that may hold the slice at ``start``: the one before, its own."""
-    span = start // size * size
+    span = (start - offset) // size * size + offset
     return span - size, span
 
 
@@ -58,7 +59,7 @@ def slide_span(slices: Mapping[int, Partial], span: int, size: int, period: int)
     Args:
         slices: As for ``slide``: all slices of the two spans, and possibly others. Messages that are missing in a
             slice are missing in the window that begins with it alone; see ``account_missing``.
-        span: The start of the span, a multiple of ``size``.
+        span: The start of the span: a multiple of ``size``, with the offset of the slices.
         size: As for ``slide``; a span has the same size.
         period: As for ``slide``.
     """
@@ -104,10 +105,10 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[K
 
     def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Sum by span, so that no element is larger than the slices of two spans, however long the job's input is."""
-        size = milliseconds(self.window.size)
+        size, offset = milliseconds(self.window.size), milliseconds(self.window.offset)
         sums: PCollection[KeyedPartial] = (
             counts
-            | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, Partial])
+            | "CutBlocks" >> beam.FlatMap(_cut_spans, size, offset).with_output_types(tuple[SpanKey, Partial])
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(SpanSlices)
             | "Window" >> beam.WindowInto(window_fn(self.window))
@@ -147,11 +148,11 @@ class _SlideSpansFn(beam.DoFn):
                 yield key, ends.ended(start, total).at(start)
 
 
-def _cut_spans(element: KeyedPartial, size: int) -> Iterator[tuple[SpanKey, Partial]]:
+def _cut_spans(element: KeyedPartial, size: int, offset: int) -> Iterator[tuple[SpanKey, Partial]]:
     """Yield each span as long as a window with the slices of its windows, which are in this span and the next one."""
     key, slices = element
-    for span, of_span in slices.cut(size):
-        for windows in spans_of(span, size):
+    for span, of_span in slices.cut(size, offset):
+        for windows in spans_of(span, size, offset):
             yield (key, windows), of_span
 
 

@@ -67,13 +67,16 @@ def window_label(window: WindowSpec) -> str:
     shape = f"Fixed{format_duration(window.size)}"
     if window.period is not None:
         shape = f"Sliding{format_duration(window.size)}Every{format_duration(window.period)}"
+    if window.offset:
+        shape += f"Offset{format_duration(window.offset)}"
     early = f"Early{format_duration(window.early_every)}" if window.early_every is not None else ""
     return f"{shape}{early}Late{format_duration(window.allowed_lateness)}"
 
 
 def window_fn(window: WindowSpec) -> WindowFn:
-    """Return the windows, aligned to 1970-01-01 UTC."""
+    """Return the windows, aligned to 1970-01-01 UTC and ``window.offset``."""
     size = Duration(micros=milliseconds(window.size) * 1000)
+    offset = Timestamp(micros=milliseconds(window.offset) * 1000)
     if window.period is None:
-        return FixedWindows(size)
-    return SlidingWindows(size, Duration(micros=milliseconds(window.period) * 1000))
+        return FixedWindows(size, offset)
+    return SlidingWindows(size, Duration(micros=milliseconds(window.period) * 1000), offset)

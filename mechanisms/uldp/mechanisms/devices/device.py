@@ -224,10 +224,9 @@ class Device:
         content.spent = record(content.spent, epsilon, event_time_ms)
 
     def _window_end(self, event_time_ms: int) -> int:
-        """Return the end of the last window that holds a time; windows begin at multiples of their period."""
+        """Return the end of the last window that holds a time: it begins with the slice of this time."""
         window = self._spec.window
-        period = milliseconds(window.slice)
-        return event_time_ms // period * period + milliseconds(window.size)
+        return window.slice_start(event_time_ms) + milliseconds(window.size)
 
     def _key(self, content: LedgerContent, entry: int | str | list[int]) -> str:
         """Return the key of an entry in the ledger. Versions with one device half share entries, and so the budget."""

@@ -75,7 +75,7 @@ class Tally:
         return {
             (*key, start, start + served.window_size): total.accounting
             for key, served in specs.served.items()
-            for start, total in slide(by_key[key], served.window_size, served.slice_size)
+            for start, total in slide(by_key[key], served.window_size, served.slice_size, served.offset)
             if total.accounting.received
         }
 

@@ -104,7 +104,8 @@ def _specs(folders: Sequence[Merging]) -> list[CollectionSpec]:
     for folder in folders:
         for key, spec in folder.results.specs.items():
             before = specs.get(key, spec)
-            if before.device_digest != spec.device_digest or before.window.slice != spec.window.slice:
+            others = before.window.slice, before.window.offset
+            if before.device_digest != spec.device_digest or others != (spec.window.slice, spec.window.offset):
                 raise ResultsError(
                     f"{plain(str(folder.path))}: {key[0]} v{key[1]} has another device half, or another window, than in"
                     " the folders before it, so its counts cannot be added; merge it into a directory of its own"

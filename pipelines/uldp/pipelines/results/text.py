@@ -1,8 +1,9 @@
 """Specs and results as readable text, which ``uldp check`` and ``uldp show`` print."""
 
+import calendar
 import math
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -71,11 +72,13 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
 
 
 def _begins(spec: CollectionSpec) -> str:
-    """Say when windows of whole days or weeks begin: they are counted from 1970-01-01, a Thursday."""
-    slices = spec.window.slice
+    """Say when windows begin that are of whole days or weeks, or have an offset: they are counted from 1970-01-01."""
+    slices, first = spec.window.slice, datetime(1970, 1, 1, tzinfo=UTC) + spec.window.offset
     if slices % timedelta(days=1):
-        return ""
-    return " from Thursday 00:00 UTC" if not slices % timedelta(days=7) else " from 00:00 UTC"
+        offset = format_duration(spec.window.offset)
+        return f" from {offset} after multiples of {format_duration(slices)}" if spec.window.offset else ""
+    day = f"{calendar.day_name[first.weekday()]} " if not slices % timedelta(days=7) else ""
+    return f" from {day}{first:%H:%M:%S} UTC".replace(":00 UTC", " UTC")
 
 
 def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> Iterator[str]:

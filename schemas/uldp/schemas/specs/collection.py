@@ -60,6 +60,8 @@ class WindowSpec(Strict):
 
     size: Duration
     period: Duration | None = None
+    #: By how much later windows begin than at multiples of the slice since 1970-01-01 UTC.
+    offset: Duration = timedelta(0)
     early_every: Duration | None = None
     allowed_lateness: Duration = timedelta(0)
     #: Whether each late report has a pane, although it differs from the one before by few reports.
@@ -67,8 +69,13 @@ class WindowSpec(Strict):
 
     @property
     def slice(self) -> timedelta:
-        """The length of a time slice: windows begin and end at multiples of it."""
+        """The length of a time slice: windows begin and end at multiples of it, ``offset`` later."""
         return self.period or self.size
+
+    def slice_start(self, time: AnyTime) -> AnyTime:
+        """Return the start of the time slice that holds a time; both are milliseconds since 1970-01-01 UTC."""
+        size, offset = milliseconds(self.slice), milliseconds(self.offset)
+        return (time - offset) // size * size + offset
 
     @model_validator(mode="after")
     def _fits(self) -> "WindowSpec":
@@ -80,6 +87,12 @@ class WindowSpec(Strict):
             raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
         if self.period is not None and (not self.period or self.size % self.period):
             raise ValueError(f"size must be a multiple of period; {format_duration(self.period)} does not divide it")
+        if self.offset >= self.slice:
+            key, slices = ("size" if self.period is None else "period"), format_duration(self.slice)
+            raise ValueError(
+                f"offset must be less than {key}, {slices}; {format_duration(self.offset)} means the same windows as"
+                f" {format_duration(self.offset % self.slice)}"
+            )
         if (windows := self.size // self.slice) > MAX_WINDOWS_OF_A_REPORT:
             least = timedelta(milliseconds=-(-milliseconds(self.size) // MAX_WINDOWS_OF_A_REPORT))
             raise ValueError(
@@ -375,8 +388,7 @@ class CollectionSpec(Strict):
         """Return the event time that a device sends of an observation; both are milliseconds since 1970-01-01 UTC."""
         if self.event_time == "exact":
             return time
-        size = milliseconds(self.window.slice)
-        return time // size * size
+        return self.window.slice_start(time)
 
     @property
     def variables(self) -> Mapping[str, Variable]:

@@ -17,7 +17,7 @@ from uldp.schemas.specs.durations import milliseconds
 class Moments:
     """The times at which a watermark can make something happen; times in milliseconds.
 
-    Windows end at multiples of their slice. Ids expire at such a multiple plus the allowed lateness (see
+    Windows end where slices begin. Ids expire at such a time plus the allowed lateness (see
     ``ServedCollection.remembered_for``).
 
     Attributes:
@@ -31,7 +31,7 @@ class Moments:
         """Return the times of some windows."""
         return cls(
             frozenset(
-                (period, remainder % period)
+                (period, (milliseconds(window.offset) + remainder) % period)
                 for window in windows
                 for period in [milliseconds(window.slice)]
                 for remainder in (0, milliseconds(window.allowed_lateness))
