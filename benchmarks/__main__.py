@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks import (
     commands,
+    early_panes,
     estimators,
     ids,
     kernels,
@@ -60,6 +61,7 @@ PARTS = {
     "strata": strata.rows,
     "panes": panes.rows,
     "panes in a stream": panes_in_stream.rows,
+    "early panes": early_panes.rows,
 }
 
 

@@ -19,6 +19,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   the service that sends them. As old.
 - ``evaluation_context``: where the same runner keeps the state of keys, which ``uldp.transforms.io.local.small_state``
   tidies. As old.
+- ``transform_watermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
 - ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
   ``uldp.transforms.io.local.remembered_specs`` tells from others. As old.
@@ -107,6 +108,7 @@ __all__ = [
     "local_runner",
     "no_annotations",
     "service_api",
+    "transform_watermarks",
     "typed",
 ]
 
@@ -129,3 +131,10 @@ def evaluation_context() -> Any:
     from apache_beam.runners.direct.evaluation_context import EvaluationContext
 
     return EvaluationContext
+
+
+def transform_watermarks() -> Any:
+    """Return the class in which the ``BundleBasedDirectRunner`` keeps the watermarks of a step."""
+    from apache_beam.runners.direct.watermark_manager import _TransformWatermarks
+
+    return _TransformWatermarks

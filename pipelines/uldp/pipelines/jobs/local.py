@@ -45,6 +45,7 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.next_timers import next_timers
 from uldp.transforms.io.local.remembered_specs import remembered_specs
 from uldp.transforms.io.local.small_state import small_state
 from uldp.transforms.io.local.stream import LocalStream
@@ -214,6 +215,7 @@ def follow(
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
+        stack.enter_context(next_timers())
         stack.enter_context(clock_of_test_stream())
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]

@@ -1,0 +1,58 @@
+"""Beam's local runner asks the keys of a step for timers only if one of them is due."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.build import HOUR, START, message, report, spec
+from uldp.pipelines.jobs import local as jobs
+from uldp.transforms.internals import transform_watermarks
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.waiting import Waiting
+
+COLLECTIONS, SEGMENTS = 8, 12
+
+
+def follow(folder: Path) -> Mapping[str, bytes]:
+    """The files of a job of some collections, whose segments come one by one, three in each window."""
+    names = [f"c{number}" for number in range(COLLECTIONS)]
+    stream = LocalStream.create(folder / "stream", simulated_clock=True)
+    for segment in range(SEGMENTS):
+        now = START + segment * 2 * HOUR
+        numbers = enumerate(names, segment * COLLECTIONS)
+        stream.append([message(report(number, number % 5, now, (name, 1)), now) for number, name in numbers])
+    stream.close()
+    specs = [spec(collection=name, window={"size": "6h", "allowed_lateness": "2h"}) for name in names]
+    with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
+        jobs.follow(
+            specs, stream.path, folder / "out", jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None
+        )
+    return {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "out").rglob("*.avro")}
+
+
+def asked(folder: Path) -> tuple[Mapping[str, bytes], int]:
+    """The files of the job, and how often the runner looked through the timers of a step that has keys."""
+    watermarks, looks = transform_watermarks(), [0]
+    extract = watermarks.extract_transform_timers
+
+    def watched(step: Any) -> Any:
+        looks[0] += len(step._keyed_states) >= COLLECTIONS
+        return extract(step)
+
+    with mock.patch.object(watermarks, "extract_transform_timers", watched):
+        return follow(folder), looks[0]
+
+
+@pytest.mark.slow
+def test_results_are_the_same_and_the_runner_looks_seldom(tmp_path: Path) -> None:
+    with mock.patch.object(jobs, "next_timers", nullcontext):
+        expected, often = asked(tmp_path / "often")
+    found, seldom = asked(tmp_path / "seldom")
+    assert found == expected
+    windows = {(START + segment * 2 * HOUR) // (6 * HOUR) for segment in range(SEGMENTS)}
+    assert sum(name.startswith("out/counts") for name in found) == COLLECTIONS * len(windows)
+    assert 0 < 3 * seldom < often
