@@ -1,6 +1,7 @@
 """Pages as users see them, each made by the commands or from counts."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.pipelines.command import MANHATTAN
 from tests.pipelines.report.test_long_history import save
@@ -8,7 +9,30 @@ from tests.pipelines.report.test_page import page
 from tests.pipelines.test_every_mechanism import CASES, write_spec
 from uldp.pipelines.cli import cli
 
-_KINDS = ("duchi", "block", "strings", "record")
+_AGES = {
+    "domain": {"number": {"low": 0, "high": 100}},
+    "mechanism": {"name": "tree", "epsilon": 2.0, "bins": 100},
+    "ranges": [[0, 18], [18, 65], [65, 100]],
+}
+_AGES_HELD = "value,weight\n" + "".join(f"{age + 0.5},{(100 - age) * (age + 20)}\n" for age in range(100))
+_VOTES = {
+    "domain": {"ranking": {"of": ["mail", "maps", "news", "weather of the whole week"]}},
+    "mechanism": {"name": "pairs", "epsilon": 2.0},
+}
+_VOTES_HELD = """ranking,weight
+mail>maps>news>weather of the whole week,3
+maps>news>mail>weather of the whole week,2
+weather of the whole week>mail>maps>news,1
+"""
+_APPS = {
+    "domain": {"set": {"of": {"labels": ["mail", "maps", "chat", "music", "news"]}, "at_most": 3}},
+    "mechanism": {"name": "set-ss", "epsilon": 2.0},
+}
+_APPS_HELD = "items,weight\nmail;maps,3\nmail;maps;chat,2\n,1\nmusic,1\nchat;news,2\n"
+
+#: The collections of the page of all kinds: keys of a spec, and what users hold.
+_KINDS: dict[str, tuple[dict[str, Any], str]] = {name: CASES[name] for name in ("duchi", "block", "strings", "record")}
+_KINDS |= {"ages": (_AGES, _AGES_HELD), "votes": (_VOTES, _VOTES_HELD), "apps": (_APPS, _APPS_HELD)}
 
 
 def year(folder: Path) -> Path:
@@ -28,11 +52,11 @@ def manhattan(folder: Path) -> Path:
 
 
 def every_kind(folder: Path) -> Path:
-    """Numbers, a histogram, strings and records, two hours of each."""
-    for name in _KINDS:
+    """Numbers, a histogram, ranges, strings, records, votes and sets, two hours of each."""
+    for name, (keys, held) in _KINDS.items():
         (part := folder / name).mkdir()
-        spec, truth = write_spec(part, CASES[name][0] | {"collection": name}), part / "truth.csv"
-        truth.write_text(CASES[name][1], encoding="utf-8")
+        spec, truth = write_spec(part, keys | {"collection": name}), part / "truth.csv"
+        truth.write_text(held, encoding="utf-8")
         _run("simulate", spec, "--truth", truth, "--users", 3_000, "--duration", "2h", "--to", part / "stream")
         _run("backfill", "--spec", spec, "--from", part / "stream", "--to", part / "results")
     _run("merge", *(folder / name / "results" for name in _KINDS), "--to", folder / "results")

@@ -80,7 +80,7 @@ def test_where_background_puts_most_of_a_share_its_interval_is_the_band(out: Pat
     i = int(np.argmax(share.values))
     figures = (100 * each[i] for each in (share.values, band.low, band.high, band.high))
     assert "{:.2f} {:.2f} to {:.2f} 0.00 {:.2f}".format(*figures) in words
-    assert "Where background knowledge puts more than half of an estimate" in words
+    assert "Where background knowledge puts more than a tenth of an estimate" in words
 
 
 def rectangles(html: Any) -> list[tuple[str, float, float]]:

@@ -7,32 +7,24 @@ from typing import NamedTuple
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
 from uldp.pipelines.report.by_slice import Compared, compared
+from uldp.pipelines.report.cards import Card, cards_of
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.report.over_time import Lines, lines_of
 from uldp.pipelines.report.points import points_of
-from uldp.pipelines.report.shares import TOP, AllValues, Shares, all_values_of, shares_of
+from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
 from uldp.pipelines.results.slices import of_slice, slices_of, without_slices
 from uldp.pipelines.results.tables import (
-    WITH_SHARES,
-    entry_text,
-    forgers_text,
     headlines,
-    largest,
-    share_text,
-    table_name,
-    withheld,
 )
 from uldp.pipelines.results.text import accounting_text, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.labels import value_labels
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import holds, is_listed
-from uldp.schemas.table import Table, TableName
 
 #: How many of the last windows of a version the page shows with tables of values, and how many it names.
 SHOWN, NAMED = 24, 400
@@ -48,17 +40,6 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Other:
-    """A table that is not about values: its name, n, size, and label and text of its first or largest entries."""
-
-    name: str
-    n: int
-    size: int
-    which: str
-    rows: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
 class Section:
     """One estimate as the page shows it; ``pooled`` says more about a pooled one."""
 
@@ -67,9 +48,13 @@ class Section:
     window: str
     accounting: str
     shuffled: str
-    shares: Sequence[Shares]
-    others: Sequence[Other]
+    cards: Sequence[Card]
     pooled: Pooled | None = None
+
+    @property
+    def shares(self) -> Sequence[Shares]:
+        """The shares of its variables."""
+        return [card.shares for card in self.cards if card.shares is not None]
 
 
 @dataclass(frozen=True)
@@ -209,10 +194,7 @@ def _section(
         window=window_text(estimate),
         accounting=accounting_text(estimate.accounting),
         shuffled=_shuffled(estimate),
-        shares=[
-            shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
-        ],
-        others=[_other(estimate, table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
+        cards=cards_of(estimate, spec, truth, grid),
     )
 
 
@@ -239,15 +221,3 @@ def _slice_section(estimate: Estimate, name: tuple[str, ...], number: int, spec:
         accounting="",
         shuffled="",
     )
-
-
-def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:
-    name = f"{table_name(table)}, ± standard error{forgers_text(estimate, table)}"
-    if table.name is TableName.MEAN:
-        name = "; ".join([name, *withheld(estimate, table.of, spec)])
-    labels = value_labels(table, spec)
-    if table.name is TableName.ZONE:
-        rows = [(labels[i], share_text(table, i)) for i in largest(table.values, TOP)]
-        return Other(name, table.n, len(table.values), "largest", rows)
-    rows = [(label, entry_text(table, i)) for i, label in enumerate(labels[:TOP])]
-    return Other(name, table.n, len(table.values), "first", rows)

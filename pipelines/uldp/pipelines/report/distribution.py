@@ -1,4 +1,4 @@
-"""The distribution of a number as a figure: the share of each bin, and the sum of the shares below, with quantiles."""
+"""A distribution over an order as a figure: the share of each bin, and that of users below each, with quantiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,8 @@ import numpy as np
 from uldp.pipelines.report.time_line import HEIGHT, WIDTH
 from uldp.schemas.arrays import Floats
 from uldp.schemas.table import Table
+
+_TICKS = 4
 
 
 @dataclass(frozen=True)
@@ -27,41 +29,77 @@ class Distribution:
 
     Attributes:
         bars: The path of the outline of the histogram.
-        curve: The path of the share of users at or below each number.
+        curve: The path of the share of users at or below each bin.
+        band: The path of the area between the ends of its intervals; empty without intervals.
         quantiles: The quantiles of the same estimate, if it has them.
-        ticks: Places in percent of the width with the number there.
+        ticks: Places in percent of the width with the name of what is there.
         most: The share of the fullest bin, which is the height of the histogram.
     """
 
     bars: str
     curve: str
+    band: str
     quantiles: Sequence[Quantile]
     ticks: Sequence[tuple[float, str]]
     most: float
 
 
-def distribution_of(shares: Floats, ends: tuple[float, float], quantiles: Table | None) -> Distribution:
+def distribution_of(
+    shares: Floats,
+    names: Sequence[str] | None,
+    ends: tuple[float, float] | None,
+    below: Table | None,
+    quantiles: Table | None,
+) -> Distribution:
     """Draw the shares of bins of equal width.
 
     Args:
         shares: Shape (bins,): the share of each bin; one below zero is drawn as 0.
-        ends: The least and the largest number.
-        quantiles: The table of quantiles; its keys are the levels.
+        names: The names of the bins, which are values; None of a number.
+        ends: The least and the largest number; None of values.
+        below: The table of the shares up to some of the bins, in equal steps; without it, shares are summed.
+        quantiles: The table of quantiles; its keys are the levels, and of values, its entries are indices.
     """
-    low, high = ends
+    bins = len(shares)
+    low, high = ends or (-0.5, bins - 0.5)
     heights = np.maximum(shares, 0)
     most = float(heights.max()) or 1.0
-    edges = np.linspace(0, WIDTH, len(shares) + 1)
-    tops = HEIGHT * (1 - heights / most)
-    below = np.concatenate([[0.0], np.cumsum(heights) / max(float(heights.sum()), 1e-12)])
-    outline = np.stack([np.repeat(edges, 2)[1:-1], np.repeat(tops, 2)], axis=1)
+    edges = np.linspace(0, WIDTH, bins + 1)
+    outline = np.stack([np.repeat(edges, 2)[1:-1], np.repeat(HEIGHT * (1 - heights / most), 2)], axis=1)
+    curve, band = _summed(heights) if below is None else _measured(below, bins)
+    ticks = [i * bins // _TICKS for i in range(_TICKS)]
     return Distribution(
         f"M0 {HEIGHT}L{_points(outline)}L{WIDTH} {HEIGHT}Z",
-        f"M{_points(np.stack([edges, HEIGHT * (1 - below)], axis=1))}",
+        curve,
+        band,
         [] if quantiles is None else _quantiles(quantiles, low, high),
-        [(25.0 * i, f"{low + (high - low) * i / 4:.4g}") for i in range(4)],
+        [
+            (100 * bin_ / bins, f"{low + (high - low) * bin_ / bins:.4g}" if names is None else names[bin_])
+            for bin_ in dict.fromkeys(ticks)
+        ],
         most,
     )
+
+
+def _summed(heights: Floats) -> tuple[str, str]:
+    below = np.concatenate([[0.0], np.cumsum(heights) / max(float(heights.sum()), 1e-12)])
+    edges = np.linspace(0, WIDTH, len(heights) + 1)
+    return f"M{_points(np.stack([edges, HEIGHT * (1 - below)], axis=1))}", ""
+
+
+def _measured(below: Table, bins: int) -> tuple[str, str]:
+    """Return the path of the shares below edges, and that of the area between the ends of their intervals."""
+    step = -(-bins // (len(below.values) + 1))
+    places = np.minimum(np.arange(len(below.values) + 2) * step, bins) * (WIDTH / bins)
+
+    def line(shares: Floats) -> Floats:
+        heights = np.concatenate([[0.0], np.clip(shares, 0, 1), [1.0]])
+        return np.stack([places, HEIGHT * (1 - heights)], axis=1)
+
+    curve = f"M{_points(line(below.values))}"
+    if below.low is None or below.high is None:
+        return curve, ""
+    return curve, f"M{_points(line(below.low))}L{_points(line(below.high)[::-1])}Z"
 
 
 def _quantiles(table: Table, low: float, high: float) -> list[Quantile]:

@@ -15,9 +15,10 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from uldp.pipelines.report.colours import LIGHT
 from uldp.schemas.arrays import Floats, Mask
 
-SENSITIVE, OTHER, INK, FAINT = "#b4501e", "#2f6690", "#1d2433", "#c9ced8"
+SENSITIVE, OTHER, INK, FAINT = (LIGHT[name] for name in ("sensitive", "estimate", "ink", "line"))
 
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "uldp-stream",  # without this salt, the ids of SVG elements are random
@@ -25,13 +26,13 @@ _STYLE: dict[str, Any] = {
     "font.size": 9,
     "text.color": INK,
     "axes.labelcolor": INK,
-    "axes.edgecolor": "#8a92a3",
+    "axes.edgecolor": LIGHT["faint"],
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 10,
-    "xtick.color": "#5a6273",
-    "ytick.color": "#5a6273",
+    "xtick.color": LIGHT["soft"],
+    "ytick.color": LIGHT["soft"],
     "legend.frameon": False,
     "savefig.dpi": 200,  # resolution of the rasterized parts
 }

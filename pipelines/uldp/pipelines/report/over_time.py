@@ -21,7 +21,7 @@ from uldp.schemas.table import NUMBERS, Table, TableName
 #: How many of the largest values of each table have a line.
 _LARGEST = 5
 #: Tables whose entries have lines: shares in percent, others as they are.
-_IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED)
+_IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED, TableName.RANGE)
 _AS_THEY_ARE = NUMBERS
 
 
@@ -131,7 +131,9 @@ def _of_table(
     found = [(each, each.table(last.name, last.of)) for each in points]
     tables = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
     labels = value_labels(last, spec)
-    for i in _entries(last, [table for _, table in tables], labels, chosen):
+    variable = spec.variable(last.of)
+    ordered = variable is not None and variable.kind.ordered
+    for i in _entries(last, [table for _, table in tables], labels, chosen, ordered=ordered):
         series = Series(
             np.array([each.start for each, _ in tables]),
             np.array([each.end for each, _ in tables]),
@@ -149,17 +151,23 @@ def _of_table(
 
 def _entry_name(table: Table, labels: Sequence[str], i: int) -> str:
     """Return the name of a share: its label, and what it is if it is not that of a value."""
-    return {TableName.SHARE: labels[i], TableName.HIDDEN: f"behind {labels[i]}"}.get(table.name, table.name.value)
+    named = {TableName.SHARE: labels[i], TableName.RANGE: labels[i], TableName.HIDDEN: f"behind {labels[i]}"}
+    return named.get(table.name, table.name.value)
 
 
-def _entries(last: Table, tables: Sequence[Table], labels: Sequence[str], chosen: Sequence[str]) -> list[int]:
-    """Return the entries that have lines: of shares the largest on average and the chosen ones, of others the first."""
+def _entries(
+    last: Table, tables: Sequence[Table], labels: Sequence[str], chosen: Sequence[str], *, ordered: bool
+) -> list[int]:
+    """Return the entries that have lines: of shares the largest on average and the chosen ones, of others the first.
+
+    Of bins of a number only the chosen ones: which of them is the largest says little, and quantiles have lines.
+    """
     if last.name is not TableName.SHARE:
         return list(range(min(len(last.values), _LARGEST)))
     total = np.zeros(len(last.values))
     for table in tables:
         total += table.values
-    largest = np.argsort(-total, kind="stable")[:_LARGEST].tolist()
+    largest = [] if ordered else np.argsort(-total, kind="stable")[:_LARGEST].tolist()
     return list(dict.fromkeys([*largest, *(i for i, label in enumerate(labels) if label in chosen)]))
 
 

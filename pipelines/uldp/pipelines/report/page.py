@@ -15,6 +15,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of
+from uldp.pipelines.report.colours import DARK, LIGHT
 from uldp.pipelines.report.over_time import check_chosen
 from uldp.pipelines.report.overview import glance_of
 from uldp.pipelines.report.time_line import HEIGHT, WIDTH
@@ -172,6 +173,7 @@ def report_page(
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
+    environment.filters["minus"] = lambda text: text.replace("-", "−")
     return environment.get_template("report.html.j2").render(
         title=_title(chapters, folder.path.resolve().name),
         made=minute_text(made // 60_000 * 60_000),
@@ -179,6 +181,8 @@ def report_page(
         state=state,
         digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         chart={"width": WIDTH, "height": HEIGHT},
+        light=LIGHT,
+        dark=DARK,
         most={"named": NAMED, "shown": SHOWN},
         overview=[glance_of(chapter) for chapter in chapters],
         chapters=chapters,

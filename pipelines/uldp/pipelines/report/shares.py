@@ -127,7 +127,7 @@ class Shares:
         places: The number of decimals of a share in percent.
         rows: The largest values.
         scale: The scale of the bars of ``rows``.
-        distribution: The figure of all bins of a number.
+        distribution: The figure of all bins of a number, or of all values in an order; it needs no scatter plot.
         hidden: The tags of the variable.
         bound: The largest l1 error from wrong background, if there are tags.
     """
@@ -198,6 +198,7 @@ def shares_of(
         for i in order
     ]
     shares = None if truth is None else truth.shares
+    distribution = _distribution(estimate, table, spec)
     return Shares(
         of=of_attributes(table.of),
         size=len(table.values),
@@ -224,9 +225,9 @@ def shares_of(
                 )
             ]
         ),
-        scatter=_scatter(table.values, _interval(table), sensitive, shares),
+        scatter=None if distribution is not None else _scatter(table.values, _interval(table), sensitive, shares),
         heat_map=_heat_map(table.values, visible, shares, grid),
-        distribution=_distribution(estimate, table, spec),
+        distribution=distribution,
         hidden=[] if hidden is None else _tags(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
     )
@@ -278,10 +279,13 @@ def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
 
 
 def _distribution(estimate: Estimate, table: Table, spec: CollectionSpec) -> Distribution | None:
-    variable = spec.variable(table.of)
-    if variable is None or variable.kind.ends is None or not table.whole:
+    """Draw bins of a number, or values of which an estimate has the shares up to each."""
+    variable, below = spec.variable(table.of), estimate.table(TableName.BELOW, table.of)
+    if variable is None or not table.whole or (variable.kind.ends is None and below is None):
         return None
-    return distribution_of(table.values, variable.kind.ends, estimate.table(TableName.QUANTILE, table.of))
+    names = None if variable.kind.ends is not None else value_labels(table, spec)
+    quantiles = estimate.table(TableName.QUANTILE, table.of)
+    return distribution_of(table.values, names, variable.kind.ends, below, quantiles)
 
 
 def _sensitive(table: Table, spec: CollectionSpec) -> Mask:

@@ -78,12 +78,15 @@ class Span:
         return self.at(times) * (100 / WIDTH)
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Yield places in percent of the width with the time there, as a day, or with its minute in a short span."""
+        """Yield places in percent of the width with the time there: days, or in a short span days and minutes."""
         short = self.end - self.start < 3 * _DAY
+        days = set[str]()
         for i in range(_TICKS):
-            time = self.start + (self.end - self.start) * i // _TICKS
-            text = iso(time)
-            yield 100 * i / _TICKS, text[:16].replace("T", " ") if short else text[:10]
+            day, minute = iso(self.start + (self.end - self.start) * i // _TICKS)[:16].split("T")
+            # A year does not fit, and each window names it.
+            text = (minute if day in days else f"{day[5:]} {minute}") if short else day
+            days.add(day)
+            yield 100 * i / _TICKS, text
 
 
 def draw(series: Series, span: Span) -> Chart:

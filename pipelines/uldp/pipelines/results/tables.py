@@ -53,10 +53,23 @@ def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
             for i in shown:
                 figure = f"{100 * shares.values[i]:.2f}±{100 * shares.stderr[i]:.2f} %"
                 yield printable(f"{name}{labels[i]} {figure}")
-        else:
-            table = next(table for table in estimate.tables if table.of == of)
-            error = float(table.stderr[0])
-            yield printable(f"{name}{table.name} {rounded(table.values[0], error)}±{rounded(error, error)}")
+        elif (number := _number(estimate, of, spec)) is not None:
+            table, i, label = number
+            error = float(table.stderr[i])
+            yield printable(f"{name}{label} {rounded(table.values[i], error)}±{rounded(error, error)}")
+
+
+def _number(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec) -> tuple[Table, int, str] | None:
+    """Return the number that stands for the others of an attribute, with its name: mean, median, or best score."""
+    mean, quantile, score = (estimate.table(name, of) for name in (TableName.MEAN, TableName.QUANTILE, TableName.SCORE))
+    if mean is not None:
+        return mean, 0, mean.name
+    if quantile is not None and "0.5" in (quantile.keys or ()):
+        return quantile, (quantile.keys or ()).index("0.5"), "median"
+    if score is not None:
+        best = largest(score.values, 1)[0]
+        return score, best, f"score of {value_labels(score, spec)[best]}"
+    return None
 
 
 def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterator[str]:
