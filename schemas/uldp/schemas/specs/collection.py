@@ -26,6 +26,7 @@ from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import RECORD, Ends
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
+from uldp.schemas.specs.numbers import as_record
 from uldp.schemas.specs.slices import By, Slices, attributes_of, check_by
 from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
@@ -161,6 +162,11 @@ class CollectionSpec(Strict):
 
     _variables: dict[str, Variable] = PrivateAttr()
     _device_digest: str | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_out(cls, keys: Any) -> Any:
+        return as_record(keys)
 
     @model_validator(mode="after")
     def _consistent(self) -> "CollectionSpec":

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Pairs, Ranking, Sets, Strings
+from uldp.schemas.specs.numbers import Numbers
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
@@ -58,7 +59,18 @@ class VariableDomain(Strict):
 
     @model_validator(mode="after")
     def _one_form(self) -> "VariableDomain":
-        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "set", "pairs", "ranking", "record")
+        of_a_collection = (
+            "size",
+            "labels",
+            "labels_file",
+            "number",
+            "strings",
+            "set",
+            "pairs",
+            "ranking",
+            "record",
+            "numbers",
+        )
         forms = [name for name in of_a_collection if name in type(self).model_fields]
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
@@ -108,6 +120,8 @@ class Domain(VariableDomain):
     """The domain of a collection: that of one variable, or a record of attributes by name."""
 
     record: dict[AttributeName, Attribute] | None = Field(default=None, min_length=1)
+    #: A short form of a record of numbers of one range, which all have the mechanism of the spec.
+    numbers: Numbers | None = None
 
     @property
     def kind(self) -> str:
