@@ -2,7 +2,7 @@
 
     python -m benchmarks.prefixes
     python -m benchmarks.prefixes --null 200
-    python -m benchmarks.prefixes --characters --peer
+    python -m benchmarks.prefixes --peer
     python -m benchmarks.prefixes --names names.txt --only 2
 
 Users hold 20,000 names, whose shares fall as those of Zipf's law with the exponent 1.1, in an order of each seed.
@@ -11,6 +11,13 @@ the index of this machine; ``--names`` takes others, one on each line. The piece
 that no user holds.
 
 Reports are drawn one by one by the mechanism, of symbols that the encoding gives to each name once.
+
+``--null`` counts smaller runs in which something is found that is not there: of 60,000 users who hold the names alike,
+so that no name is frequent, and of 60,000 users who hold them by Zipf's law.
+
+``--peer`` cuts the names to 6 characters, and has 100,000 users at epsilon 4, for PEM of pure-ldp, which needs the
+extra ``bench``. Of its oracles, only Apple's count mean sketch needs no array of all strings. It hashes text, which
+xxhash of today refuses, and makes an array of None entries, which NumPy refuses: so text becomes bytes, and None 1.
 """
 
 import argparse
@@ -19,7 +26,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +49,8 @@ PIECES, LONGEST_PIECE, LENGTHS = 1500, 8, 7
 #: Epsilon, reports, cohorts, and how many of the top are to be found.
 SETTINGS = ((4.0, 1_000_000, 1024, 13), (2.0, 2_000_000, 4096, 11), (1.0, 4_000_000, 4096, 7))
 SEEDS = 5
+#: The characters of names for the peer, which takes time and memory for each further one.
+CUT = 6
 _REPORTS_AT_ONCE = 1 << 18
 
 
@@ -109,8 +120,8 @@ def draw_cells(spec: CollectionSpec, names: Sequence[str], shares: Floats, n: in
 
 def _symbols(names: Sequence[str], number: int, walk: Walk) -> Symbols:
     if number == len(walk.lengths):
-        return np.array([string_symbol(name, LONGEST) for name in names])
-    return np.array([prefix_symbol(name, number, walk.lengths[number], walk.spelling, LONGEST) for name in names])
+        return np.array([string_symbol(name, walk.longest) for name in names])
+    return np.array([prefix_symbol(name, number, walk.lengths[number], walk.spelling, walk.longest) for name in names])
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,41 @@ def search(spec: CollectionSpec, names: Sequence[str], shares: Floats, n: int, s
     return Found(len(found & top), len(found), len(found - set(names)), seconds)
 
 
+def null_runs(spec: CollectionSpec, names: Sequence[str], shares: Floats, n: int, runs: int) -> tuple[int, int]:
+    """Return in how many runs a name is found, and in how many a string that nobody holds."""
+    found = [search(spec, names, shares, n, 1000 + seed) for seed in range(runs)]
+    return sum(run.all > 0 for run in found), sum(run.false > 0 for run in found)
+
+
+def peer_finds(texts: Sequence[str], epsilon: float) -> set[str]:
+    """Return the strings that PEM of pure-ldp finds among those of users, of 6 characters or fewer."""
+    xxhash: Any = import_module("xxhash")
+    of_bytes = xxhash.xxh64
+    xxhash.xxh64 = lambda text, seed: of_bytes(text.encode() if isinstance(text, str) else text, seed=seed)
+    oracle: Any = import_module("pure_ldp.core").FreqOracleServer
+    init = oracle.__init__
+    oracle.__init__ = lambda self, epsilon, d, index_mapper=None: init(self, epsilon, d or 1, index_mapper)
+    sketch: Any = import_module("pure_ldp.frequency_oracles.apple_cms")
+    pem: Any = import_module("pure_ldp.heavy_hitters.prefix_extending")
+    sizes = {"k": 128, "m": 1024}
+    shape = {
+        "start_length": 0,
+        "max_string_length": CUT,
+        "fragment_length": 2,
+        "alphabet": [*"abcdefghijklmnopqrstuvwxyz0123456789+.-", "*"],
+        "padding_char": "*",
+    }
+    server = sketch.CMSServer(epsilon, **sizes)
+    client = sketch.CMSClient(epsilon, server.get_hash_funcs(), sizes["m"])
+    devices, collector = (
+        pem.PEMClient(epsilon, fo_client=client, **shape),
+        pem.PEMServer(epsilon, fo_server=server, **shape),
+    )
+    for text in texts:
+        collector.aggregate(devices.privatise(text))
+    return {str(found).rstrip("*") for found in collector.find_heavy_hitters(k=TOP)[0]}
+
+
 def zipf(size: int, exponent: float = EXPONENT) -> Floats:
     """Return shares that fall as those of Zipf's law."""
     falling = np.asarray(np.arange(1, size + 1) ** -exponent, dtype=np.float64)
@@ -170,17 +216,53 @@ def _of_pieces(names: Sequence[str], others: Sequence[str], seeds: int, only: fl
         )
 
 
+def _null(names: Sequence[str], others: Sequence[str], runs: int) -> None:
+    strings = {"longest": LONGEST, "alphabet": ALPHABET, "pieces": learn(others, PIECES)}
+    spec = spec_of(2.0, 512, strings, depth=LENGTHS)
+    print("| users hold | runs | with a finding | with a string that nobody holds |\n| --- | --- | --- | --- |")
+    for held, shares in (("all names alike", zipf(len(names), 0.0)), ("names by Zipf's law", zipf(len(names)))):
+        found, false = null_runs(spec, names, shares, 60_000, runs)
+        print(f"| {held} | {runs} | {found} | {false} |", flush=True)
+
+
+def _peer(names: Sequence[str], seeds: int) -> None:
+    spec = spec_of(4.0, 1024, {"longest": CUT, "alphabet": "a-z0-9+._-"}, step=2, depth=3)
+    print("| seed | here | pure-ldp |\n| --- | --- | --- |")
+    for seed in range(seeds):
+        rng = np.random.default_rng([45, seed])
+        shares: dict[str, float] = {}
+        for name, share in zip(rng.permutation(names).tolist(), zipf(len(names)).tolist(), strict=True):
+            shares[name[:CUT]] = shares.get(name[:CUT], 0.0) + share
+        texts, law = [*shares], np.array([*shares.values()])
+        top = {texts[place] for place in np.argsort(-law)[:TOP]}
+        cells = draw_cells(spec, texts, law, 100_000, rng)
+        decoder = build_protocol(spec).decoder
+        assert isinstance(decoder, WalkDecoder)
+        own = set(decoder.found(cells, 100_000)[:TOP])
+        peer = peer_finds(rng.choice(texts, 100_000, p=law).tolist(), 4.0)
+        print(f"| {seed} | {len(own & top)} | {len(peer & top)} |", flush=True)
+
+
 def main() -> None:
     """Print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--names", type=Path, help="file of names, one on each line")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--only", type=float, help="one epsilon")
+    parser.add_argument(
+        "--null", type=int, help="so many smaller runs in which something may be found that is not there"
+    )
+    parser.add_argument("--peer", action="store_true", help="against PEM of pure-ldp")
     arguments = parser.parse_args()
     everything = names_of(arguments.names)
     order = np.random.default_rng(44).permutation(len(everything))
     names, others = ([everything[place] for place in part] for part in np.split(order, [HELD]))
-    _of_pieces(names, others, arguments.seeds, arguments.only)
+    if arguments.null:
+        _null(names, others, arguments.null)
+    elif arguments.peer:
+        _peer(names, arguments.seeds)
+    else:
+        _of_pieces(names, others, arguments.seeds, arguments.only)
 
 
 if __name__ == "__main__":

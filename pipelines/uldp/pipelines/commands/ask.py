@@ -10,6 +10,9 @@ import click
 from uldp.pipelines.commands.output import name_damaged, say
 from uldp.pipelines.options import FOLDER, SPEC, results_place, selection_options
 
+#: The largest numbers of ``Discover``.
+MOST_SEARCHED = 1024
+
 if TYPE_CHECKING:
     from uldp.mechanisms.questions.answer import Answer
     from uldp.pipelines.asking.questions import Asked
@@ -56,6 +59,14 @@ if TYPE_CHECKING:
     metavar="NAME[=VALUE]",
     help="Answer for each value of a public attribute, or for one of them; may be repeated.",
 )
+@click.option("--candidates", type=SPEC, metavar="FILE", help="CSV file of the strings to ask for, below value.")
+@click.option(
+    "--discover",
+    nargs=2,
+    type=click.IntRange(1, MOST_SEARCHED),
+    metavar="KEEP MOST",
+    help="Look for strings that nobody lists: keep so many prefixes of each length, and test up to so many strings.",
+)
 @click.option(
     "--correct",
     default="holm",
@@ -101,6 +112,8 @@ def ask(
     since: int | None,
     last: int | None,
     estimator: str | None,
+    candidates: Path | None,
+    discover: tuple[int, int] | None,
     **question: Any,
 ) -> None:
     """Answer a question from kept counts, with the errors of the answer. OUT is a folder of results, or its URL.
@@ -111,10 +124,12 @@ def ask(
     """
     from uldp.pipelines.asking.parquet import check_parquet, write_answers
     from uldp.pipelines.asking.questions import Asked
+    from uldp.pipelines.asking.strings import asking
     from uldp.pipelines.asking.text import answer_json, answers_text
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.kept import Kept
     from uldp.pipelines.results.local_copy import here
+    from uldp.schemas.specs.discover import Discover
 
     _check(question, target)
     if pooled and (question["explain"] or estimator):
@@ -126,7 +141,8 @@ def ask(
     answers: list[Answer] = []
     with here(out) as path:
         folder = ResultsFolder(path, damaged.append, private)
-        kept = Kept.of(folder, folder.select(collection, since, last, estimator))
+        search = None if discover is None else Discover(keep=discover[0], most=discover[1])
+        kept = asking(Kept.of(folder, folder.select(collection, since, last, estimator)), candidates, search)
         by = question["by"] or _compared(question["compare"])
         asked = Asked.of(kept, every, zone, estimator, pooled=pooled, by=by)
         if question["explain"]:

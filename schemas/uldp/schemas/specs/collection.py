@@ -323,9 +323,14 @@ class CollectionSpec(Strict):
     def with_intervals(self, intervals: Literal["each", "simultaneous"]) -> Self:
         """Return this spec with other intervals; those of numbers stay as they are."""
         spec = self.model_copy(update={"intervals": intervals})
-        spec._variables = {
-            name: replace(variable, simultaneous=spec._simultaneous) for name, variable in self.variables.items()
-        }
+        return spec.with_variables(
+            {name: replace(variable, simultaneous=spec._simultaneous) for name, variable in self.variables.items()}
+        )
+
+    def with_variables(self, variables: Mapping[str, Variable]) -> Self:
+        """Return this spec with variables that differ in what devices do not know."""
+        spec = self.model_copy()
+        spec._variables = dict(variables)
         return spec
 
     @property
@@ -337,10 +342,11 @@ class CollectionSpec(Strict):
             raise ValueError("intervals: simultaneous is for shares of values, and no domain has values; remove it")
 
     def _check_early_panes(self) -> None:
-        if self.window.early_every is not None and all(each.mechanism.discovers for each in self.variables.values()):
+        families = [each.mechanism for each in self.variables.values()]
+        if self.window.early_every is not None and all(family.discovers for family in families):
             raise ValueError(
-                f"window.early_every: {self.variables[''].mechanism.name} looks for strings for seconds, so early panes"
-                " have no estimates; remove it, or take shorter windows"
+                f"window.early_every: {families[0].name} looks for strings for seconds, so early panes have no"
+                " estimates; remove it, or take shorter windows"
             )
 
     def _check_estimators(self) -> None:
