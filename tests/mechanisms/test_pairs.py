@@ -18,6 +18,7 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.pair_encoding import PairEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
+from uldp.mechanisms.inference.goodness_of_fit import checks
 from uldp.mechanisms.kernels.ratios import ratio_interval
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -163,6 +164,24 @@ def test_no_key_is_found_that_nobody_holds_in_small_windows() -> None:
         tables = protocol.decoder.tables(protocol.mechanism.statistic(protocol.perturb([nobody], rng)), n, "empirical")
         falsely += bool(tables[2].values.any())
     assert falsely <= 0.05 * 400
+
+
+@pytest.mark.parametrize("held", [1, 2])
+@pytest.mark.parametrize("pairs", [{0: 5.0, 3: 20.0}, {2: LOW}, {}, {4: 0.0}])
+def test_a_right_client_passes_whatever_its_numbers_are(held: int, pairs: dict[int, float]) -> None:
+    protocol, n = build_protocol(spec_of(held=held)), 20_000
+    one = column_of(spec_of(held=held), dict(list(pairs.items())[:held]))
+    payloads = protocol.perturb([repeated(one, n)], default_rng(6))
+    r = protocol.encoding.law([one], protocol.mechanism.size)
+    assert r.sum() == pytest.approx(held)
+    assert all(check.p_value > 1e-4 for check in checks(protocol.mechanism, r, payloads))
+
+
+def test_a_client_that_rounds_to_the_nearest_end_fails() -> None:
+    protocol, n = build_protocol(spec_of()), 20_000
+    payloads = protocol.perturb([repeated(column_of(spec_of(), {0: HIGH, 3: HIGH}), n)], default_rng(6))
+    r = protocol.encoding.law([column_of(spec_of(), {0: 20.0, 3: 12.0})], protocol.mechanism.size)
+    assert min(check.p_value for check in checks(protocol.mechanism, r, payloads)) < 1e-9
 
 
 def test_a_ratio_over_nothing_has_no_ends() -> None:

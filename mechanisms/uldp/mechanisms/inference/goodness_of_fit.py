@@ -50,7 +50,8 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
     - Symbols, if the mechanism knows their law: Pearson's chi-square of the payloads, and the count of each, which is
       binomial.
     - Support counts: the count of each symbol is binomial with p or q, and that of each pair of the first symbols is
-      binomial too.
+      binomial too. Of several held symbols of which some are drawn, the pairs are left out: how often a device holds
+      both is not in ``r``.
     - Strata: Pearson's chi-square of the drawn parts by their shares, and then the tests of each part.
     - Any other mechanism: its cells, beside those of as many reports that this function draws with ``seed``. It finds
       less, because both samples vary.
@@ -74,7 +75,7 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
         yield binomial(
             "single payloads", lambda symbol: f"symbol {symbol} came", counts, np.full(len(law), len(payloads)), law
         )
-    elif isinstance(mechanism, PureMechanism) and r.max() == 1:
+    elif isinstance(mechanism, PureMechanism) and (r.max() == 1 or mechanism.held > 1):
         yield from _of_supports(mechanism, r, payloads)
     else:
         drawn = mechanism.perturb(default_rng(seed).choice(len(r), len(payloads), p=r), default_rng(seed))
@@ -132,7 +133,8 @@ def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Ite
     counts = mechanism.statistic(payloads)
     yield binomial("supports", lambda symbol: f"symbol {symbol} is supported", counts, n, m)
     symbols = np.arange(min(len(m), MOST_PAIRED))
-    if not channel.one_symbol and len(symbols) > 1:
+    certain = mechanism.held == 1 or bool(((r == 0) | (r == 1)).all())
+    if not channel.one_symbol and len(symbols) > 1 and certain:
         expected = channel.moments(r)(np.eye(len(m))[:, symbols])[symbols]
         upper = np.triu_indices(len(symbols), 1)
         counts = _pair_counts(mechanism, payloads, symbols)[upper]
