@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.mechanisms.protocol.encoding import Held
+from uldp.pipelines.simulation.independent import USERS
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
@@ -47,6 +48,45 @@ def test_values_are_labels_where_the_domain_has_labels(tmp_path: Path) -> None:
     spec = make_spec(domain={"labels": ["1", "two", "0"]}, sensitive=["two"])
     truth = load(tmp_path, 'value,tag,weight\n"two",,1\n0,,2\n1,home,1\n', spec)
     np.testing.assert_allclose(truth.distribution(), [0.25, 0.25, 0.5])
+
+
+def test_items_with_shares_are_held_independently(tmp_path: Path) -> None:
+    spec = build.spec(
+        domain={"set": {"of": {"labels": ["a", "b", "c", "d"]}, "at_most": 2}},
+        mechanism={"name": "set-ss", "epsilon": 1.0},
+    )
+    truth = load(tmp_path, "item,share\na,.6\nc,.5\nd,0.001\n", spec)
+    assert truth.distribution() == pytest.approx([0.6, 0, 0.5, 0.001], abs=1 / (2 * USERS))
+    (held,) = truth.columns
+    both = ((held.values == 0).any(axis=1) & (held.values == 2).any(axis=1)) @ truth.probabilities
+    assert both == pytest.approx(0.3, abs=5 * math.sqrt(0.3 * 0.7 / USERS))
+
+
+def test_keys_with_shares_have_their_number(tmp_path: Path) -> None:
+    pairs = {"of": {"labels": ["a", "b"]}, "at_most": 2, "low": 0, "high": 9}
+    spec = build.spec(domain={"pairs": pairs}, mechanism={"name": "set-ss", "epsilon": 1.0})
+    truth = load(tmp_path, "key,value,share\nb,7,.25\n", spec)
+    assert truth.distribution() == pytest.approx([0, 0.25])
+    (held,) = truth.columns
+    assert {tuple(pair) for row in held.values for pair in row} == {(-1.0, 0.0), (1.0, 7.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item,share\ne,.5\n", "line 2: 'e,.5': "),
+        ("item,share\na;b,.5\n", "line 2: 'a;b,.5': write one item in a row"),
+        ("item,share\na,1.5\n", "line 2: 'a,1.5': share '1.5' must be a number from 0 to 1"),
+        ("item,share\na,.5\na,.5\n", "line 3: 'a,.5': the item is there twice; remove one row"),
+        ("item,weight\na,.5\n", "line 1: 'item,weight' must be the header items,weight or item,share"),
+    ],
+)
+def test_a_wrong_file_of_shares_is_named(tmp_path: Path, text: str, message: str) -> None:
+    spec = build.spec(
+        domain={"set": {"of": {"labels": ["a", "b"]}, "at_most": 2}}, mechanism={"name": "set-ss", "epsilon": 1.0}
+    )
+    with pytest.raises(RequestError, match=message):
+        load(tmp_path, text, spec)
 
 
 def test_a_byte_order_mark_and_empty_lines_are_no_trouble(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ header depends on the domain of the collection:
 - values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value. Or as background knowledge,
   ``value,weight``, if nobody hides a value.
 - a number or a string: ``value,weight``.
-- a set: ``items,weight``, where ``;`` stands between the items of a set.
-- keys with numbers: ``pairs,weight``, as ``key=number;key=number``.
+- a set: ``items,weight``, where ``;`` stands between the items of a set. Or ``item,share``, if each item is held by a
+  share of the users, independently of the others.
+- keys with numbers: ``pairs,weight``, as ``key=number;key=number``, or ``key,value,share``.
 - a ranking: ``ranking,weight``, where ``>`` stands between a candidate and the next worse one.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
@@ -29,6 +30,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.tags.pum import preprocess
+from uldp.pipelines.simulation.independent import independent_users
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
@@ -173,7 +175,11 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field]
         ValueError: at the first invalid line.
     """
     known = {(*chain.from_iterable(columns), "weight"): columns for columns in _headers(spec)}
-    table = Table.read(path, *known)
+    kinds = [variable.kind for variable in spec.variables.values()]
+    alone = [kind.alone for kind in kinds if kind.alone and spec.slices is None]
+    table = Table.read(path, *known, *alone)
+    if tuple(table.header) in alone:
+        return (([(held, -1)], 1.0) for held in independent_users(table, kinds[0]))
     columns = known[tuple(table.header)]
 
     def parse(row: list[str]) -> tuple[list[_Field], float]:

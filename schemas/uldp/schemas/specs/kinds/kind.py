@@ -36,6 +36,7 @@ class Kind(ABC):
         heading: What bounds the domain, as the heading of ``extent`` on a page.
         compared: What two versions must have in common, in the words of an error.
         columns: The heading of what users hold in a file of a truth.
+        alone: The heading of a file of a truth in which items are held independently of each other, with their shares.
         withheld: Why estimates lack some entries of their tables, in the words of a sentence; empty if they have all.
     """
 
@@ -51,6 +52,7 @@ class Kind(ABC):
     heading: ClassVar[str]
     compared: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ("value",)
+    alone: ClassVar[tuple[str, ...]] = ()
     withheld: ClassVar[str] = ""
 
     def located(self, folder: SpecFolder) -> "Kind":

@@ -34,6 +34,7 @@ class Pairs(Sets):
     compared: ClassVar = "keys, or ranges of numbers,"
     heading: ClassVar = "Keys"
     columns: ClassVar = ("pairs",)
+    alone: ClassVar = ("key", "value", "share")
     separators: ClassVar = (SEPARATOR, EQUALS)
     withheld: ClassVar = "a mean is withheld where the share of its key is not significant"
 

@@ -54,6 +54,7 @@ class Sets(Strict, Kind):
     heading: ClassVar = "Sets"
     compared: ClassVar = "items"
     columns: ClassVar[tuple[str, ...]] = ("items",)
+    alone: ClassVar[tuple[str, ...]] = ("item", "share")
     separators: ClassVar[tuple[str, ...]] = (SEPARATOR,)
 
     of: Items
