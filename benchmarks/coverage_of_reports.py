@@ -10,6 +10,7 @@ Candidates of strings are the same 100 values, and sets hold one of them. A reco
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,10 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
             "of": {"place": {"name": "oue", "share": 0.7}, "hours": {"name": "block", "share": 0.3}},
         },
     },
+    "marginals": {
+        "domain": {"record": {"place": _VALUES, "new": _TWO, "own": _TWO}},
+        "mechanism": {"name": "marginals", "epsilon": EPSILON, "views": "pairs"},
+    },
     "she with a permanent response": _keys("she", lasting_epsilon=4.0),
 }
 
@@ -178,7 +183,9 @@ def _covered(decoder: Decoder, cells: Counts, n: int) -> Mask:
 
 def _truths(tables: Sequence[Table]) -> Iterator[tuple[Table, Floats]]:
     for table in tables:
-        if table.name == TableName.SHARE:
+        if table.name == TableName.SHARE and len(table.shape) > 1:  # attributes are independent here
+            yield table, reduce(np.multiply.outer, map(_shares, table.shape)).ravel()
+        elif table.name == TableName.SHARE:
             yield table, _shares(len(table.values))
         elif table.name == TableName.MEAN:
             yield table, np.array([_SHAPE[0] / sum(_SHAPE)])

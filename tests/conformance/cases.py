@@ -103,6 +103,12 @@ MORE: dict[str, dict[str, Any]] = {
         "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "sue"}, "hours": {"name": "duchi"}}},
         "by": _BY,
     },
+    "marginals of large and small views": _more(
+        "marginals",
+        {"record": {"version": {"size": 30}, "os": {"size": 11}, "crash": {"size": 2}, "new": {"size": 3}}},
+        0.7,
+        views=[["os", "version"], ["new", "crash"], ["crash", "os"]],
+    ),
     "levels of points": _levels({"name": "pgr"}),
     "levels of designs": _levels({"name": "ubd"}) | {"sensitive": [0, 2, 3, 5, 7, 8]},
 }

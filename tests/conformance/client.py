@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import ceil, exp, floor, prod
-from typing import Any
+from typing import Any, cast
 
 from tests.conformance.functions import symbol_of
 from tests.conformance.kept import Device
@@ -11,7 +11,7 @@ from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
 #: The mechanisms of this client.
-NAMES = {*RESPONSES, "sample-one", "levels", "hybrid", "prefixes", "tree", "pairs"}
+NAMES = {*RESPONSES, "sample-one", "levels", "hybrid", "prefixes", "tree", "pairs", "marginals"}
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -38,6 +38,8 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         return _pair(spec, user["value"], draws)
     if spec["mechanism"]["name"] == "prefixes":
         return _prefix(case, user, draws)
+    if spec["mechanism"]["name"] == "marginals":
+        return _view(case, user, draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
 
@@ -169,6 +171,33 @@ def _arm(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int 
     noise = ceil(FLOATS * (bins + width) / (bins + width * parts[1].e))
     drawn = int(draws.below(FLOATS) >= noise)
     return _wrapped(parts, drawn, points[drawn], draws)
+
+
+def _view(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The cell of one view, as a symbol by the mechanism for so many cells."""
+    spec, known = case["spec"], case["probabilities"]["parts"]
+    epsilon, sizes = spec["mechanism"]["epsilon"], {name: of["size"] for name, of in spec["domain"]["record"].items()}
+    views = [[name for name in sizes if name in view] for view in views_of(spec)]
+    parts, cells = [], []
+    for view, part in zip(views, known, strict=True):
+        size, z = 1, 0
+        for name in view:
+            size, z = size * sizes[name], z * sizes[name] + user["value"][name]
+        small = "ss" if round(size / (exp(epsilon) + 1)) > 1 else "rr"
+        name = small if size <= 256 else "rr" if size < 3 * exp(epsilon) + 2 else "pgr"
+        parts.append(Variable({"size": size}, {"name": name, "epsilon": epsilon}, part))
+        cells.append(z)
+    place = draws.below(FLOATS)
+    drawn = next(i for i in range(len(views)) if place < round(FLOATS * (i + 1) / len(views)) or i == len(views) - 1)
+    return _wrapped(parts, drawn, cells[drawn], draws)
+
+
+def views_of(spec: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+    """The views of a spec: those that it lists, or all pairs or triples of attributes."""
+    views, names = spec["mechanism"]["views"], [*spec["domain"]["record"]]
+    if isinstance(views, str):
+        return list(combinations(names, {"pairs": 2, "triples": 3}[views]))
+    return cast(Sequence[Sequence[str]], views)
 
 
 def _record(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:

@@ -6,6 +6,7 @@ Each mechanism that a spec can name is in an example; ``tests/test_pieces_of_a_m
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.random import Generator
 
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.marginals.decoder import MarginalsDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
@@ -76,8 +78,11 @@ def first_specs() -> dict[str, dict[str, Any]]:
 
 
 def _example(spec: CollectionSpec) -> Example:
-    truth = np.concatenate([_truth(variable) for variable in spec.variables.values()])
-    return Example(spec, build_protocol(spec), truth)
+    protocol, truths = build_protocol(spec), [_truth(variable) for variable in spec.variables.values()]
+    if isinstance(protocol.decoder, MarginalsDecoder):  # attributes are independent here
+        tables = protocol.decoder.asked.tables
+        truths = [reduce(np.multiply.outer, [truths[each] for each in table]).ravel() for table in tables]
+    return Example(spec, protocol, np.concatenate(truths))
 
 
 def alternatives(mechanism: Mechanism) -> list[Values]:
@@ -123,6 +128,11 @@ def _record(lasting: float | None = None, **attributes: tuple[Mapping[str, Any],
     domain = {"record": {attribute: domain for attribute, (domain, _) in attributes.items()}}
     of = {attribute: dict(part) for attribute, (_, part) in attributes.items()}
     return _keys("sample-one", domain, lasting_epsilon=lasting, of=of)
+
+
+def _marginals(**parameters: Any) -> dict[str, Any]:
+    """A record of three attributes, in views."""
+    return _keys("marginals", {"record": {"app": _VALUES, "own": {"size": 2}, "new": {"size": 2}}}, **parameters)
 
 
 def _levels(name: str, lasting: float | None = None) -> dict[str, Any]:
@@ -237,6 +247,9 @@ _SPECS: dict[str, dict[str, Any]] = {
         app=(_VALUES, {"name": "oue"}),
         hours=(_NUMBER, {"name": "block", "bins": 8}),
     ),
+    "marginals": _marginals(views="pairs"),
+    "marginals of all at once": _marginals(views=[["app", "own", "new"]]),
+    "marginals with a permanent response": _marginals(views=[["own", "app"], ["new"]], lasting_epsilon=3.0),
     "record with strings": _record(
         app=(_VALUES, {"name": "oue"}),
         search=(_STRINGS | _ASKED, {"name": "cohort-olh", "cohorts": 32}),

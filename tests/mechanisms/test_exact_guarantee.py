@@ -134,6 +134,12 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "levels with permanent responses": _levels("rr", lasting_epsilon=3.0),
     "pairs": _keys("pairs", {"ranking": {"of": ["a", "b", "c"]}}),
     "pairs with a permanent response": _keys("pairs", {"ranking": {"of": ["a", "b", "c"]}}, lasting_epsilon=3.0),
+    "marginals": _keys(
+        "marginals", {"record": {"app": {"size": 4}, "new": {"size": 2}, "own": {"size": 3}}}, views="pairs"
+    ),
+    "marginals with a permanent response": _keys(
+        "marginals", {"record": {"app": {"size": 4}, "new": {"size": 2}}}, views=[["app", "new"]], lasting_epsilon=3.0
+    ),
     "record": _record(
         app=(_FOUR | _TAG, {"name": "urr"}),
         place=(_THREE, {"name": "olh"}),

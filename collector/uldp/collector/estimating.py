@@ -13,6 +13,7 @@ from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.pane import PaneKind
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.slices import attributes_of, slice_of
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table
 
@@ -81,5 +82,9 @@ class _Facts(NamedTuple):
 
 
 def _is_behind(of: tuple[str, ...], published: set[tuple[str, ...]]) -> bool:
-    """Return whether reports of an attribute, a level or a slice are behind a table: of it, or of more users."""
-    return any(of[:end] in published for end in range(len(of) + 1))
+    """Return whether reports of an attribute, a level or a slice are behind a table: of it, or of more users.
+
+    If devices report several attributes at once, the same reports are behind the tables of all of them.
+    """
+    same = not attributes_of(of) and any(slice_of(each) == of for each in published)
+    return same or any(of[:end] in published for end in range(len(of) + 1))

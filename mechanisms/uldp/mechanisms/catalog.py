@@ -18,7 +18,9 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
         protocol = (
-            parts[""] if "" in parts else _checked(spec.mechanism.joined(spec.variables, parts), spec.mechanism.name)
+            parts[""]
+            if "" in parts
+            else _checked(spec.mechanism.joined(spec.variables, parts, spec.given), spec.mechanism.name)
         )
         if spec.slices is not None:
             protocol = sliced(protocol, spec.slices, len(spec.variables))

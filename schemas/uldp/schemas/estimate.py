@@ -10,6 +10,7 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.slices import slice_of
 from uldp.schemas.table import ARRAYS, OPTIONAL, Basis, Table, TableName
 
 
@@ -42,6 +43,8 @@ class Estimate(PaneHeader):
         If several levels or slices are meant, each with its own promise, it is the weakest one.
         """
         mine = [each for each in self.shuffle if each.of[: len(of)] == of]
+        # Of a record whose devices report several attributes, the promise is about all of them.
+        mine = mine or [each for each in self.shuffle if each.of == slice_of(of)]
         return max(mine, key=lambda each: each.epsilon, default=None)
 
     def to_avro(self) -> dict[str, Any]:

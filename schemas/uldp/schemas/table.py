@@ -41,6 +41,10 @@ class TableName(StrEnum):
     BEATS = "beats"
     #: The mean Borda score of each candidate: how many others a user ranks below it.
     SCORE = "score"
+    #: The share of the values of one attribute among the users with each value of another, which is that of the rows.
+    GIVEN = "given"
+    #: For each pair of attributes, the probability of so large a dependence if they are independent.
+    INDEPENDENCE = "independence"
     #: Quantiles of a number; the keys are the levels.
     QUANTILE = "quantile"
     #: The share of users in each range that a spec asks for; ranges may overlap.

@@ -183,6 +183,14 @@ class Decoder(ABC):
         return [self.tables(*window, estimator) for window in windows]
 
 
+class MarginsDecoder(Decoder):
+    """A decoder of tables of several attributes of a record, which has those of each attribute, too."""
+
+    @abstractmethod
+    def margin(self, linear: Linear, attribute: str) -> Linear:
+        """Return the part of the estimate of all tables that has the shares of the values of one attribute."""
+
+
 class SharesDecoder(Decoder):
     """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""
 

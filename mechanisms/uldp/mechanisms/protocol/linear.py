@@ -73,6 +73,45 @@ class LowRankLinear:
         return product
 
 
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Neighbouring entries of an estimate, such as one table of several; see ``Linear``.
+
+    Attributes:
+        whole: The estimate.
+        place: Where the entries are.
+    """
+
+    whole: Linear
+    place: slice
+
+    @property
+    def values(self) -> Floats:
+        """Shape (m,): the estimates."""
+        return self.whole.values[self.place]
+
+    @property
+    def variance(self) -> Floats:
+        """Shape (m,): their variances."""
+        return self.whole.variance[self.place]
+
+    @property
+    def n(self) -> Counts:
+        """Shape (m,): the number of reports behind each."""
+        return self.whole.n[self.place]
+
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
+        """Return the intervals of these entries."""
+        low, high = self.whole.interval(coverage)
+        return low[self.place], high[self.place]
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w."""
+        wide = np.zeros((len(self.whole.values), w.shape[1]))
+        wide[self.place] = w
+        return self.whole.times(wide)[self.place]
+
+
 def mean_of(mean: float, variance: float, n: int) -> LowRankLinear:
     """Return the estimate of one mean of n reports, with its normal interval."""
     values, variances = np.array([mean]), np.array([variance])

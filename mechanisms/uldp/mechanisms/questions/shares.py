@@ -12,7 +12,7 @@ from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.pooling.versions import WeightedLinear
 from uldp.mechanisms.pooling.versions import pool as pool_shares
-from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.decoder import Decoder, MarginsDecoder
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.pool import Pool
@@ -94,6 +94,8 @@ def _all_of(span: Span) -> Iterator[Shares]:
         for part in decoder.parts(span.cells, span.n):
             if part.n:
                 yield _of(span, part.name, part.decoder, part.cells, part.n)
+    elif isinstance(decoder, MarginsDecoder):
+        yield from (_of(span, name, decoder, span.cells, span.n) for name in span.version.spec.variables if span.n)
     elif span.n:
         yield _of(span, "", decoder, span.cells, span.n)
 

@@ -9,7 +9,7 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
-from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.decoder import Decoder, MarginsDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed, repeats, summed
@@ -158,6 +158,9 @@ class Span:
         None if the collection has no such variable, or the variable has no reports.
         """
         decoder, windows = self.version.decoder, (self.cells, self.sizes)
+        if isinstance(decoder, MarginsDecoder):
+            known = attribute in self.version.spec.variables
+            return decoder.margin(summed(self.version.protocol, windows), attribute) if known else None
         if not isinstance(decoder, StrataDecoder):
             return None if attribute else summed(self.version.protocol, windows)
         parts = decoder.parts(self.cells, self.n)

@@ -306,11 +306,12 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
     """
     make_folder(folder.absolute())
     data = spec.model_dump(mode="json", exclude_none=True)
+    data["mechanism"].update(spec.mechanism.record_parameters(spec.variables))
     for name, variable in spec.variables.items():
         domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]
         if name:
             domain = beside = domain["record"][name]
-            tags, mechanism = domain["tags"], mechanism["of"][name]
+            tags, mechanism = domain["tags"], mechanism.get("of", {}).get(name, {})
         for key in type(variable.parameters).model_fields:
             number = getattr(variable.parameters, key)
             if number != getattr(variable.mechanism, key):

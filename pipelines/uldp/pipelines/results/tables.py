@@ -283,6 +283,18 @@ def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Itera
         yield f"  % of users who rank the row above the column{number}, {_errors(estimate, table)}"
         yield from matrix_text(table, names, names, decimals(table.stderr))
         return
+    if table.name is TableName.GIVEN:
+        given, asked = attributes_of(table.of)
+        rows, columns = (spec.variables[name].labels for name in (given, asked))
+        yield f"  % of {asked} given {given}, which is that of the row{number}, {_errors(estimate, table)}"
+        yield from matrix_text(table, rows, columns, decimals(table.stderr))
+        return
+    if table.name is TableName.INDEPENDENCE:
+        yield "  p-values of attributes that have nothing to do with each other"
+        labels = list(map(printable, value_labels(table, spec)))
+        width = max(map(len, labels))
+        yield from (f"    {label:<{width}}  {p:.2g}" for label, p in zip(labels, table.values.tolist(), strict=True))
+        return
     if len(table.values) == 1 and table.keys is None:
         yield f"  {table_name(table)}{number}: {entry_text(table, 0)}{forgers_text(estimate, table)}"
         return

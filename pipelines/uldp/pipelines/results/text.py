@@ -215,9 +215,8 @@ def shuffled_text(estimate: Estimate) -> tuple[str, list[str]]:
         about = attributes_of(each.of)
         weakest[about] = max(weakest.get(about, each), each, key=lambda promise: promise.epsilon)
     given = {about: _promise(each) for about, each in weakest.items()}
-    without = {
-        table.of: f"{table.of[0]}: as much as its epsilon" for table in without_slices(estimate).tables if table.of
-    }
+    parts = [] if () in given else [table.of for table in without_slices(estimate).tables if table.of]
+    without = {of: f"{of[0]}: as much as its epsilon" for of in parts}
     reader = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
     return f"{reader}, in this window", [*(without | given).values()]
 

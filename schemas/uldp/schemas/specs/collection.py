@@ -19,7 +19,7 @@ from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.device_half import device_half, digest
 from uldp.schemas.specs.discover import Discover
-from uldp.schemas.specs.domains import Domain, Tag
+from uldp.schemas.specs.domains import AttributeName, Domain, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
@@ -145,6 +145,8 @@ class CollectionSpec(Strict):
     ranges: list[Ends] = Field(default_factory=list)
     #: How many further strings are looked for.
     discover: Discover | None = None
+    #: The pairs of attributes of which the second is asked for, given the first.
+    given: list[Annotated[list[AttributeName], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
@@ -269,7 +271,8 @@ class CollectionSpec(Strict):
         if mechanism.share is not None:
             raise ValueError("mechanism.share: only the attributes of a record have shares; remove it")
         if record is None:
-            if mechanism.parts:
+            mechanism.check_given((), self.given)
+            if mechanism.domain_kind == RECORD:
                 raise ValueError(
                     f"mechanism: {mechanism.name} is for a record; give domain.record, or another mechanism"
                 )
@@ -286,7 +289,7 @@ class CollectionSpec(Strict):
                 discover=self.discover,
             )
             return {"": only}
-        if not mechanism.parts:
+        if mechanism.domain_kind != RECORD:
             raise ValueError(
                 f"mechanism: a record needs {names_where(lambda family: family.domain_kind == RECORD)}, not"
                 f" {mechanism.name}; give each attribute a mechanism in of"
@@ -297,17 +300,19 @@ class CollectionSpec(Strict):
         if self.sensitive != "all" or beside:
             key = beside[0] if beside else "sensitive"
             raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
-        if others := [name for name in mechanism.parts if name not in record]:
+        parts = mechanism.of_attributes(record)
+        if others := [name for name in parts if name not in record]:
             suggestion = notes(near(others[0], record))
             raise ValueError(f"mechanism.of.{others[0]}: not an attribute of domain.record; remove it{suggestion}")
-        if missing := [name for name in record if name not in mechanism.parts]:
+        if missing := [name for name in record if name not in parts]:
             raise ValueError(f"mechanism.of.{missing[0]}: missing; add the mechanism of this attribute")
+        mechanism.check_given(record, self.given)
         return {
             name: read_variable(
                 attribute,
                 attribute.sensitive,
                 attribute.tags,
-                mechanism.parts[name],
+                parts[name],
                 folder,
                 attribute=name,
                 share=mechanism.share_of(name),
@@ -427,7 +432,10 @@ class CollectionSpec(Strict):
 
         None if the table is about several attributes, or about one that the record has not.
         """
-        name = "".join(attributes_of(of))
+        about = attributes_of(of)
+        if len(about) > 1:
+            return None
+        name = "".join(about)
         return self._variables.get("" if name in self.mechanism.user_groups else name)
 
     @property

@@ -32,6 +32,7 @@ def _facts(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> Ite
         yield "domain.record", list(variables)
         yield "mechanism.name", mechanism.name
         yield "mechanism.epsilon", mechanism.epsilon
+        yield from _under("mechanism.", mechanism.record_parameters(variables))
     for name, variable in variables.items():
         of_domain, beside = (f"domain.record.{name}.",) * 2 if name else ("domain.", "")
         yield from _under(of_domain, dict(variable.kind.facts()))
@@ -43,7 +44,7 @@ def _facts(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> Ite
             if zones is not None:
                 yield f"{beside}tags.{tag.name}.zones", zones.of_value.tolist()
                 yield f"{beside}tags.{tag.name}.zone_epsilon", tag.zone_epsilon
-        parameters = variable.parameters.device_parameters() | ({"share": variable.share} if name else {})
+        parameters = variable.parameters.device_parameters() | ({"share": variable.share} if mechanism.parts else {})
         yield from _under(f"mechanism.of.{name}." if name else "mechanism.", parameters)
 
 

@@ -49,6 +49,7 @@ _OWN = {
     "levels": "levels.spec:LevelsSpec",
     "pairs": "paired_comparison.spec:PairsSpec",
     "sample-one": "sample_one.spec:SampleOneSpec",
+    "marginals": "marginals.spec:MarginalsSpec",
     "identity": "randomized_response.spec:IdentitySpec",
 }
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from uldp.schemas.arrays import Mask
 from uldp.schemas.errors import UldpError
-from uldp.schemas.specs.domains import Tag
+from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
 from uldp.schemas.specs.families import mechanism_names, registered
@@ -208,8 +208,35 @@ class MechanismFamily(Strict):
         """
         raise NotImplementedError(f"{self.name} is the mechanism of no single variable")
 
-    def joined(self, variables: "Mapping[str, Variable]", parts: Mapping[str, Any]) -> object:
-        """Build the ``LdpProtocol`` of a record from those of its attributes."""
+    def of_attributes(self, record: Mapping[str, VariableDomain]) -> "Mapping[str, MechanismFamily]":
+        """Return the mechanisms of the attributes of a record; by default ``parts``.
+
+        Raises:
+            ValueError: if it is not for a record with these. The message begins with the key.
+        """
+        return self.parts
+
+    def record_parameters(self, variables: "Mapping[str, Variable]") -> dict[str, Any]:
+        """Return what devices need to know of a record beside the mechanisms of its attributes, by keys."""
+        return {}
+
+    def check_given(self, names: Collection[str], given: Sequence[Sequence[str]]) -> None:
+        """Check pairs of attributes of which one is asked for, given the other.
+
+        Args:
+            names: The attributes of the record.
+            given: What is given, and what is asked for, of each pair.
+
+        Raises:
+            ValueError: if it has no such table. The message begins with the key.
+        """
+        if given:
+            raise ValueError(f"given: {self.name} has no tables of two attributes; remove it, or choose marginals")
+
+    def joined(
+        self, variables: "Mapping[str, Variable]", parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
+    ) -> object:
+        """Build the ``LdpProtocol`` of a record from those of its attributes, and the pairs of ``check_given``."""
         raise NotImplementedError(f"{self.name} is for one variable")
 
     @model_validator(mode="before")

@@ -1,7 +1,7 @@
 """The mechanism of a record in specs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
@@ -69,7 +69,9 @@ class SampleOneSpec(PrivateSpec):
         """The mechanism of each attribute."""
         return self.of
 
-    def joined(self, variables: Mapping[str, Variable], parts: Mapping[str, Any]) -> LdpProtocol:
+    def joined(
+        self, variables: Mapping[str, Variable], parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
+    ) -> LdpProtocol:
         """See ``MechanismFamily``."""
         # All parts have the lasting_epsilon of the record, or none of them.
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata

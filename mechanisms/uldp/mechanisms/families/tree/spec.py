@@ -8,19 +8,16 @@ Guarantee: one report is epsilon-LDP, for the whole value. The level is drawn wh
 it openly.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
-from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.least_variance import of_symbols, symbols_protocol
 from uldp.mechanisms.families.projective_geometry.spec import ProjectiveGeometrySpec
-from uldp.mechanisms.families.randomized_response.spec import RandomizedResponseSpec
 from uldp.mechanisms.families.tree.decoder import Bins, TreeDecoder
 from uldp.mechanisms.families.tree.encoding import BinEncoding, BlockEncoding
 from uldp.mechanisms.pooling.tree import Tree, blocks_of, widths_of
@@ -30,7 +27,7 @@ from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.kinds import Kind, ListedValues, Number
-from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
+from uldp.schemas.specs.mechanism_family import MisfitError, PrivateSpec
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 
@@ -73,7 +70,10 @@ class TreeSpec(PrivateSpec):
         """See ``MechanismFamily``."""
         bins = self.bins_of(variable.kind)
         widths = widths_of(bins, self.branching)
-        levels = [self._level(variable, blocks) for blocks in blocks_of(bins, widths).tolist()]
+        levels = [
+            symbols_protocol(variable, blocks, of_symbols(blocks, self.epsilon), self.epsilon, self.lasting_epsilon)
+            for blocks in blocks_of(bins, widths).tolist()
+        ]
         growth = np.cumprod([1.0, *[self.branching ** (1 / 3)] * (len(widths) - 1)])
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata
         strata = kind([level.mechanism for level in levels], (growth / growth.sum()).tolist(), "level")
@@ -91,28 +91,6 @@ class TreeSpec(PrivateSpec):
                 variable.ranges,
                 simultaneous=variable.simultaneous,
             ),
-        )
-
-    def _level(self, variable: Variable, blocks: int) -> LdpProtocol:
-        """Return the protocol of a level of so many blocks.
-
-        Randomized response has less variance than projective geometry below about 3E + 2 values, and reports of both
-        are symbols.
-        """
-        few = blocks < 3 * math.exp(self.epsilon) + 2
-        of: type[MechanismFamily] = RandomizedResponseSpec if few else ProjectiveGeometrySpec
-        name = "rr" if few else "pgr"
-        keys = {"name": name, "epsilon": self.epsilon, "lasting_epsilon": self.lasting_epsilon}
-        return build_variable(
-            replace(
-                variable,
-                size=blocks,
-                names=None,
-                kind=ListedValues(Values(blocks, None)),
-                mechanism=of.model_validate(keys),
-                sensitive_mask=np.ones(blocks, dtype=np.bool_),
-                background=np.zeros((0, blocks)),
-            )
         )
 
 

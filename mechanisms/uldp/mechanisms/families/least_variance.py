@@ -1,0 +1,50 @@
+"""Mechanisms for so many symbols of which all are protected: those of the least variance."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.families.subset_selection.randomizer import best_chosen
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.specs.kinds import ListedValues
+from uldp.schemas.specs.mechanism_family import family
+from uldp.schemas.specs.values import Values
+from uldp.schemas.specs.variable import Variable
+
+# Sets of more symbols take long payloads, and have some percent less variance than projective geometry at the most.
+_MOST_IN_SETS = 256
+
+
+def of_symbols(size: int, epsilon: float) -> str:
+    """Return the best mechanism whose reports are symbols, too.
+
+    Randomized response has less variance than projective geometry below about 3E + 2 symbols.
+    """
+    return "rr" if size < 3 * math.exp(epsilon) + 2 else "pgr"
+
+
+def least_variance(size: int, epsilon: float) -> str:
+    """Return the best mechanism: subset selection for few symbols, which is ``rr`` if its sets have one member."""
+    if size > _MOST_IN_SETS:
+        return of_symbols(size, epsilon)
+    return "ss" if best_chosen(size, epsilon) > 1 else "rr"
+
+
+def symbols_protocol(
+    variable: Variable, size: int, name: str, epsilon: float, lasting_epsilon: float | None
+) -> LdpProtocol:
+    """Return the protocol of a mechanism for so many symbols of a variable, without tags."""
+    keys = {"name": name, "epsilon": epsilon, "lasting_epsilon": lasting_epsilon}
+    return build_variable(
+        replace(
+            variable,
+            size=size,
+            names=None,
+            kind=ListedValues(Values(size, None)),
+            mechanism=family(name).model_validate(keys),
+            sensitive_mask=np.ones(size, dtype=np.bool_),
+            background=np.zeros((0, size)),
+        )
+    )

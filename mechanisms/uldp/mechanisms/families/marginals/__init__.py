@@ -1,0 +1,1 @@
+"""Tables of several attributes of a record, pooled from views."""

@@ -1,0 +1,272 @@
+"""Tables of attributes, conditional tables, and tests of independence, from the reports about all views."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from statistics import NormalDist
+
+import numpy as np
+
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.share_tables import table_of_shares
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.families.marginals.conditional import conditional, independence
+from uldp.mechanisms.families.marginals.linear import TablesLinear, tables_linear, view_weight
+from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
+from uldp.mechanisms.protocol.decoder import Cost, MarginsDecoder, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.linear import Entries, Linear
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: Early panes have no estimates of views with more cells, counted once for each of their subsets: they take a second.
+MOST_EARLY_CELLS = 1 << 14
+# Dependences with more degrees of freedom, or more numbers in their columns, are not tested.
+_MOST_FREE, _MOST_NUMBERS = 400, 1 << 24
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for.
+
+    Attributes:
+        names: The name of each attribute.
+        tables: The attributes of each table, those of one attribute first, in their order.
+        given: The attributes of each conditional table: what is given, and what is asked for.
+    """
+
+    names: tuple[str, ...]
+    tables: tuple[Attributes, ...]
+    given: tuple[tuple[int, int], ...]
+
+
+class MarginalsDecoder(MarginsDecoder):
+    """Estimates tables of attributes, each by the interactions in it, and each interaction by all views that hold it.
+
+    - "empirical": unbiased; shares may be negative.
+    - "auto": the tables of shares of 0 or more that are nearest to what all views say.
+
+    Tables of both are consistent: sums over an attribute are the table of the others. Intervals lie around the unbiased
+    estimate, for both.
+
+    Args:
+        sizes: The number of values of each attribute.
+        views: The attributes of each view.
+        strata: The mechanism, with a part for each view.
+        decoders: The decoder of each view.
+        asked: What is asked for.
+        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni).
+    """
+
+    estimators = ("auto", "empirical")
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        views: Sequence[Attributes],
+        strata: Strata,
+        decoders: Sequence[PureDecoder],
+        asked: Asked,
+        *,
+        simultaneous: bool = False,
+    ) -> None:
+        self._sizes, self._views, self._strata, self._decoders = tuple(sizes), tuple(views), strata, tuple(decoders)
+        self.asked, self._simultaneous = asked, simultaneous
+        names = [" x ".join(self._names(view)) for view in views]
+        self._parts = StrataDecoder(names, decoders, strata)
+
+    def _names(self, attributes: Attributes) -> tuple[str, ...]:
+        return tuple(self.asked.names[attribute] for attribute in attributes)
+
+    def cost(self, estimator: str) -> Cost:
+        """See the base class."""
+        cells = sum(prod(2 * self._sizes[attribute] for attribute in view) for view in self._views)
+        return Cost.PANE if cells <= MOST_EARLY_CELLS else Cost.FINAL
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells: each view is checked, and the sum of their reports."""
+        self._parts.check(cells, n)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return the p-values of the views with Bonferroni's correction, and that of the numbers of their reports."""
+        return self._parts.p_values(cells, n)
+
+    def linear(self, cells: Counts, n: int) -> TablesLinear:
+        """Return the unbiased tables, those about which there are reports.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        require_reports(n)
+        parts = self._parts.parts(cells, n)
+        estimates = [
+            decoder.linear(part.cells, part.n) if part.n else None
+            for decoder, part in zip(self._decoders, parts, strict=True)
+        ]
+        return tables_linear(self._sizes, self._views, self._decoders, estimates, self.asked.tables)
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return a table ``share`` for each set of attributes, ``given`` for what is asked, and ``independence``.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+        self.require(estimator)
+        self.check(cells, n)
+        linear = self.linear(cells, n)
+        published = linear.values if estimator == "empirical" else linear.nearest
+        ends = np.cumsum([self._cells(table) for table in linear.tables])[:-1]
+        shares = dict(zip(linear.tables, np.split(published, ends), strict=True))
+        unbiased = dict(zip(linear.tables, np.split(linear.values, ends), strict=True))
+        variances = dict(zip(linear.tables, np.split(linear.variance, ends), strict=True))
+        reports = dict(zip(linear.tables, linear.reports, strict=True))
+        found = [
+            self._share_table(table, shares[table], unbiased[table], variances[table], reports[table])
+            for table in linear.tables
+        ]
+        for given, asked in self.asked.given:
+            if (both := tuple(sorted((given, asked)))) in shares:
+                found.append(
+                    conditional(linear, both, given, shares, unbiased, reports[both], of=self._names((given, asked)))
+                )
+        tested = independence(linear, self._tested(linear))
+        if tested:
+            keys = tuple(" x ".join(self._names(pair)) for pair in tested)
+            values = np.array(list(tested.values()))
+            found.append(Table(TableName.INDEPENDENCE, values, np.zeros(len(values)), n, shape=values.shape, keys=keys))
+        return tuple(found)
+
+    def _tested(self, linear: TablesLinear) -> list[Attributes]:
+        """Return the pairs of attributes whose independence is tested."""
+        sizes, numbers = self._sizes, linear.design.size
+        free = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in linear.tables if len(pair) == 2}
+        return [pair for pair, of in free.items() if of <= _MOST_FREE and of * numbers <= _MOST_NUMBERS]
+
+    def _share_table(self, attributes: Attributes, shares: Floats, unbiased: Floats, variance: Floats, n: int) -> Table:
+        coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if self._simultaneous else INTERVAL_LEVEL
+        stderr = np.sqrt(variance.clip(0.0))
+        half = NormalDist().inv_cdf((1 + coverage) / 2) * stderr
+        return replace(
+            table_of_shares(
+                TableName.SHARE,
+                shares,
+                stderr,
+                (unbiased - half, unbiased + half),
+                Basis.NORMAL,
+                n=n,
+                simultaneous=self._simultaneous,
+                unbiased=unbiased,
+                whole=True,
+            ),
+            of=self._names(attributes),
+            shape=tuple(self._sizes[attribute] for attribute in attributes),
+        )
+
+    def _cells(self, attributes: Attributes) -> int:
+        return prod(self._sizes[attribute] for attribute in attributes)
+
+    def margin(self, linear: Linear, attribute: str) -> Linear:
+        """See ``MarginsDecoder``."""
+        number = self.asked.names.index(attribute)
+        ends = np.cumsum(self._sizes)
+        return Entries(linear, slice(int(ends[number]) - self._sizes[number], int(ends[number])))
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class. A forger chooses the view and the payload; of conditional tables it is not known."""
+        if table.name is not TableName.SHARE:
+            return None
+        attributes = tuple(self.asked.names.index(name) for name in table.of)
+        about = sum(share for view, share in self._of_shares if set(attributes) <= set(view))
+        return about * self._weight(attributes)
+
+    def _weight(self, table: Attributes) -> float:
+        """Return the number of all reports for which the heaviest counts in a cell of a table.
+
+        A report supports some cells of its view. How much each counts depends on which of its values are those of the
+        cell of the table.
+        """
+        heaviest = 0.0
+        for number, (view, share) in enumerate(self._of_shares):
+            if not (common := tuple(sorted({*view} & {*table}))):
+                continue
+            decoder = self._decoders[number]
+            scores, cells = self._scores(number, table, common)
+            most = 1 if decoder.channel.one_symbol else int(np.ceil(decoder.channel.p.sum()))
+            for sign in (1.0, -1.0):
+                order = np.argsort(-sign * scores)
+                taken = np.minimum(np.cumsum(cells[order]), most)
+                sums = np.cumsum(sign * scores[order] * np.diff(taken, prepend=0))
+                heaviest = max(heaviest, float(sums.max()) / share / float(decoder.channel.gain[0]))
+        return heaviest
+
+    def _scores(self, number: int, table: Attributes, common: Attributes) -> tuple[Floats, Counts]:
+        """Return how much cells of a view count in one of a table, by the values that both have; and their numbers."""
+        view, design = self._views[number], self._design
+        weight = self._weights[number]
+        scores, cells = [], []
+        for matched in subsets(common):
+            score = 0.0
+            for held in subsets(common):
+                if held:
+                    own = weight / design.rest(view, held) / self._divisors[held] / design.rest(table, held)
+                    # The entry of a centred table, of a single cell: 1 - 1/k where the value is matched, else -1/k.
+                    score += own * prod((attribute in matched) - 1 / self._sizes[attribute] for attribute in held)
+            scores.append(score)
+            others = (self._sizes[attribute] - 1 for attribute in common if attribute not in matched)
+            cells.append(prod(others) * design.rest(view, common))
+        return np.array(scores), np.array(cells)
+
+    @cached_property
+    def _of_shares(self) -> list[tuple[Attributes, float]]:
+        return list(zip(self._views, self._strata.shares.tolist(), strict=True))
+
+    @cached_property
+    def _design(self) -> Interactions:
+        return Interactions(self._sizes, self._views)
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        """The weight of each view of one report, by its share."""
+        return [
+            share * view_weight(decoder, 1) for decoder, (_, share) in zip(self._decoders, self._of_shares, strict=True)
+        ]
+
+    @cached_property
+    def _divisors(self) -> dict[Attributes, float]:
+        return self._design.divisors(np.array(self._weights))
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of all shares at n reports of equal shares."""
+        return np.concatenate(
+            [np.full(self._cells(table), np.sqrt(self._variance(table) / n)) for table in self.asked.tables]
+        )
+
+    def _variance(self, table: Attributes) -> float:
+        """Return the variance of a cell of a table of one report at equal shares."""
+        return sum(
+            prod(1 - 1 / self._sizes[attribute] for attribute in held)
+            / self._design.rest(table, held) ** 2
+            / self._divisors[held]
+            for held in subsets(table)
+            if held
+        )
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the views, how far forged reports reach, and the errors at n reports."""
+        numbers: dict[tuple[int, int, int], list[tuple[str, float]]] = {}
+        for (view, share), decoder in zip(self._of_shares, self._decoders, strict=True):
+            key = len(view), self._cells(view), decoder.channel.supported
+            numbers.setdefault(key, []).append((" x ".join(self._names(view)), share))
+        for (together, cells, supported), of in numbers.items():
+            first = of[0][0] if len(of) == 1 else f"{len(of)} of {together} attributes, as {of[0][0]}"
+            reports = max(round(n * of[0][1]), 1)
+            supports = f", each report for {supported} of them" if supported > 1 else ""
+            yield "views", f"{first}: {cells:,} cells{supports}; about {reports:,} reports each"
+        yield heaviest_fact(max(map(self._weight, self.asked.tables)), n)
+        by_size: dict[int, list[float]] = {}
+        for table in self.asked.tables:
+            by_size.setdefault(len(table), []).append(float(np.sqrt(self._variance(table) / n)))
+        texts = [f"{max(errors):.3g} of {size} attribute{'s' if size > 1 else ''}" for size, errors in by_size.items()]
+        yield "errors", f"standard error of a share at n = {n:,} at most {', '.join(texts)}, if shares are equal"
