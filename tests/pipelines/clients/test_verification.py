@@ -286,3 +286,31 @@ def test_the_exit_code_is_the_verdict(uldp: Run, tmp_path: Path) -> None:
     code, out, err = uldp("verify", "--spec", tmp_path / "spec.yaml", "--value", "1", sent)
     assert code == 1
     assert err.startswith("error: the client does not follow rr: symbol 2 came ")
+
+
+PREFIXES: dict[str, Any] = {
+    "domain": {"strings": {"longest": 8, "alphabet": "a-z"}},
+    "mechanism": {"name": "prefixes", "epsilon": 2.0, "cohorts": 16, "step": 2, "depth": 2},
+}
+
+
+def test_prefixes_of_strings_are_tested_by_their_lengths(tmp_path: Path) -> None:
+    spec = build.spec(**PREFIXES)
+    sent = archive(tmp_path, spec, "kiosk")
+    assert verify(spec, Given(sent, ["kiosk"], [])).failed is None
+    # Another string with the same first four characters differs in reports of whole strings alone.
+    failed = verify(spec, Given(sent, ["kiost"], [])).failed
+    assert failed is not None
+    assert failed.name.endswith("of the string, of prefix 2")
+    failed = verify(spec, Given(sent, ["banana"], [])).failed
+    assert failed is not None
+
+
+def test_prefixes_of_strings_are_verified_without_another_value_or_memory(tmp_path: Path) -> None:
+    spec = build.spec(**PREFIXES)
+    given = Given(archive(tmp_path, spec, "kiosk"), ["kiosk"], [])
+    with pytest.raises(ValueError, match="verify tests single reports of prefixes of strings, without --against"):
+        verify(spec, given, given)
+    lasting = build.spec(**PREFIXES | {"mechanism": PREFIXES["mechanism"] | {"lasting_epsilon": 3.0}})
+    with pytest.raises(ValueError, match="without lasting_epsilon; verify a spec of cohort-olh with it"):
+        verify(lasting, given)

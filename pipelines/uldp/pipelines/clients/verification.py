@@ -7,19 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.inference.goodness_of_fit import Check, checks
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.questions.slices import group_of
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.slices.public_slices import SlicedStrata
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
 from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound, promised, told
+from uldp.mechanisms.verification.strings_of_parts import all_for_strings, strings_of_parts
 from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
-from uldp.schemas.arrays import Symbols
+from uldp.schemas.arrays import Payloads, Symbols
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
@@ -159,6 +162,11 @@ def verify(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
+    if all_for_strings(protocol.mechanism) and (against is not None or protocol.mechanism.memory):
+        what = "--against" if against is not None else "lasting_epsilon"
+        raise RequestError(
+            f"verify tests single reports of prefixes of strings, without {what}; verify a spec of cohort-olh with it"
+        )
     all_given = {"--": given} if against is None else {"--": given, "--against-": against}
     if against is not None:
         Path(against.archive).stat()  # so that a wrong path is found before the first archive is read
@@ -198,6 +206,8 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
     """Test the first report of each device, and of those with a permanent response two more pairs."""
     mechanism, first = protocol.mechanism, sent.payloads[sent.rows(1)[:, 0]]
     inputs: Inputs
+    if all_for_strings(mechanism):
+        return _tested_parts(protocol, held, sent, first)
     if isinstance(mechanism.bare, StringMechanism):
         inputs = symbol = int(protocol.encoding.encode(held, np.random.default_rng(0))[0])  # it draws nothing
         found = list(mechanism.bare.string_checks(symbol, first))
@@ -211,6 +221,15 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
             of_pair = kept_checks(mechanism, inputs, sent.payloads[one], sent.payloads[other])
             found += [replace(check, name=f"{check.name}, of {name}") for check in of_pair]
     return Tested(sent, inputs, found)
+
+
+def _tested_parts(protocol: LdpProtocol, held: Sequence[Held], sent: Archived, first: Payloads) -> Tested:
+    """Test the reports of a string whose parts are for strings."""
+    strata, encoding = protocol.mechanism, protocol.encoding
+    assert isinstance(strata, Strata)
+    assert isinstance(encoding, StrataEncoding)
+    symbols = encoding.of_each_part(held, np.random.default_rng(0))  # it draws nothing
+    return Tested(sent, 0, list(strings_of_parts(strata, symbols, first)))
 
 
 def _losses(protocol: LdpProtocol, one: Tested, other: Tested) -> Iterator[Loss]:
