@@ -128,6 +128,10 @@ def test_an_estimate_is_explained(uldp: Run, results: Path) -> None:
         (["--range", "10:900"], "--range '10:900': 900 is outside of the domain 0 to 624"),
         (["--quantile", "0.5"], "urr has no quantiles; tree has, and block"),
         (["--compare", "v7", "2026-01-05T09"], "'v7': no such version has counts here; there are v1 of manhattan"),
+        (
+            ["--compare", "@shop", "2026-01-05T09"],
+            "'@shop': no such collection as 'shop' has counts here; there are v1",
+        ),
         (["--explain", "2026-01-05T09", "nobody"], "no value or tag 'nobody'"),
     ],
 )
@@ -136,6 +140,18 @@ def test_a_mistake_is_one_clear_line(uldp: Run, results: Path, arguments: list[s
     assert (code, out) == (1, "")
     assert message in errors
     assert errors.count("\n") == 1
+
+
+def test_two_folders_are_compared(uldp: Run, results: Path) -> None:
+    """The same reports in both: each difference is 0, as if the users were others."""
+    names = "2026-01-05T09", "2026-01-05T09@manhattan-checkins:v1"
+    code, text, _ = uldp("ask", results, "--compare", *names, "--with", results, "--json")
+    assert code == 0
+    assert {each["estimate"] for each in lines(text)} == {0.0}
+    code, _, errors = uldp("ask", results, "--compare", *names)
+    assert (code, "have reports in common" in errors) == (1, True)
+    code, _, errors = uldp("ask", results, "--with", results)
+    assert (code, "--with is where the second time of a comparison is" in errors) == (2, True)
 
 
 def test_the_same_devices_are_those_of_two_times(uldp: Run, results: Path) -> None:

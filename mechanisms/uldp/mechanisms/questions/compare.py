@@ -61,9 +61,9 @@ def compare(
         assumed = f"{DRAWN}; devices keep their responses, are the same at both times, and few of their values changed"
     else:
         difference = _combined(after.linear, weights) - _combined(before.linear, weights)
-        assumed = after.span.assumed + "; the users of the two times are others"
+        assumed = after.span.assumed + "; no user is in both"
     spent = spent_over((*before.span.spans, *after.span.spans))
-    shared = {"against": _name(before), "assumed": assumed, "spent": spent}
+    shared = {"against": _name(before, after), "assumed": assumed, "spent": spent}
     p_values = _p_values(difference)
     adjusted = _ADJUSTED[correction](p_values)
     # Where few reports agree by chance, their variance is too small, and the interval says more.
@@ -92,10 +92,12 @@ def compare(
         yield _whole(after, changes, shared)
 
 
-def _name(shares: Shares) -> str:
-    slices = shares.span.version.slices
-    versions = "+v".join(map(str, shares.span.versions))
-    return f"v{versions} {shares.span.period.name}{f' {slices}' if slices else ''}"
+def _name(shares: Shares, after: Shares) -> str:
+    """Return what a difference is from; with the collection, if it is another."""
+    version, period = shares.span.version, shares.span.period.name
+    other = version.spec.collection != after.span.version.spec.collection
+    versions = "+".join(f"v{each}" for each in shares.span.versions)
+    return " ".join([*([version.spec.collection] if other else []), versions, period, *filter(None, [version.slices])])
 
 
 def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None], Sequence[str], Floats | None]:

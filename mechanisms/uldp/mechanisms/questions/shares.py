@@ -135,5 +135,5 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
     elif variable.kind.listed:
         pum, labels = Pum.of(variable), variable.labels
     else:
-        labels = variable.kind.entries(len(linear.values), whole=False) or ()
+        labels = variable.kind.entries(len(linear.values), whole=decoder.quantity is TableName.SHARE) or ()
     return Shares(span, attribute, linear, pum, labels, n, cells, decoder)

@@ -18,6 +18,7 @@ def put(
     same_devices: bool,
     ranges: Sequence[str] = (),
     levels: Sequence[float] = (),
+    beside: Asked | None = None,
 ) -> Iterator[Answer]:
     """Yield the answers.
 
@@ -30,6 +31,7 @@ def put(
         same_devices: Whether a comparison is of the same devices, which keep their responses.
         ranges: Ranges of numbers or values, as text.
         levels: The levels of quantiles, between 0 and 1.
+        beside: Counts of other reports, of which the second time of a comparison is; None if both are of one folder.
 
     Raises:
         RequestError: if a name or a group is unknown, or the counts give no answer.
@@ -37,7 +39,7 @@ def put(
     if over:
         return asked.over_time()
     if compare is not None:
-        return asked.compare(*compare, wanted, correct, same_devices=same_devices)
+        return asked.compare(*compare, wanted, correct, same_devices=same_devices, beside=beside)
     if ranges or levels:
         return asked.ranges(ranges, levels)
     return asked.sums(wanted) if wanted else asked.tables()

@@ -89,16 +89,23 @@ class Asked:
                 yield from sums(shares, groups_of(shares, groups))
 
     def compare(
-        self, first: str, second: str, wanted: Wanted, correction: Correction, *, same_devices: bool
+        self,
+        first: str,
+        second: str,
+        wanted: Wanted,
+        correction: Correction,
+        *,
+        same_devices: bool,
+        beside: "Asked | None" = None,
     ) -> Iterator[Answer]:
-        """Yield the differences between two times or versions.
+        """Yield the differences between two times, versions or collections, of which the second may be ``beside``.
 
         Raises:
             RequestError: if a name is of no span, the two have reports in common, or their values differ.
         """
-        before, after = self._named(first), self._named(second)
+        before, after = self._named(first), (beside or self)._named(second)
         one, other = before.version.spec, after.version.spec
-        same = one.key == other.key and before.version.slices == after.version.slices
+        same = beside is None and one.key == other.key and before.version.slices == after.version.slices
         if same and before.period.start < after.period.end and after.period.start < before.period.end:
             names = f"{quote(first)} and {quote(second)}"
             raise RequestError(f"{names} have reports in common; take times that do not meet")
@@ -157,20 +164,32 @@ class Asked:
         return span.version.decoder.known(self.estimator or span.version.spec.estimators[0])
 
     def _named(self, name: str) -> Span | Pool:
-        """Return the span of a name: a time, ``vN`` for all of a version, or ``TIME@vN``."""
-        time, _, version = name.rpartition("@")
-        if not time and not _is_version(version):
-            time, version = version, ""
-        spans = [each for each in self.spans if version in ("", *(f"v{of}" for of in each[0].versions))]
+        """Return the span of a name: a time, ``vN`` for all of a version, or ``TIME@vN``.
+
+        ``@COLLECTION`` is all of a collection, ``TIME@COLLECTION`` a time of it, and ``COLLECTION:vN`` a version.
+        """
+        time, at, place = name.rpartition("@")
+        if not at and not _is_version(place):
+            time, place = place, ""
+        collection, _, version = place.rpartition(":") if ":" in place or _is_version(place) else (place, "", "")
+        spans = [
+            each
+            for each in self.spans
+            if version in ("", *(f"v{of}" for of in each[0].versions))
+            and collection in ("", each[0].version.spec.collection)
+        ]
         if EQUALS in name:
             spans = [each for each in self.spans if each[0].version.slices == _plain(name)]
             time = ""
         if not spans:
-            raise RequestError(f"{quote(name)}: no such version has counts here; there are {self._versions()}")
+            missing = f"collection as {quote(collection)}" if collection else "version"
+            raise RequestError(f"{quote(name)}: no such {missing} has counts here; there are {self._versions()}")
         if len(spans) > 1:
-            kinds = "collections" if len({each[0].version.spec.collection for each in spans}) > 1 else "versions"
-            remedy = "add --collection" if kinds == "collections" else f"add @ and one of {self._versions()}"
-            raise RequestError(f"{quote(name)} is of several {kinds}; {remedy}")
+            several = len({each[0].version.spec.collection for each in spans}) > 1
+            kinds, remedy = ("collections", "@COLLECTION") if several else ("versions", "@ and one of ")
+            raise RequestError(
+                f"{quote(name)} is of several {kinds}; add {remedy}{'' if several else self._versions()}"
+            )
         (mine,) = spans
         if not time:
             if self.every is None and mine[0].version.spec.window.period is not None:

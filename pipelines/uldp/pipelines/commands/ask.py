@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,13 @@ if TYPE_CHECKING:
     help="Correction of p-values of --compare: Holm's, or Benjamini and Hochberg's.",
 )
 @click.option(
+    "--with",
+    "other",
+    callback=results_place,
+    metavar="OUT",
+    help="Of --compare: the folder of W2, or its URL, if it is of other reports.",
+)
+@click.option(
     "--same-devices",
     is_flag=True,
     help="Of --compare: the same devices report at both times, and keep their responses.",
@@ -139,14 +147,18 @@ def ask(
     damaged: list[ResultsError] = []
     steps: list[tuple[str, str]] = []
     answers: list[Answer] = []
-    with here(out) as path:
-        folder = ResultsFolder(path, damaged.append, private)
-        search = None if discover is None else Discover(keep=discover[0], most=discover[1])
-        kept = asking(Kept.of(folder, folder.select(collection, since, last, estimator)), candidates, search)
-        by = question["by"] or _compared(question["compare"])
-        asked = Asked.of(kept, every, zone, estimator, pooled=pooled, by=by)
+    search = None if discover is None else Discover(keep=discover[0], most=discover[1])
+    by, counts, asked = question["by"] or _compared(question["compare"]), list[Kept](), list[Asked]()
+    with ExitStack() as stack:
+        for place, apart in ((out, private), (question["other"], None)):
+            if place is None:
+                continue
+            folder = ResultsFolder(stack.enter_context(here(place)), damaged.append, apart)
+            found = Kept.of(folder, folder.select(collection, since, last, estimator))
+            counts.append(asking(found, candidates, search))
+            asked.append(Asked.of(counts[-1], every, zone, estimator, pooled=pooled, by=by))
         if question["explain"]:
-            steps = list(asked.explain(*question["explain"]))
+            steps = list(asked[0].explain(*question["explain"]))
         else:
             answers = list(_answers(asked, question))
     for heading, text in steps:
@@ -160,8 +172,9 @@ def ask(
     else:
         for line in answers_text(answers, top=top):
             say(line)
-    for line in _left_out(kept):
-        say(line, err=as_json)
+    for kept in counts:
+        for line in _left_out(kept):
+            say(line, err=as_json)
     if not (answers or steps or damaged):
         say(f"{out}: no window of these has counts to answer from", err=as_json)
     name_damaged(damaged)
@@ -178,18 +191,20 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
         )
     if question["same_devices"] and not question["compare"]:
         raise click.UsageError("--same-devices is about two times; add --compare W1 W2")
+    if question["other"] and not question["compare"]:
+        raise click.UsageError("--with is where the second time of a comparison is; add --compare W1 W2")
     if question["over"] and (question["compare"] or question["explain"] or groups):
         raise click.UsageError("--over is a question of its own, about each value; leave out the other options")
 
 
-def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
+def _answers(asked: "Sequence[Asked]", question: dict[str, Any]) -> "Iterator[Answer]":
     """Put the question."""
     from uldp.pipelines.asking.groups import Wanted
     from uldp.pipelines.asking.put import put
 
     wanted = Wanted.read(question["sums"], question["groups"], question["where"])
     return put(
-        asked,
+        asked[0],
         wanted,
         over=question["over"] is not None,
         compare=question["compare"],
@@ -197,6 +212,7 @@ def _answers(asked: "Asked", question: dict[str, Any]) -> "Iterator[Answer]":
         same_devices=question["same_devices"],
         ranges=question["ranges"],
         levels=question["levels"],
+        beside=asked[1] if len(asked) > 1 else None,
     )
 
 

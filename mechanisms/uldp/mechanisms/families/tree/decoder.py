@@ -76,6 +76,7 @@ class TreeDecoder(Decoder):
     """
 
     estimators = ("auto", "empirical")
+    quantity = TableName.SHARE
 
     def __init__(
         self,
