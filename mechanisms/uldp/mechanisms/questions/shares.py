@@ -17,7 +17,6 @@ from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
-from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts
@@ -32,6 +31,13 @@ class HasTags(Protocol):
     @property
     def pum(self) -> Pum:
         """The values and tags."""
+
+
+@runtime_checkable
+class HasNames(Protocol):
+    """A decoder of strings, whose values are those that are asked for."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +135,7 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
         pum, labels = decoder.bots(decoder.learned(cells, n)), variable.labels
     elif isinstance(decoder, HasTags):
         pum, labels = decoder.pum, variable.labels
-    elif isinstance(decoder, CandidateDecoder):
+    elif isinstance(decoder, HasNames):
         labels = decoder.names
         pum = Pum(np.ones(len(labels), dtype=np.bool_), (), np.zeros((0, len(labels))), np.zeros(0))
     elif variable.kind.listed:
