@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.protocol.decoder import MarginsDecoder
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.answer import Answer, answer_of
 from uldp.mechanisms.questions.combination import Combined, combined, singles
@@ -125,8 +127,9 @@ def change(before: Shares, after: Shares, *, same_devices: bool = False) -> Line
     if not version.protocol.mechanism.memory:
         raise RequestError("devices keep no responses without lasting_epsilon, so none are the same at both times")
     attributes, windows = list(version.spec.variables), ((span.cells, span.sizes) for span in spans)
-    part = attributes.index(after.attribute) if after.attribute else None
-    return difference_of(version.protocol, *windows, same_devices=True, part=part)
+    part = attributes.index(after.attribute) if isinstance(version.decoder, StrataDecoder) else None
+    whole = difference_of(version.protocol, *windows, same_devices=True, part=part)
+    return version.decoder.margin(whole, after.attribute) if isinstance(version.decoder, MarginsDecoder) else whole
 
 
 def _combined(linear: Linear, weights: Floats | None) -> Combined:
