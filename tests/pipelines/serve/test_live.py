@@ -1,14 +1,17 @@
 """The page is live: it follows the folder, and what is in the folder stays text."""
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests import build
 from tests.pipelines.results.samples import ESTIMATE, SPECS, folder_of, write_estimate
 from tests.pipelines.serve.serving import Serving
+from uldp.pipelines.live import watch as watch_module
 from uldp.pipelines.live.watch import Watch
 
 
@@ -76,17 +79,18 @@ def test_a_file_written_in_the_tick_of_a_look_is_not_missed(tmp_path: Path, monk
     path = write_estimate(tmp_path)
     watch = watch_of(tmp_path)
     now = path.parent.stat().st_mtime_ns
-    monkeypatch.setattr("time.time_ns", lambda: now)
+    monkeypatch.setattr(watch_module, "time", SimpleNamespace(time_ns=lambda: now, monotonic=time.monotonic))
     seen = watch.state()
     # No time changes with a second file in this tick; but the look later knows that the first one was too early.
-    monkeypatch.setattr("time.time_ns", lambda: now + 10**9)
+    monkeypatch.setattr(watch_module, "time", SimpleNamespace(time_ns=lambda: now + 10**9, monotonic=time.monotonic))
     assert watch.state() != seen
 
 
 def test_a_look_costs_the_same_for_many_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_estimate(tmp_path)
     clock = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    # Not the clock of the process: the loop of a server in another thread would wait for hours.
+    monkeypatch.setattr(watch_module, "time", SimpleNamespace(time_ns=time.time_ns, monotonic=lambda: clock[0]))
     watch = Watch(tmp_path, least=1.0)
     first = watch.state()
     write_estimate(tmp_path, name="000003.empirical.avro")
@@ -141,7 +145,8 @@ def test_a_damaged_file_is_named_below_the_folder(tmp_path: Path) -> None:
 def test_a_folder_without_results_yet_says_so(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     with Serving(tmp_path / "r") as serving:
-        assert serving.get("/results/r/").status == 503
+        page = serving.get("/results/r/")
+        assert (page.status, 'http-equiv="refresh"' in page.text) == (503, True)
         assert serving.get("/healthz").json() == {"status": "ok", "gone": []}
         (tmp_path / "r").rmdir()
         assert serving.get("/healthz").status == 503

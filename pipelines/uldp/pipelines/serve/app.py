@@ -18,13 +18,14 @@ from uldp.pipelines.live.running import is_running
 from uldp.pipelines.live.served import Served
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.serve.api import ANSWERS, LargeAnswerError, encoded
-from uldp.pipelines.serve.pages import OF_A_PAGE, index, page
+from uldp.pipelines.serve.pages import OF_A_PAGE, index, page, waiting
 from uldp.pipelines.serve.query import Query
 from uldp.pipelines.web.apart import Apart, BusyError
 from uldp.pipelines.web.guard import Guard
 from uldp.schemas.errors import UldpError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.specs.mistakes import printable
+from uldp.transforms.io.folders import Kind, kind_of
 
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 #: So many bytes of answers are kept until a folder changes.
@@ -107,6 +108,8 @@ class Site:
     async def page(self, request: Request) -> Response:
         """The page of a folder."""
         served, query = self._folder(request), _query(request, OF_A_PAGE)
+        if kind_of(served.path) is Kind.EMPTY:
+            return Response(waiting(served), 503, media_type=HTML, headers={"Cache-Control": "no-store"})
         return await self._fresh(request, served, HTML, lambda state: page(served, query, state))
 
     async def answer(self, request: Request) -> Response:

@@ -52,12 +52,25 @@ def page(served: Served, query: Query, state: str) -> bytes:
     return text
 
 
+def waiting(served: Served) -> bytes:
+    """Return the page of a folder to which no job has written yet: a browser asks again every two seconds."""
+    return _page(
+        "No results yet",
+        f"<h1>{escape(printable(served.name))}</h1>\n<p>No results yet. This page follows them.</p>",
+        '<meta http-equiv="refresh" content="2">\n',
+    )
+
+
 def index(folders: Iterable[Served]) -> bytes:
     """Return the list of the folders."""
     items = "\n".join(
         f'<li><a href="results/{escape(quoted(each.name, safe=""))}/">{escape(printable(each.name))}</a></li>'
         for each in folders
     )
+    return _page("Results", f"<h1>Results</h1>\n<ul>\n{items}\n</ul>")
+
+
+def _page(title: str, body: str, head: str = "") -> bytes:
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -65,14 +78,11 @@ def index(folders: Iterable[Served]) -> bytes:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Results</title>
+{head}<title>{title}</title>
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:2em auto;padding:0 1em}}</style>
 </head>
 <body>
-<h1>Results</h1>
-<ul>
-{items}
-</ul>
+{body}
 </body>
 </html>
 """.encode()
