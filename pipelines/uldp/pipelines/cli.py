@@ -16,6 +16,7 @@ from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, device_table, verify
 from uldp.pipelines.commands.collect import collect
+from uldp.pipelines.commands.init import init
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
 from uldp.pipelines.commands.output import say
@@ -55,6 +56,7 @@ def cli(verbose: bool, files_below: Path | None) -> None:
 
 
 for command in (
+    init,
     advise,
     check,
     schema,
