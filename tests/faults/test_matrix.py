@@ -143,6 +143,7 @@ OTHERS = {
     "check": "specs",
     "collect": "specs and what devices post",
     "demo": "examples",
+    "device-table": "a spec",
     "init": "answers",
     "schema": "the models of specs",
     "serve": "results, as show, ask and report do, whose damage it names in each answer",

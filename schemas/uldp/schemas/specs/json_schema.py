@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from uldp.schemas.specs.any_mechanism import ANY, LEVEL, PART, PLACE
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.domains import Domain, VariableDomain
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family
 from uldp.schemas.specs.strict import Strict
@@ -23,9 +24,8 @@ _FITS: Mapping[str, Callable[[type[MechanismFamily]], bool]] = {
     PART: lambda model: model.is_part(),
     LEVEL: lambda model: model.is_level(),
 }
-#: The forms of a domain, of which a spec has one.
-_OF_DOMAINS = {"Domain", "Attribute"}
-_FORMS = ("size", "labels", "labels_file", "number", "strings", "set", "ranking", "record")
+#: The keys of a domain, of which a spec has one.
+_FORMS = {"Domain": (*Domain.model_fields,), "Attribute": (*VariableDomain.model_fields,)}
 _COMMENTED = re.compile(r"((?:^    #: .*\n)+)^    (\w+):", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -51,8 +51,7 @@ def spec_schema() -> dict[str, Any]:
             own = defs[f"{ANY}-{name}"]
             defs[f"{key}-{name}"] = own | {"required": [each for each in own["required"] if each != "epsilon"]}
         defs[key] = {"oneOf": [{"$ref": f"#/$defs/{key}-{name}"} for name in fitting]}
-    for name in _OF_DOMAINS & defs.keys():
-        forms = [form for form in _FORMS if form in defs[name]["properties"]]
+    for name, forms in _FORMS.items():
         defs[name]["oneOf"] = [{"required": [form]} for form in forms]
     models = {model.__name__: model for model in _subclasses(Strict)}
     for name in models.keys() & defs.keys():
