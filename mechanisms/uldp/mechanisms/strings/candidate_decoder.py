@@ -290,6 +290,8 @@ def _nearest(linear: CandidateLinear | ManyLinear) -> tuple[Floats, float]:
     """Return the shares of "auto", shape (K,), and the unexplained one; see ``CandidateDecoder``."""
     k = len(linear.values)
     chosen = linear.together if isinstance(linear, ManyLinear) else np.arange(k)
+    if not len(chosen):  # all is unexplained, and has no variance
+        return np.zeros(k), float(np.clip(1 - linear.values.sum(), 0.0, 1.0))
     values, inside = linear.values[chosen], np.zeros((k, 1))
     inside[chosen] = 1
     variances = np.append(linear.variance[chosen], (inside * linear.times(inside)).sum())
