@@ -9,11 +9,13 @@ from numpy.random import Generator, default_rng
 from tests import build
 from tests.mechanisms.protocols import Example, examples, of_one_device
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
 from uldp.mechanisms.verification.privacy_loss import Inputs
+from uldp.mechanisms.verification.strings_of_parts import all_for_strings
 from uldp.schemas.arrays import Payloads, Values
 
 KEPT = {name: example for name, example in examples().items() if example.protocol.mechanism.memory}
@@ -32,6 +34,9 @@ def devices(example: Example, seed: int, n: int = N) -> tuple[WithMemory, Inputs
     symbols = protocol.encoding.encode(many, rng)
     if isinstance(mechanism.bare, StringMechanism):
         return mechanism, int(symbols[0]), symbols
+    if all_for_strings(mechanism):
+        assert isinstance(protocol.encoding, StrataEncoding)
+        return mechanism, protocol.encoding.of_each_part(held, rng).astype(np.float64), symbols
     return mechanism, protocol.encoding.law(held, mechanism.size), symbols
 
 

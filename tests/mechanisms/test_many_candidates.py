@@ -145,3 +145,16 @@ def test_a_hundred_thousand_candidates_take_seconds_and_little_memory() -> None:
     assert time.process_time() - began < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
     assert np.flatnonzero(found.values).tolist() == [0, 1, 2]
+
+
+@each
+def test_where_no_candidate_is_found_all_shares_are_unexplained(mechanism: str) -> None:
+    of = decoder(mechanism)
+    n = of.channel.cohorts * of.channel.positions
+    cells = np.ones(n, dtype=np.int64)
+    if mechanism == "bloom":  # the number of reports of each cohort comes first
+        cells = np.full((of.channel.cohorts, 1 + of.channel.positions), 5)
+        cells[:, 0], n = 10, 10 * of.channel.cohorts
+    share, unexplained, *_ = of.tables(cells.ravel(), n, "auto")
+    assert not share.values.any()
+    assert 0 <= unexplained.values[0] <= 1

@@ -306,11 +306,8 @@ def test_prefixes_of_strings_are_tested_by_their_lengths(tmp_path: Path) -> None
     assert failed is not None
 
 
-def test_prefixes_of_strings_are_verified_without_another_value_or_memory(tmp_path: Path) -> None:
+def test_epsilon_of_prefixes_of_strings_has_no_bound(tmp_path: Path) -> None:
     spec = build.spec(**PREFIXES)
     given = Given(archive(tmp_path, spec, "kiosk"), ["kiosk"], [])
-    with pytest.raises(ValueError, match="verify tests single reports of prefixes of strings, without --against"):
+    with pytest.raises(ValueError, match="verify bounds no epsilon of prefixes of strings; leave out --against"):
         verify(spec, given, given)
-    lasting = build.spec(**PREFIXES | {"mechanism": PREFIXES["mechanism"] | {"lasting_epsilon": 3.0}})
-    with pytest.raises(ValueError, match="without lasting_epsilon; verify a spec of cohort-olh with it"):
-        verify(lasting, given)

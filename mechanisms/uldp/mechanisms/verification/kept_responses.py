@@ -19,6 +19,7 @@ from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.privacy_loss import Inputs
+from uldp.mechanisms.verification.strings_of_parts import all_for_strings
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 
 _PAIRS = "pairs"
@@ -38,13 +39,14 @@ def kept_checks(
 
     Args:
         mechanism: The mechanism.
-        inputs: The distribution of the symbols of the devices, each of which keeps its own; or the symbol of a string.
+        inputs: The distribution of the symbols of the devices, each of which keeps its own; or the symbol of a string;
+            or, of strata of strings, its symbol in each part.
         first: A report of each of n devices, which has passed ``possible``.
         other: Another report of each of them, in this order.
         seed: The seed of what is drawn for comparison.
     """
     if isinstance(mechanism, Strata):
-        yield from _of_strata(mechanism, cast(Floats, inputs), first, other, seed)
+        yield from _of_strata(mechanism, inputs, first, other, seed)
     elif isinstance(mechanism, Memoized) and isinstance(mechanism.once, UniformNoise):
         equal = int((first == other).reshape(len(first), -1).all(axis=1).sum())
         yield binomial(
@@ -108,11 +110,19 @@ def _of_bits(mechanism: Memoized, r: Floats, first: Payloads, other: Payloads) -
         yield binomial("other bits set twice", lambda _: "one is set twice", total, n * int(others.sum()), mean, _PAIRS)
 
 
-def _of_strata(strata: Strata, r: Floats, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
+def _inputs(strata: Strata, inputs: Inputs, number: int) -> Inputs | None:
+    """Return the inputs of devices of a part; None if no device has this part."""
+    if all_for_strings(strata):
+        return int(cast(Floats, inputs)[number])
+    own: Floats = np.split(cast(Floats, inputs), strata.first_symbols[1:])[number]
+    return own / own.sum() if own.any() else None
+
+
+def _of_strata(strata: Strata, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
     parts = np.zeros((2, len(first)), np.int64)
     own = []
     for drawn, payloads in zip(parts, (first, other), strict=True):
-        split = [(rows, of_part) for _, rows, of_part in strata.split_payloads(payloads)]
+        split = [(rows, sent) for _, rows, sent in strata.split_payloads(payloads)]
         for number, (rows, _) in enumerate(split):
             drawn[rows] = number
         own.append(split)
@@ -126,11 +136,11 @@ def _of_strata(strata: Strata, r: Floats, first: Payloads, other: Payloads, seed
         _PAIRS,
     )
     for number, ((rows, one), (others, two)) in enumerate(zip(*own, strict=True)):
-        inputs = np.split(r, strata.first_symbols[1:])[number]
         one, two = one[stays[rows]], two[stays[others]]
-        if len(one) and inputs.any():
+        of_part = _inputs(strata, inputs, number)
+        if len(one) and of_part is not None:
             part = cast(WithMemory, strata.parts[number])
-            for check in kept_checks(part, inputs / inputs.sum(), one, two, seed):
+            for check in kept_checks(part, of_part, one, two, seed):
                 yield replace(check, name=f"{check.name} of {strata.noun} {number}")
 
 

@@ -22,7 +22,7 @@ from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound
 from uldp.mechanisms.verification.strings_of_parts import all_for_strings, strings_of_parts
 from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
-from uldp.schemas.arrays import Payloads, Symbols
+from uldp.schemas.arrays import Symbols
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
@@ -55,7 +55,8 @@ class Tested:
 
     Attributes:
         sent: The reports.
-        inputs: The distribution of the symbols of its devices; or the symbol of a string.
+        inputs: The distribution of the symbols of its devices; or the symbol of a string, or
+            of strata of strings its symbol in each part.
         checks: The tests.
     """
 
@@ -162,10 +163,9 @@ def verify(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
-    if all_for_strings(protocol.mechanism) and (against is not None or protocol.mechanism.memory):
-        what = "--against" if against is not None else "lasting_epsilon"
+    if all_for_strings(protocol.mechanism) and against is not None:
         raise RequestError(
-            f"verify tests single reports of prefixes of strings, without {what}; verify a spec of cohort-olh with it"
+            "verify bounds no epsilon of prefixes of strings; leave out --against, or verify a spec of cohort-olh"
         )
     all_given = {"--": given} if against is None else {"--": given, "--against-": against}
     if against is not None:
@@ -207,8 +207,13 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
     mechanism, first = protocol.mechanism, sent.payloads[sent.rows(1)[:, 0]]
     inputs: Inputs
     if all_for_strings(mechanism):
-        return _tested_parts(protocol, held, sent, first)
-    if isinstance(mechanism.bare, StringMechanism):
+        strata, encoding = mechanism, protocol.encoding
+        assert isinstance(strata, Strata)
+        assert isinstance(encoding, StrataEncoding)
+        of_parts = encoding.of_each_part(held, np.random.default_rng(0))  # it draws nothing
+        inputs = of_parts.astype(np.float64)
+        found = list(strings_of_parts(strata, of_parts, first))
+    elif isinstance(mechanism.bare, StringMechanism):
         inputs = symbol = int(protocol.encoding.encode(held, np.random.default_rng(0))[0])  # it draws nothing
         found = list(mechanism.bare.string_checks(symbol, first))
     else:
@@ -221,15 +226,6 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
             of_pair = kept_checks(mechanism, inputs, sent.payloads[one], sent.payloads[other])
             found += [replace(check, name=f"{check.name}, of {name}") for check in of_pair]
     return Tested(sent, inputs, found)
-
-
-def _tested_parts(protocol: LdpProtocol, held: Sequence[Held], sent: Archived, first: Payloads) -> Tested:
-    """Test the reports of a string whose parts are for strings."""
-    strata, encoding = protocol.mechanism, protocol.encoding
-    assert isinstance(strata, Strata)
-    assert isinstance(encoding, StrataEncoding)
-    symbols = encoding.of_each_part(held, np.random.default_rng(0))  # it draws nothing
-    return Tested(sent, 0, list(strings_of_parts(strata, symbols, first)))
 
 
 def _losses(protocol: LdpProtocol, one: Tested, other: Tested) -> Iterator[Loss]:
