@@ -78,6 +78,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "the": _keys("the"),
     "ss": _keys("ss"),
     "set-ss": _keys("set-ss", _SETS),
+    "set-olh": _keys("set-olh", _SETS),
     "olh": _keys("olh"),
     "blh": _keys("blh"),
     "hrr": _keys("hrr"),

@@ -66,6 +66,7 @@ MORE: dict[str, dict[str, Any]] = {
     "set-ss of pairs of the best size": _more(
         "set-ss", {"pairs": {"of": {"size": 60}, "at_most": 4, "low": -5.0, "high": 7.5}}, 0.5
     ),
+    "set-olh of many items": _more("set-olh", {"set": {"of": {"size": 40_000}, "at_most": 5}}, 2.0),
     "set-ss of one symbol": _more("set-ss", {"set": {"of": {"size": 9}, "at_most": 2}}, 4.0),
     "ss of one member": _more("ss", {"size": 5}, 3.0),
     "olh of 10,000 values": _more("olh", {"size": 10_000}, 3.0),
@@ -145,6 +146,7 @@ def _portable(node: Any, files: dict[str, str]) -> Any:
 _NUMBERS = (
     "noise_probability",
     "flip_probability",
+    "hit",
     "bit_probabilities",
     "theta",
     "q",

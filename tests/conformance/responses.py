@@ -137,6 +137,18 @@ def _of_set(of: Variable, held: Sequence[int], draws: Draws) -> bytes:
     return packed([j in found for j in range(v)])
 
 
+def _hits(of: Variable, held: Sequence[int], draws: Draws) -> bytes:
+    g, count = int(of.printed["buckets"]), of.held
+    seed, kind, place = draws.below(2**32), draws.below(FLOATS), draws.below(g - count)
+    hit = {bucket_of(seed, z, g) for z in held}
+    free = [bucket for bucket in range(g) if bucket not in hit]
+    hit |= {*free[: count - len(hit)]}
+    chosen = kind // int(of.printed["hit"])
+    left = [bucket for bucket in range(g) if bucket not in hit]
+    bucket = sorted(hit)[chosen] if chosen < count else left[place]
+    return seed.to_bytes(4, "little") + bucket.to_bytes(2, "little")
+
+
 def _shuffled(row: Sequence[int], first: int, draws: Draws) -> list[int]:
     shuffled = list(row)
     for i in range(first):
@@ -263,6 +275,7 @@ RESPONSES: dict[str, Callable[[Variable, Any, Draws], int | bytes]] = {
     **dict.fromkeys(("rappor", "sue", "oue", "urap", "uoue"), _bits),
     **dict.fromkeys(("ss", "uss"), _subset),
     "set-ss": _of_set,
+    "set-olh": _hits,
     **dict.fromkeys(("hrr", "blh"), _row),
     "the": _thresholded,
     "idue": _by_group,
@@ -306,7 +319,7 @@ def width(of: Variable) -> int:
     if of.name in SYMBOLS:
         return 4
     match of.name:
-        case "olh":
+        case "olh" | "set-olh":
             return 6
         case "bit-flip":
             return 2 + -(-min(int(of.mechanism["bits"]), of.size) // 8)

@@ -171,6 +171,7 @@ _SPECS: dict[str, dict[str, Any]] = {
     "ss": _keys("ss"),
     "set-ss": _keys("set-ss", _SET),
     "set-ss of two symbols": _keys("set-ss", _SET, w=2),
+    "set-olh": _keys("set-olh", _SET),
     "set-ss of pairs": _keys("set-ss", _PAIRS),
     "set-ss with a permanent response": _keys("set-ss", _SET, lasting_epsilon=3.0),
     "olh": _keys("olh"),

@@ -15,7 +15,7 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import alternatives, examples
-from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.local_hashing.randomizer import SeededHashing
 from uldp.mechanisms.families.summation.randomizer import Summation
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, PureMechanism
@@ -73,7 +73,7 @@ def _law(mechanism: Mechanism, inputs: list[Any], rng: np.random.Generator) -> L
 def _is_seeded(mechanism: Mechanism) -> bool:
     parts = mechanism.parts if isinstance(mechanism, Strata) else [mechanism]
     return any(
-        isinstance(part.once if isinstance(part, Memoized) else part, LocalHashing | Summation) for part in parts
+        isinstance(part.once if isinstance(part, Memoized) else part, SeededHashing | Summation) for part in parts
     )
 
 

@@ -33,6 +33,7 @@ export function perturb(form: Form, symbol: Sym, draws: Draws): Payload {
     return wrapped(form, part, perturb(form.mechanisms[form.which[part]!]!, own, draws));
   }
   if (form.form === "set") return ofSet(form, symbol as number[], draws);
+  if (form.form === "hits") return ofHits(form, symbol as number[], draws);
   const z = symbol as number;
   switch (form.form) {
     case "identity":
@@ -177,6 +178,19 @@ function ofSet(form: Extract<Form, { form: "set" }>, held: readonly number[], dr
   if (noisy || hits > most || found.some((symbol) => held.includes(symbol))) return bitsOf(found, form.size);
   const gone = leaving.slice(0, hits);
   return bitsOf([...found.filter((symbol) => !gone.includes(symbol)), ...coming.slice(0, hits)], form.size);
+}
+
+function ofHits(form: Extract<Form, { form: "hits" }>, held: readonly number[], draws: Draws): Uint8Array {
+  const seed = draws.below(2 ** 32);
+  const drawn = draws.below(2 ** 53);
+  const place = draws.below(form.buckets - form.held);
+  const hit = new Set(held.map((symbol) => bucketOf(seed, symbol, form.buckets)));
+  for (let bucket = 0; hit.size < form.held; bucket++) hit.add(bucket);
+  const hits = [...hit].sort((a, b) => a - b);
+  const others = Array.from({ length: form.buckets }, (_, bucket) => bucket).filter((bucket) => !hit.has(bucket));
+  const kind = hits.findIndex((_, number) => drawn < (number + 1) * form.hit);
+  const bucket = kind < 0 ? others[place]! : hits[kind]!;
+  return joined(littleEndian(seed, 4), littleEndian(bucket, 2));
 }
 
 function shuffled(row: readonly number[], first: number, draws: Draws): number[] {

@@ -72,6 +72,7 @@ export type Form =
   | { form: "set"; size: number; held: number; chosen: number; noise: number; hits: number[] }
   | { form: "design"; size: number; sensitive: number[] | null; noise: number; blocks: number; set: number[] | null }
   | { form: "hash"; buckets: number; noise: number }
+  | { form: "hits"; buckets: number; held: number; hit: number }
   | { form: "row"; rows: number; noise: number }
   | { form: "linear"; g: number; m: number; noise: number }
   | { form: "point"; g: number; m: number; noise: number }

@@ -16,6 +16,7 @@ from numpy.random import Generator
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
+from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.protocol.linear import Linear
@@ -189,7 +190,9 @@ class SetDecoder(SharesDecoder):
         """Raise ValueError if no n reports give these cells."""
         if cells.shape != (self.channel.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
-        if cells.min() < 0 or cells.max() > n or cells.sum() != n * self.channel.supported:
+        if cells.min() < 0 or cells.max() > n:
+            raise ValueError(f"no {n} reports have counts from {cells.min()} to {cells.max()}")
+        if not self.channel.independent_bits and cells.sum() != n * self.channel.supported:
             raise ValueError(
                 f"each of n = {n} reports supports {self.channel.supported} different symbols, but the counts sum to"
                 f" {cells.sum()}, from {cells.min()} to {cells.max()}"
@@ -219,7 +222,13 @@ class SetDecoder(SharesDecoder):
         return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
 
     def test(self, cells: Counts, n: int) -> float | None:
-        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""
+        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``.
+
+        Of hashes, a count is between binomial ones with q and p whatever devices hold, which Bonferroni's bound tests.
+        """
+        if self.channel.independent_bits:
+            p, q = self.channel.p[:1], self.channel.q[:1]
+            return outside_p_value(cells, n, q, p) if n > 0 else None
         from uldp.mechanisms.inference.plausibility import counts_p_value  # needs SciPy, and devices need none
 
         return counts_p_value(self.channel, cells, n) if n > 0 else None
@@ -303,7 +312,8 @@ class SetDecoder(SharesDecoder):
         """Yield p and q, the size of a report, and what n reports can do."""
         channel, k = self.channel, self.items
         yield "symbols", f"{self._symbols_text}: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
-        yield "reports", f"each has {channel.supported:,} of them; a device holds {channel.held:,}"
+        each = f"in one of {1 / channel.q[0]:,.0f} buckets" if channel.independent_bits else f"{channel.supported:,}"
+        yield "reports", f"each has {each} of them; a device holds {channel.held:,}"
         yield "forged", forgery_text(channel, self._falling(), n, self._chance_support, self.test)
         yield heaviest_fact(self.weight, n)
         falling, equal = (self._error(r, n, estimator) for r in (self._falling(), self.symbol_shares(np.ones(k))))

@@ -70,7 +70,7 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
     reports are in cells.
     """
     if channel.independent_bits:
-        held = rng.multinomial(n, r / r.sum())
+        held = rng.multinomial(n, r / r.sum()) if channel.held == 1 else rng.binomial(n, r)
         return np.asarray(rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q))
     if channel.blocks is not None:
         law = channel.blocks.law(r)

@@ -94,7 +94,8 @@ class Channel:
         blocks: The symbols that each cell supports, if a report is in one cell that supports several of them.
         held: The number l of different true symbols that a device holds. The shares r of symbols sum to l then, and
             each is at most 1. If it is more than 1, all symbols are sensitive and have the same p and q; all sets of w
-            symbols with a true one are equally probable, and so are all others.
+            symbols with a true one are equally probable, and so are all others. With ``independent_bits``, a report
+            supports a symbol that the device does not hold independently of every other one.
     """
 
     p: Floats
@@ -112,8 +113,8 @@ class Channel:
             raise ValueError(f"p and q must be vectors of one length, got shapes {self.p.shape} and {self.q.shape}")
         if not ((self.q >= 0) & (self.q < self.p) & (self.p <= 1)).all():
             raise ValueError("a channel needs 0 <= q < p <= 1 for every symbol; raise epsilon, which is 0 or too small")
-        if self.held > 1 and (self.independent_bits or self.blocks is not None or np.ptp(self.p) or np.ptp(self.q)):
-            raise ValueError("a channel of several held symbols needs sets, and the same p and q for all")
+        if self.held > 1 and (self.blocks is not None or np.ptp(self.p) or np.ptp(self.q)):
+            raise ValueError("a channel of several held symbols has no blocks, and the same p and q for all")
         p, q = self.p[self._sensitive], self.q[self._sensitive]
         if self.supported > 1 and (self.independent_bits or np.ptp(p) or np.ptp(q)):
             raise ValueError(
@@ -256,6 +257,8 @@ class Channel:
         with i and j.
         """
         first = int(np.argmax(self._sensitive))
+        if self.independent_bits:  # of hashes: a symbol that is not held is in the bucket of a report with q
+            return float(self.p[first] * self.q[first]), float(self.q[first]) ** 2, 0.0
         v, w, p = int(self._sensitive.sum()), self.supported, float(self.p[first])
         alone = (w - 1) / (v - 1)
         if self.held > 1:
@@ -278,11 +281,11 @@ class Channel:
             blocks, law = self.blocks, self.blocks.law(r)[:, np.newaxis]
             return lambda w: blocks.supports(law * blocks.supported(w))
         m = self.support_probability(r)
-        if self.independent_bits:
+        if self.independent_bits and self.held == 1:
             g = self.gain * r
             own = (m * (1 - m) + g**2)[:, np.newaxis]
             return lambda w: own * w + np.outer(m, m @ w) - np.outer(g, g @ w)
-        if self.supported == 1:
+        if self.supported == 1 and not self.independent_bits:
             return lambda w: m[:, np.newaxis] * w
         a, b, c = self.pair_probabilities()
         if self.held > 1:

@@ -35,6 +35,7 @@ _OWN = {
     "the": "thresholding.spec:ThresholdingSpec",
     "she": "summation.spec:SummationSpec",
     "set-ss": "set_selection.spec:SetSelectionSpec",
+    "set-olh": "set_hashing.spec:SetHashingSpec",
     "duchi": "duchi.spec:DuchiSpec",
     "block": "block.spec:BlockSpec",
     "hybrid": "hybrid.spec:HybridSpec",

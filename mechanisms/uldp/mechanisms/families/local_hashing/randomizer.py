@@ -33,101 +33,31 @@ _HASHES_AT_ONCE = 1 << 15
 _ROWS_AT_ONCE = 255
 
 
-class LocalHashing(PureMechanism, UniformNoise):
-    """Local hashing with a seed of 32 bits: OLH if the number of buckets is ``default_buckets``, BLH if it is 2.
+class SeededHashing(PureMechanism):
+    """The reports of local hashing: a seed of 32 bits, and one of g buckets of its hash function.
 
-    The device draws a seed, uniform and independent of its symbol z. It hashes z into one of g buckets with the
-    function of this seed, and perturbs the bucket by randomized response. With E = e^epsilon, it reports the seed and
-
-        the bucket of z          with probability E/(E+g-1)
-        any other bucket, each   with probability 1/(E+g-1)
-
-    A report supports the symbols that its function hashes into its bucket: the true symbol with p = E/(E+g-1), and
-    any other symbol with q = 1/g. Over random functions, these events are independent of each other, so the covariances
-    of the support counts are those of independent bits.
-
-    Guarantee: one report is epsilon-LDP. Whatever the seed, the likelihoods of a bucket under two true symbols differ
-    by at most a factor E.
-
-    q is 1/g over random functions, but seeds select only 2^32 functions. So for a fixed pair of symbols, the share of
-    functions under which they collide differs from 1/g by about 2^-16 sqrt((1-1/g)/g), at g = 2 by 7.6e-6. The bias of
-    an estimate from this error is at most about its standard error at 2^32 reports.
-
-    Each report costs the collector |Z| hashes, so this mechanism is for domains of up to some thousand values.
-
-    A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian.
+    A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian. A report supports the symbols that its
+    function hashes into its bucket. Each report costs the collector |Z| hashes.
 
     Attributes:
         buckets: g.
-        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
     """
 
     form = PayloadForm(width=6)
     partitions = False
-    noise_probability: float
 
-    def __init__(self, size: int, epsilon: float, buckets: int | None = None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            buckets: From 2 to ``MOST_BUCKETS``; ``default_buckets`` if it is None.
+    def __init__(self, size: int, buckets: int) -> None:
+        """Set the sizes.
 
         Raises:
-            ValueError: if size or epsilon is not positive, or the number of buckets is out of range.
+            ValueError: if the number of buckets is out of range.
         """
-        if size < 1:
-            raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
-        self.buckets = default_buckets(epsilon) if buckets is None else buckets
-        if not 2 <= self.buckets <= MOST_BUCKETS:
-            raise ValueError(f"local hashing has 2 to {MOST_BUCKETS} buckets, got {self.buckets}")
+        self.buckets = buckets
+        if not 2 <= buckets <= MOST_BUCKETS:
+            raise ValueError(f"local hashing has 2 to {MOST_BUCKETS} buckets, got {buckets}")
         self.size = self.statistic_size = size
         self.sensitive = np.ones(size, dtype=np.bool_)
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
-        self.chance_support = 1 / self.buckets
-        self.noise_probability = (self.buckets - 1) / (self.buckets + math.expm1(epsilon))
-        self.channel = Channel(
-            p=np.full(size, 1 - self.noise_probability),
-            q=np.full(size, 1 / self.buckets),
-            independent_bits=True,
-        )
-
-    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into payloads of shape (n, 6).
-
-        The method draws the same numbers for each report, whatever its symbol and whether noise replaces the bucket.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
-        self.check_symbols(symbols)
-        n = len(symbols)
-        seeds = randomness.integers(0, SEEDS, n)
-        noisy = randomness.random(n) < self.noise_probability
-        shifts = randomness.integers(1, self.buckets, n)
-        buckets = (hash_symbols(seeds, symbols, self.buckets) + noisy * shifts) % self.buckets
-        return _pack(seeds, buckets)
-
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
-        return self.noise_probability * self.buckets / (self.buckets - 1)
-
-    @property
-    def log_payloads(self) -> float:
-        """The logarithm of the number of seeds with a bucket."""
-        return math.log(SEEDS * self.buckets)
-
-    def uniform(self, n: int, randomness: Randomness) -> Packed:
-        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
-        return _pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
-
-    def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
-        return {"form": "hash", "buckets": self.buckets, "noise": threshold(self.noise_probability)}
+        self.chance_support = 1 / buckets
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have a bucket below ``buckets``; all seeds are possible."""
@@ -171,7 +101,97 @@ class LocalHashing(PureMechanism, UniformNoise):
         return supports.view(np.uint8)
 
 
-def _pack(seeds: npt.NDArray[np.integer], buckets: npt.NDArray[np.integer]) -> Packed:
+class LocalHashing(SeededHashing, UniformNoise):
+    """Local hashing with a seed of 32 bits: OLH if the number of buckets is ``default_buckets``, BLH if it is 2.
+
+    The device draws a seed, uniform and independent of its symbol z. It hashes z into one of g buckets with the
+    function of this seed, and perturbs the bucket by randomized response. With E = e^epsilon, it reports the seed and
+
+        the bucket of z          with probability E/(E+g-1)
+        any other bucket, each   with probability 1/(E+g-1)
+
+    A report supports the symbols that its function hashes into its bucket: the true symbol with p = E/(E+g-1), and
+    any other symbol with q = 1/g. Over random functions, these events are independent of each other, so the covariances
+    of the support counts are those of independent bits.
+
+    Guarantee: one report is epsilon-LDP. Whatever the seed, the likelihoods of a bucket under two true symbols differ
+    by at most a factor E.
+
+    q is 1/g over random functions, but seeds select only 2^32 functions. So for a fixed pair of symbols, the share of
+    functions under which they collide differs from 1/g by about 2^-16 sqrt((1-1/g)/g), at g = 2 by 7.6e-6. The bias of
+    an estimate from this error is at most about its standard error at 2^32 reports.
+
+    Each report costs the collector |Z| hashes, so this mechanism is for domains of up to some thousand values.
+
+    A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian.
+
+    Attributes:
+        buckets: g.
+        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
+    """
+
+    noise_probability: float
+
+    def __init__(self, size: int, epsilon: float, buckets: int | None = None) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+            buckets: From 2 to ``MOST_BUCKETS``; ``default_buckets`` if it is None.
+
+        Raises:
+            ValueError: if size or epsilon is not positive, or the number of buckets is out of range.
+        """
+        if size < 1:
+            raise ValueError(f"a domain has at least one symbol, got size {size}")
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        super().__init__(size, default_buckets(epsilon) if buckets is None else buckets)
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self.noise_probability = (self.buckets - 1) / (self.buckets + math.expm1(epsilon))
+        self.channel = Channel(
+            p=np.full(size, 1 - self.noise_probability),
+            q=np.full(size, 1 / self.buckets),
+            independent_bits=True,
+        )
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into payloads of shape (n, 6).
+
+        The method draws the same numbers for each report, whatever its symbol and whether noise replaces the bucket.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        n = len(symbols)
+        seeds = randomness.integers(0, SEEDS, n)
+        noisy = randomness.random(n) < self.noise_probability
+        shifts = randomness.integers(1, self.buckets, n)
+        buckets = (hash_symbols(seeds, symbols, self.buckets) + noisy * shifts) % self.buckets
+        return pack(seeds, buckets)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
+        return self.noise_probability * self.buckets / (self.buckets - 1)
+
+    @property
+    def log_payloads(self) -> float:
+        """The logarithm of the number of seeds with a bucket."""
+        return math.log(SEEDS * self.buckets)
+
+    def uniform(self, n: int, randomness: Randomness) -> Packed:
+        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
+        return pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {"form": "hash", "buckets": self.buckets, "noise": threshold(self.noise_probability)}
+
+
+def pack(seeds: npt.NDArray[np.integer], buckets: npt.NDArray[np.integer]) -> Packed:
     """Return payloads of seeds and buckets."""
     payloads = np.empty((len(seeds), 6), dtype=np.uint8)
     payloads[:, :4] = seeds.astype("<u4")[:, np.newaxis].view(np.uint8)

@@ -1,0 +1,1 @@
+"""Local hashing for sets of items."""
