@@ -312,8 +312,9 @@ class SetDecoder(SharesDecoder):
         """Yield p and q, the size of a report, and what n reports can do."""
         channel, k = self.channel, self.items
         yield "symbols", f"{self._symbols_text}: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
-        each = f"in one of {1 / channel.q[0]:,.0f} buckets" if channel.independent_bits else f"{channel.supported:,}"
-        yield "reports", f"each has {each} of them; a device holds {channel.held:,}"
+        of_sets = f"{channel.supported:,} of them"
+        has = f"one of {1 / channel.q[0]:,.0f} buckets of a hash" if channel.independent_bits else of_sets
+        yield "reports", f"each has {has}; a device holds {channel.held:,}"
         yield "forged", forgery_text(channel, self._falling(), n, self._chance_support, self.test)
         yield heaviest_fact(self.weight, n)
         falling, equal = (self._error(r, n, estimator) for r in (self._falling(), self.symbol_shares(np.ones(k))))
