@@ -39,7 +39,7 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
-test-clients: $(READY) ## Build the clients in other languages, and run their tests; needs Node.
+test-clients: $(READY) ## Build the clients in other languages, and run their tests; needs Node and a C compiler.
 	cd clients/typescript && npm ci --no-audit --no-fund --silent && npm run --silent build
 	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients
 

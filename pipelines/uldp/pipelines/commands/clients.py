@@ -14,16 +14,21 @@ from uldp.schemas.errors import DataError, RequestError
 @click.command("device-table")
 @click.argument("spec", type=SPEC)
 @click.option("--json", "as_json", is_flag=True, help="Print the table, as one line of JSON.")
-def device_table(spec: Path, as_json: bool) -> None:
+@click.option("--c", "as_c", is_flag=True, help="Print the table as a header for clients/c/uldp.h.")
+def device_table(spec: Path, as_json: bool, as_c: bool) -> None:
     """Compute all numbers that a device of a spec needs, for clients in any language.
 
     A client that has the table needs no YAML, no exponential and none of the formulas of mechanisms. The page
-    docs/device-table.md has the rule of each form. Without --json, the command says what is in the table.
+    docs/device-table.md has the rule of each form. Without an option, the command says what is in the table.
 
     Example: uldp device-table examples/manhattan/spec.yaml --json > manhattan.json
     """
     from uldp.mechanisms.devices.table import device_table as table_of
+    from uldp.pipelines.clients.c_table import c_name, c_table
     from uldp.pipelines.clients.tables import table_lines
+
+    if as_json and as_c:
+        raise RequestError("--json and --c are two forms of one table; give one of them")
 
     (loaded,) = load((spec,))
     try:
@@ -33,7 +38,7 @@ def device_table(spec: Path, as_json: bool) -> None:
     if as_json:
         say(json.dumps(table, separators=(",", ":")))
         return
-    for line in table_lines(table):
+    for line in c_table(table, c_name(loaded.collection)) if as_c else table_lines(table):
         say(line)
 
 

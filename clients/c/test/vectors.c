@@ -1,0 +1,103 @@
+/* Follows the conformance vectors of the tables that tables.h defines. Reads lines from its input:
+ *   table INDEX                                       the reports that follow are by this table
+ *   device PART                                       a device begins, at a level or slice
+ *   held INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column; TEXT is hexadecimal, - without one
+ *   draws COUNT LIMIT NUMBER ...                      the draws of the next report
+ *   report KEPT TIME ID PAYLOAD MESSAGE               makes a report, and compares it
+ * Prints what differs, and the number of reports. */
+#include <inttypes.h>
+#include <stdio.h>
+#include "tables.h"
+
+static uint64_t limits[1 << 16], numbers[1 << 16];
+static size_t count, taken;
+static uldp_held held[256];
+static uint64_t items[256][ULDP_MOST_HELD * 16];
+static double of_items[256][ULDP_MOST_HELD * 16];
+static char texts[256][4096];
+static uint8_t kept_bytes[1 << 20];
+
+static uint64_t recorded(void *state, uint64_t limit) {
+  if (taken >= count || limits[taken] != limit) {
+    printf("draw %zu is below %" PRIu64 ", but %" PRIu64 " is recorded\n", taken, limit, taken < count ? limits[taken] : 0);
+    taken = count + 1;
+    return 0;
+  }
+  (void)state;
+  return numbers[taken++];
+}
+
+static size_t unhex(const char *text, uint8_t *bytes) {
+  size_t length = 0;
+  unsigned byte;
+  for (; sscanf(text, "%2x", &byte) == 1; text += 2) bytes[length++] = (uint8_t)byte;
+  return length;
+}
+
+int main(void) {
+  static char word[1 << 20], message[1 << 20];
+  static uint8_t out[1 << 20], wanted[1 << 20];
+  uldp_draws draws = {recorded, NULL};
+  uint64_t encoded[256];
+  uldp_kept encoding = {.from = draws, .numbers = encoded, .room = 256};
+  uldp_payload response = {0};
+  bool has_response = false;
+  uint64_t part = 0;
+  size_t index = 0, columns = 0, reports = 0, differ = 0;
+  define();
+  while (scanf("%31s", word) == 1) {
+    if (!strcmp(word, "table")) {
+      if (scanf("%zu", &index) != 1) return 2;
+    } else if (!strcmp(word, "device")) {
+      if (scanf("%" SCNu64, &part) != 1) return 2;
+      columns = encoding.count = 0;
+      has_response = false;
+    } else if (!strcmp(word, "held")) {
+      uldp_held *each = &held[columns];
+      if (scanf("%" SCNu64 " %" SCNd64 " %lf %zu", &each->index, &each->tag, &each->number, &each->items_count) != 4) return 2;
+      for (size_t i = 0; i < each->items_count; i++)
+        if (scanf("%" SCNu64 " %lf", &items[columns][i], &of_items[columns][i]) != 2) return 2;
+      if (scanf("%8191s", word) != 1) return 2;
+      each->items = items[columns];
+      each->numbers = of_items[columns];
+      each->length = word[0] == '-' ? 0 : unhex(word, (uint8_t *)texts[columns]);
+      each->text = texts[columns++];
+    } else if (!strcmp(word, "draws")) {
+      if (scanf("%zu", &count) != 1) return 2;
+      for (size_t i = 0; i < count; i++)
+        if (scanf("%" SCNu64 " %" SCNu64, &limits[i], &numbers[i]) != 2) return 2;
+      taken = 0;
+    } else {
+      int kept;
+      uint64_t time;
+      uint8_t id[16];
+      if (scanf("%d %" SCNu64 " %1048575s %1048575s", &kept, &time, word, message) != 4) return 2;
+      unhex(word, id);
+      uldp_symbol symbol = {0};
+      encoding.made = 0;
+      bool right = uldp_encode(&tables[index], held, columns, part, uldp_kept_draws(&encoding), &works[index], &symbol);
+      encoding.count = kept ? encoding.made : 0;
+      uldp_payload payload;
+      if (kept) {
+        uldp_payload drawn = uldp_permanent(&tables[index], &symbol, draws, &works[index]);
+        if (!has_response) {
+          response = drawn;
+          memcpy(kept_bytes, works[index].bytes, drawn.length);
+          has_response = true;
+        }
+        payload = uldp_again(&tables[index], &symbol, response, kept_bytes, draws, &works[index]);
+      } else {
+        payload = uldp_perturb(&tables[index], &symbol, draws, &works[index]);
+      }
+      size_t length = uldp_message(&tables[index], id, time, payload, &works[index], out);
+      size_t expected = unhex(message, wanted);
+      reports++;
+      if (!right || taken != count || length != expected || memcmp(out, wanted, length)) {
+        differ++;
+        printf("differs: table %zu, report %zu, %zu of %zu draws, %zu bytes\n", index, reports, taken, count, length);
+      }
+    }
+  }
+  printf("%zu reports, %zu differ\n", reports, differ);
+  return 0;
+}

@@ -1,0 +1,58 @@
+"""The conformance vectors for the client in C: a header of all tables, and lines of text for each device."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from uldp.pipelines.clients.c_table import c_table
+
+
+def header(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a header with the table of each case."""
+    for number, case in enumerate(cases):
+        yield from c_table(case["table"], f"t{number}")
+    names = [f"t{number}" for number in range(len(cases))]
+    yield f"static uldp_table tables[{len(names)}];"
+    yield f"static uldp_work works[{len(names)}];"
+    yield "static void define(void) {"
+    yield from (f"  tables[{number}] = {name}; works[{number}] = {name}_work;" for number, name in enumerate(names))
+    yield "}"
+
+
+def lines(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what ``clients/c/test/vectors.c`` reads."""
+    for number, case in enumerate(cases):
+        yield f"table {number}"
+        for device in case["devices"]:
+            yield from _device(case["table"], device)
+
+
+def _device(table: Mapping[str, Any], device: Mapping[str, Any]) -> Iterator[str]:
+    yield f"device {_part(table['encoding'].get('choice', {}), device)}"
+    for column in table["columns"]:
+        name = column["name"]
+        value, tag = (of if name == "" else of[name] for of in (device["value"], device["tag"]))
+        behind = -1 if tag is None else column["tags"].index(tag)
+        if isinstance(value, str):
+            yield f"held 0 {behind} 0 0 {value.encode().hex() or '-'}"
+        elif isinstance(value, list | tuple):
+            yield f"held 0 {behind} 0 {len(value)} {' '.join(map(item, value))} -"
+        else:
+            yield f"held {max(int(value), 0)} {behind} {value!r} 0 -"
+    for report in device["reports"]:
+        draws = " ".join(f"{limit} {drawn}" for limit, drawn in report["draws"])
+        yield f"draws {len(report['draws'])} {draws}"
+        yield f"report {int(table['kept'])} {report['event_time']} {report['report_id']} {report['message']}"
+
+
+def item(each: Any) -> str:
+    """Return an item with a number: that of a key, or 0."""
+    index, number = each if isinstance(each, list | tuple) else (each, 0)
+    return f"{index} {number!r}"
+
+
+def _part(choice: Mapping[str, Any], device: Mapping[str, Any]) -> int:
+    """Return the number of the level or slice of a device; 0 for others."""
+    part = 0
+    for name, known in choice.get("by", {}).items():
+        part = part * len(known) + known.index(device["by"][name])
+    return choice["levels"].index(device["level"]) if choice.get("form") == "level" else part

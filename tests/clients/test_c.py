@@ -1,0 +1,110 @@
+"""The client in C sends what its table says, and reads and writes no memory that is not its own."""
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.clients.c_vectors import header, item, lines
+from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, uldp, written
+from tests.clients.tables import cases
+from tests.pipelines.intake.posting import Collecting, post
+from uldp.mechanisms.devices.table import device_table
+from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.local.stream import LocalStream
+
+FOLDER = Path(__file__).parents[2] / "clients" / "c"
+#: Errors of memory and of arithmetic end the program.
+SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+
+
+def compiled(folder: Path, source: str, *options: str) -> str:
+    """Compile a program of the tests with the headers of a folder, without a warning."""
+    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable"]
+    include = ["-I", str(FOLDER), "-I", str(folder)]
+    program = str(folder / Path(source).stem)
+    command = ["cc", "-std=c11", *warnings, *include, *options, str(FOLDER / "test" / source), "-o", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def run(program: str, text: str = "") -> str:
+    done = subprocess.run([program], input=text, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tables of all vectors."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "tables.h").write_text("\n".join(header([*cases()])) + "\n")
+    return folder
+
+
+def test_the_client_follows_all_vectors(tables: Path) -> None:
+    all_cases = [*cases()]
+    found = run(compiled(tables, "vectors.c", *SANITIZED), "\n".join(lines(all_cases)))
+    reports = sum(len(device["reports"]) for case in all_cases for device in case["devices"])
+    assert found == f"{reports} reports, 0 differ\n"
+
+
+def test_no_value_and_no_draw_makes_the_client_leave_its_memory(tables: Path) -> None:
+    assert int(run(compiled(tables, "fuzz.c", *SANITIZED, "-DRUNS=500"))) > 10_000
+
+
+def held_line(columns: Sequence[Mapping[str, Any]], holding: Mapping[str, Any]) -> str:
+    """What ``fleet.c`` reads of a device."""
+    parts = [f"{len(columns)}"]
+    for column in columns:
+        name = column["name"]
+        labels: list[str] = next((each for key, each in column["domain"].items() if "labels" in key), [])
+        value = holding["value"][name] if name else holding["value"]
+        if isinstance(value, list):
+            indexed = [
+                [labels.index(each[0]), each[1]] if isinstance(each, list) and labels else each for each in value
+            ]
+            parts.append(f"0 -1 0 {len(value)} {' '.join(map(item, indexed))}")
+        else:
+            tag = 0 if value in (holding.get("hidden") or {}) else -1
+            index, number = (labels.index(value), 0) if labels else (int(value), value)
+            parts.append(f"{index} {tag} {number} 0")
+    return " ".join(parts)
+
+
+def messages(folder: Path, spec: Path, holdings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yield what a fleet of devices sends."""
+    (folder / "table.h").write_text(uldp("device-table", spec, "--c"))
+    loaded = CollectionSpec.load(spec)
+    columns = device_table(loaded)["columns"]
+    text = "\n".join(held_line(columns, holding) for holding in holdings)
+    yield from map(bytes.fromhex, run(compiled(folder, "fleet.c", "-O2", f"-DNAME={loaded.collection}"), text).split())
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_reports_follow_the_mechanism_and_keep_its_promise(name: str, tmp_path: Path) -> None:
+    keys, holding, arguments = HELD[name]
+    spec, _ = written(tmp_path, keys)
+    stream = LocalStream.create(tmp_path / "stream")
+    now = time.time_ns() // 1_000_000
+    stream.append([Message(message, now) for message in messages(tmp_path, spec, [holding] * DEVICES)])
+    stream.close()
+    assert "p-value of all tests" in uldp("verify", "--spec", spec, *arguments, tmp_path / "stream")
+
+
+def test_a_fleet_is_counted_at_the_truth(tmp_path: Path) -> None:
+    spec, _ = written(tmp_path, HELD["urr"][0])
+    held = np.random.default_rng(5).choice(3, DEVICES, p=[0.2, 0.5, 0.3])
+    # Half of those who hold b hide it.
+    holdings = [{"value": "abc"[z], "hidden": {"b": "home"} if z == 1 and i % 2 else {}} for i, z in enumerate(held)]
+    with Collecting(spec, tmp_path / "posted") as collecting, ThreadPoolExecutor(16) as pool:
+        sent = pool.map(lambda message: post(collecting.port, message)[0], messages(tmp_path, spec, holdings))
+        assert {*sent} == {202}
+    assert_counted_at_the_truth(spec, tmp_path, held, [bool(holding["hidden"]) for holding in holdings])
