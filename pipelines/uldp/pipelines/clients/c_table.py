@@ -32,7 +32,7 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
     symbols = sum(len(node["bases"]) for node in nodes if "bases" in node)
     scratch = 3 * max([1, *(node.get("size") or 0 for node in nodes), *(node.get("held", 0) for node in nodes)])
     payload = 8 + max(_payload_bytes(node) for node in nodes)
-    pieces = next(
+    pieces: list[str] = next(
         (column["domain"]["strings.pieces"] for column in table["columns"] if "strings.pieces" in column["domain"]), []
     )
     yield f"/* {_text(table['collection'])}, version {table['version']}: table {table['digest']}. Do not edit. */"
