@@ -33,7 +33,7 @@ typedef enum {
   ULDP_IDENTITY, ULDP_RESPONSE, ULDP_BITS, ULDP_FLIPS, ULDP_INTEGERS, ULDP_SUBSET, ULDP_SET, ULDP_DESIGN, ULDP_HASH,
   ULDP_ROW, ULDP_LINEAR, ULDP_POINT, ULDP_BIT, ULDP_INTERVAL, ULDP_STEPS, ULDP_COHORT, ULDP_BLOOM, ULDP_NEAR,
   ULDP_NESTED, ULDP_STRATA, ULDP_KEPT, ULDP_VALUE, ULDP_ZONES, ULDP_GRID, ULDP_BINS, ULDP_STRING, ULDP_PREFIX, ULDP_PAIR,
-  ULDP_SIGNED,  ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
+  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS,  ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
 } uldp_form;
 
 typedef struct {
@@ -44,7 +44,7 @@ typedef struct {
 typedef struct uldp_mechanism uldp_mechanism;
 struct uldp_mechanism {
   uldp_form form;
-  uint64_t size, noise, flip, chosen, held, blocks, buckets, rows, g, m, grid, width, margin, cohorts, hashes;
+  uint64_t size, noise, flip, chosen, held, blocks, buckets, rows, g, m, grid, width, margin, cohorts, hashes, hit;
   uldp_list sensitive, set, clear, hits, magnitudes, ends, draw, which, first, kinds, others, outer, zone, replace;
   const uldp_mechanism *mechanisms, *permanent, *once;
   const uldp_nest *nests;
@@ -64,8 +64,8 @@ struct uldp_encoding {
   uldp_form form, choice;
   uint64_t size, tags, grid, bits, bins, longest, held, number, pieces, first, second;
   double low, high;
-  uldp_list places, base;
-  const uldp_base *bases;
+  uldp_list places, base, sizes;
+  const uldp_base *bases; /* of a view, the encoding of each column */
   size_t bases_count;
   const uldp_map *maps;
 };
@@ -393,6 +393,16 @@ static inline bool uldp_encode_at(const uldp_table *table, const uldp_encoding *
       symbol->own = second < first;
       return held->items_count > 0;
     }
+    case ULDP_VIEW: {
+      uint64_t cell = 0;
+      bool all = true;
+      for (size_t i = 0; i < e->bases_count; i++) {
+        all &= uldp_encode_at(table, e->bases[i].encoding, NULL, columns + i, part, draws, work, depth, symbol);
+        cell = cell * e->sizes.at[i] + symbol->own;
+      }
+      symbol->own = cell;
+      return all;
+    }
     case ULDP_SET:
     case ULDP_SIGNED: {
       uint64_t kept = uldp_choose(e, held, draws, work);
@@ -518,6 +528,33 @@ static inline uldp_payload uldp_perturb_set(const uldp_mechanism *m, const uint6
   return uldp_bytes_payload(length);
 }
 
+static inline uldp_payload uldp_perturb_hits(const uldp_mechanism *m, const uint64_t *items, uldp_draws draws, uldp_work *work) {
+  uint64_t seed = uldp_below(draws, UINT64_C(1) << 32), drawn = uldp_below(draws, UINT64_C(1) << 53);
+  uint64_t place = uldp_below(draws, m->buckets - m->held), *hit = work->scratch, hits = 0, kind = 0, bucket = 0, others = 0;
+  memset(hit, 0, m->buckets * sizeof *hit);
+  for (uint64_t i = 0; i < m->held; i++) {
+    uint64_t own = uldp_bucket_of(seed, items[i], m->buckets);
+    for (uint64_t b = 0; b < m->buckets; b++) hit[b] |= uldp_eq(b, own);
+    kind += ~uldp_lt(drawn, (i + 1) * m->hit) & 1;
+  }
+  for (uint64_t b = 0; b < m->buckets; b++) hits += hit[b] & 1;
+  for (uint64_t b = 0; b < m->buckets; b++) { /* where symbols collide, the lowest free buckets are hit too */
+    uint64_t free = ~hit[b] & uldp_lt(hits, m->held);
+    hit[b] |= free;
+    hits += free & 1;
+  }
+  hits = 0;
+  for (uint64_t b = 0; b < m->buckets; b++) {
+    uint64_t of_hits = hit[b] & uldp_eq(hits, kind), of_others = ~hit[b] & uldp_eq(kind, m->held) & uldp_eq(others, place);
+    bucket |= (of_hits | of_others) & b;
+    hits += hit[b] & 1;
+    others += ~hit[b] & 1;
+  }
+  uldp_little_endian(work->bytes, seed, 4);
+  uldp_little_endian(work->bytes + 4, bucket, 2);
+  return uldp_bytes_payload(6);
+}
+
 static inline uldp_payload uldp_perturb_subset(const uldp_mechanism *m, uint64_t z, uldp_draws draws, uldp_work *work) {
   uint64_t v = uldp_count(m), w = m->chosen, place = 0, sensitive = 0, *found = work->scratch;
   uldp_members(found, v, w, draws);
@@ -624,6 +661,8 @@ static inline uldp_payload uldp_perturb_at(const uldp_mechanism *m, const uldp_s
       return uldp_perturb_subset(m, z, draws, work);
     case ULDP_SET:
       return uldp_perturb_set(m, symbol->items, draws, work);
+    case ULDP_HITS:
+      return uldp_perturb_hits(m, symbol->items, draws, work);
     case ULDP_DESIGN:
       return uldp_perturb_design(m, z, draws);
     case ULDP_HASH: {

@@ -11,10 +11,10 @@
 
 static uint64_t limits[1 << 16], numbers[1 << 16];
 static size_t count, taken;
-static uldp_held held[256];
-static uint64_t items[256][ULDP_MOST_HELD * 16];
-static double of_items[256][ULDP_MOST_HELD * 16];
-static char texts[256][4096];
+static uldp_held held[64];
+static uint64_t items[64][1 << 17];
+static double of_items[64][1 << 17];
+static char texts[64][4096];
 static uint8_t kept_bytes[1 << 20];
 
 static uint64_t recorded(void *state, uint64_t limit) {

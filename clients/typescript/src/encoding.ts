@@ -42,6 +42,12 @@ export async function encode(
     const part = partOf(form.choice, strata!, draws, level, by);
     return { part, own: mapped(form.maps[part]!, symbols[form.base[part]!]!) };
   }
+  if (form.form === "view") {
+    let cell = 0;
+    for (const [place, encoding] of form.encodings.entries())
+      cell = cell * form.sizes[place]! + ((await encode(encoding, [columns[place]!], draws, null, level, by)) as number);
+    return cell;
+  }
   const { value, tag, pieces } = columns[0]!;
   switch (form.form) {
     case "value": {

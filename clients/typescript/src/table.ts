@@ -41,6 +41,7 @@ export type EncodingForm =
   | { form: "set"; size: number; held: number }
   | { form: "signed"; size: number; held: number; low: number; high: number }
   | { form: "pair"; first: number; second: number }
+  | { form: "view"; encodings: EncodingForm[]; sizes: number[] }
   | StrataEncodingForm;
 
 export interface StrataEncodingForm {

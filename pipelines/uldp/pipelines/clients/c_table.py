@@ -8,12 +8,12 @@ from typing import Any
 # fmt: off
 _NUMBERS = frozenset(
     ("size", "noise", "flip", "chosen", "held", "blocks", "buckets", "rows", "g", "m", "grid", "width", "margin",
-     "cohorts", "hashes", "symbol", "uniform", "points", "tags", "bits", "bins", "longest", "number", "pieces",
+     "cohorts", "hashes", "hit", "symbol", "uniform", "points", "tags", "bits", "bins", "longest", "number", "pieces",
      "second")
 )
 _LISTS = frozenset(
     ("sensitive", "set", "clear", "hits", "magnitudes", "draw", "which", "kinds", "others", "outer", "zone",
-     "replace", "columns", "base")
+     "replace", "columns", "base", "sizes")
 )
 # fmt: on
 #: The names in C of forms that have another name in a table.
@@ -30,7 +30,7 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
     """Yield the lines of a header that defines a table under a name of C, and the memory ``NAME_work``."""
     nodes = [*_nodes(table["encoding"]), *_nodes(table["mechanism"])]
     symbols = sum(len(node["bases"]) for node in nodes if "bases" in node)
-    scratch = 3 * max([1, *(node.get("size") or 0 for node in nodes), *(node.get("held", 0) for node in nodes)])
+    scratch = 3 * max(1, *(node.get(key) or 0 for node in nodes for key in ("size", "held", "buckets")))
     payload = 8 + max(_payload_bytes(node) for node in nodes)
     pieces: list[str] = next(
         (column["domain"]["strings.pieces"] for column in table["columns"] if "strings.pieces" in column["domain"]), []
@@ -115,6 +115,9 @@ def _encoding(form: Mapping[str, Any]) -> str:
                     f" .columns = {_list(base['columns'])}}}"
                     for base in value
                 ]
+                fields.append(f".bases = {_pointer('uldp_base', bases)}, .bases_count = {len(bases)}")
+            case "encodings":
+                bases = [f"{{.encoding = {_pointer('uldp_encoding', [_encoding(each)])}}}" for each in value]
                 fields.append(f".bases = {_pointer('uldp_base', bases)}, .bases_count = {len(bases)}")
             case "maps":
                 fields.append(f".maps = {_pointer('uldp_map', map(_map, value))}")

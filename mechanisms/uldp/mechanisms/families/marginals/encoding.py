@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Values
@@ -21,6 +22,11 @@ class ViewEncoding(Encoding):
 
     encodings: tuple[Encoding, ...]
     sizes: tuple[int, ...]
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        encodings = [encoding.device_form() for encoding in self.encodings]
+        return {"form": "view", "encodings": encodings, "sizes": list(self.sizes)}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the cells, shape (n,)."""
