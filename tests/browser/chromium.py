@@ -29,6 +29,8 @@ _OPTIONS = (
     "--force-device-scale-factor=1",
     "--font-render-hinting=none",
 )
+#: A box in the page with some room around it, of one in the window.
+_AROUND = "box => ({x: box.x - 8, y: box.y + scrollY - 10, width: box.width + 16, height: box.height + 20})"
 _COMPLAINTS = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
 
 
@@ -109,11 +111,14 @@ class Chromium:
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **named)
         self.call("Input.dispatchKeyEvent", type="keyUp", **named)
 
-    def picture(self, scale: float, height: int = 900, top: int = 0) -> bytes:
-        """Return a picture of a part of the page as PNG, as high as this and as wide as the window."""
-        clip = {"x": 0, "y": top, "width": self.run("innerWidth"), "height": height, "scale": scale}
+    def picture(self, selector: str, scale: float) -> bytes:
+        """Return a picture of the first visible element that matches a selector as PNG."""
+        found = f"Array.from(document.querySelectorAll({json.dumps(selector)})).find(each => each.checkVisibility())"
+        box = self.run(f"({_AROUND})({found}.getBoundingClientRect())")
         beyond = {"captureBeyondViewport": True}  # what is below the window is drawn too
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip, **beyond)["data"])
+        return base64.b64decode(
+            self.call("Page.captureScreenshot", format="png", clip=box | {"scale": scale}, **beyond)["data"]
+        )
 
     def printed(self) -> bytes:
         """Return the page as it is printed, as PDF."""

@@ -279,7 +279,7 @@ def test_every_flag_has_its_meaning_and_a_remedy() -> None:
 
 def test_every_field_of_an_estimate_is_explained() -> None:
     fields, fields_of_table = (
-        sorted(name for cell in table("analyst.md", first) for name in re.findall(r"\w+", cell))
+        sorted(name for cell in table("estimates.md", first) for name in re.findall(r"\w+", cell))
         for first in ("Field", "Field of a table")
     )
     schema = {field["name"]: field for field in load_schema("estimate")["fields"]}
@@ -288,7 +288,7 @@ def test_every_field_of_an_estimate_is_explained() -> None:
 
 
 def test_every_estimator_is_explained() -> None:
-    assert tuple(table("analyst.md", "Estimator")) == get_args(EstimatorName)
+    assert tuple(table("estimates.md", "Estimator")) == get_args(EstimatorName)
 
 
 def test_every_counter_is_explained() -> None:
