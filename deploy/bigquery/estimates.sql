@@ -14,11 +14,12 @@
 -- And this is the share of each value over a day. Only unbiased may be averaged, with n as its weight; the mean of
 -- estimate is wrong. With tags, take visible_unbiased and visible_stderr. See docs/export.md.
 --
---   SELECT collection, version, device_digest, estimator, attribute, label, TIMESTAMP_TRUNC(window_start, DAY) AS day,
+--   SELECT collection, version, device_digest, estimator, attribute, slice, label,
+--     TIMESTAMP_TRUNC(window_start, DAY) AS day,
 --     SUM(n * unbiased) / SUM(n) AS share, SQRT(SUM(POW(n * stderr, 2))) / SUM(n) AS stderr, SUM(n) AS n
 --   FROM uldp.estimates
 --   WHERE quantity = 'share' AND pane <> 'early' AND flags IS NULL
---   GROUP BY collection, version, device_digest, estimator, attribute, label, day
+--   GROUP BY collection, version, device_digest, estimator, attribute, slice, label, day
 CREATE VIEW IF NOT EXISTS uldp.estimates AS
 SELECT
   collection,
@@ -39,6 +40,7 @@ SELECT
   assume_forgers,
   quantity,
   attribute,
+  slice,
   position,
   label,
   estimate,

@@ -119,12 +119,16 @@ def _flat(pane: PaneHeader) -> dict[str, Any]:
     return header | accounting
 
 
+#: The columns by which a query may choose rows.
+OF_ROWS = ("quantity", "attribute", "slice", "label")
+
+
 def rows(served: Served, query: Query) -> Mapping[str, Any]:
     """Return the rows of the selected windows as ``uldp export`` writes them: one for each value of each estimate."""
     damaged: list[ResultsError] = []
     folder = served.folder(damaged)
     found = folder.published(_selection(served, folder, query, in_memory=False))
-    wanted = {name: set(query.all(name)) for name in ("quantity", "attribute", "label") if query.all(name)}
+    wanted = {name: set(query.all(name)) for name in OF_ROWS if query.all(name)}
     rows = (
         row for row in _rows(folder.with_specs(found)) if all(row[name] in values for name, values in wanted.items())
     )
@@ -168,7 +172,7 @@ ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
     "collections": (collections, ("collection",)),
     "estimates": (estimates, (*SELECTION, "pooled")),
     "windows": (windows, ("collection", "last", "since")),
-    "rows": (rows, (*SELECTION, "quantity", "attribute", "label")),
+    "rows": (rows, (*SELECTION, *OF_ROWS)),
     "ask": (
         ask,
         (
