@@ -27,7 +27,7 @@ MECHANISMS = " or ".join(str(mechanism_names())[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
-ONE_DOMAIN = "give one of size, labels, labels_file, number, strings, set, pairs, ranking, record"
+ONE_DOMAIN = "give one of size, labels, labels_file, number, strings, set, pairs, ranking, record, numbers"
 SPREAD = "needs a background, because no value is non-sensitive; add background"
 TWO_LABELS = {"labels": ["a", "b"]}
 

@@ -13,6 +13,7 @@ from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding, check_
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.decoder import Decoder, require_output_counts, require_reports
+from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold, thresholds
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.linear import Linear, LowRankLinear, mean_of
@@ -41,6 +42,7 @@ __all__ = [
     "ClockError",
     "Decoder",
     "Device",
+    "DeviceForm",
     "Encoding",
     "FileLedger",
     "Guarantee",
@@ -73,4 +75,7 @@ __all__ = [
     "output_moments",
     "require_output_counts",
     "require_reports",
+    "sensitive_symbols",
+    "threshold",
+    "thresholds",
 ]

@@ -41,7 +41,7 @@ def in_place_of(name: str, known: Collection[str]) -> str:
         name: The name.
         known: The mechanisms that can be there.
 
-    >>> in_place_of("S_Hist", ["rr", "hrr"]), in_place_of("S-Hist", ["rr"]), in_place_of("PrivKV", ["rr"])
+    >>> in_place_of("S_Hist", ["rr", "hrr"]), in_place_of("S-Hist", ["rr"]), in_place_of("LoPub", ["rr"])
     ('in place of it, write hrr', '', 'it is not here, and docs/mechanisms.md says why')
     """
     write = next((write for write, names in in_place().items() if folded(name) in map(folded, names.split())), "")
