@@ -52,9 +52,11 @@ def schedule(hours: int) -> list[list[Message]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("hours", "size"), [(3, "1h"), pytest.param(120, "12h", marks=pytest.mark.nightly)])
-def test_final_counts_are_exact_whatever_is_killed_when(hours: int, size: str, tmp_path: Path) -> None:
-    (tmp_path / "spec.yaml").write_text(SPEC % size, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("hours", "window"), [(3, "1h, offset: 20m"), pytest.param(120, "12h", marks=pytest.mark.nightly)]
+)
+def test_final_counts_are_exact_whatever_is_killed_when(hours: int, window: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC % window, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     command = [sys.executable, "-c", "from uldp.pipelines.cli import main; main()", "stream", "--spec", "spec.yaml"]
     command += ["--from", "stream", "--to", "out", "--watermark-delay", "1m"]

@@ -1,5 +1,7 @@
 """Windows with an offset: a job of which all times are later by it has the same panes, as much later."""
 
+import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -7,11 +9,13 @@ import numpy as np
 import pytest
 
 from tests.build import HOUR, MINUTE, START, message, report, spec
+from tests.pipelines.command import Run as Command
+from tests.pipelines.jobs.test_resuming import SPECS, begun, facts, follow, sent, stopped_at
 from uldp.mechanisms.devices.device import Device
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.framing import report_store
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.specfile import SpecError
@@ -103,3 +107,70 @@ def test_an_offset_is_less_than_a_slice() -> None:
     remedy = "offset must be less than period, 30m; 45m means the same windows as 15m"
     with pytest.raises(SpecError, match=remedy):
         spec(window={"size": "2h", "period": "30m", "offset": "45m"})
+
+
+# Days, weeks and months of windows with an offset, and jobs that stop.
+
+DAY = 24 * HOUR
+#: 2026-03-02T00:00:00Z, a Monday.
+MONDAY = 1_772_409_600_000
+
+
+@pytest.mark.parametrize(
+    ("window", "every", "zone", "begins"),
+    [
+        ({"size": "1d", "offset": "22h"}, "1d", "Etc/GMT-2", -2 * HOUR),
+        ({"size": "7d", "offset": "4d"}, "1w", "UTC", 0),
+        ({"size": "1h", "offset": "30m"}, "1d", "Asia/Kolkata", -5.5 * HOUR),
+        ({"size": "6h", "period": "1h", "offset": "30m"}, "1d", "Asia/Kolkata", -5.5 * HOUR),
+    ],
+)
+def test_windows_with_an_offset_add_up_to_periods_of_their_zone(
+    window: dict[str, str], every: str, zone: str, begins: float, uldp: Command, tmp_path: Path
+) -> None:
+    """A report each hour of three weeks is in the day or the week of the zone, as plain arithmetic says."""
+    first, period = int(MONDAY + begins), {"1d": DAY, "1w": 7 * DAY}[every]
+    times = [first + 7 * MINUTE + hour * HOUR for hour in range(21 * 24)]
+    (tmp_path / "archive").mkdir()
+    with (tmp_path / "archive" / "0.avro").open("wb") as file:
+        write_messages(file, [message(report(number, number % 5, at)) for number, at in enumerate(times)])
+    of = spec(window=window, mechanism={"name": "identity"})
+    jobs.backfill([of], tmp_path / "archive", tmp_path / "out", jobs.pipeline_options([]))
+
+    code, text, error = uldp("ask", tmp_path / "out", "--every", every, "--zone", zone, "--json")
+    assert (code, error) == (0, "")
+    rows = [json.loads(line) for line in text.splitlines()]
+    expected = Counter((at - first) // period for at in times)
+    found = {row["start"]: row["n"] for row in rows}
+    assert found == {iso(first + number * period): n for number, n in expected.items()}
+    for row in rows:
+        holders = sum(
+            row["start"] == iso(first + (at - first) // period * period)
+            for number, at in enumerate(times)
+            if str(number % 5) == row["label"]
+        )
+        assert row["estimate"] * row["n"] == pytest.approx(holders)
+
+
+def test_windows_across_midnight_are_refused_with_a_remedy(uldp: Command, tmp_path: Path) -> None:
+    backfill(tmp_path, spec(window=WINDOWS["fixed"] | {"offset": "1h"}), 0)
+    code, _, error = uldp("ask", tmp_path / "out", "--every", "1d")
+    assert code == 1
+    assert "lies in two periods: the day 2026-01-01 of UTC ends at 2026-01-02 00:00 UTC; take longer periods" in error
+
+
+@pytest.mark.slow
+def test_a_job_that_stops_counts_as_one_that_nobody_stopped(tmp_path: Path) -> None:
+    specs = [
+        CollectionSpec.parse(keys | {"window": keys["window"] | {"offset": f"{OFFSET}ms"}})
+        for keys in (each.model_dump(mode="json", exclude_unset=True) for each in SPECS)
+    ]
+    stream = begun(tmp_path, sent(np.random.default_rng(5), 80, 6), 20)
+    follow(stream, tmp_path / "whole", specs)
+    for number in (7, 16):
+        stopped_at(stream, tmp_path / "parts", stream.segments()[number], specs)
+    follow(stream, tmp_path / "parts", specs)
+    assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
+    panes = ResultsFolder(tmp_path / "parts", private=tmp_path / "parts").statistics()
+    periods = {each.key: milliseconds(each.window.slice) for each in specs}
+    assert {(pane.window_start - OFFSET) % periods[pane.collection, pane.version] for pane in panes} == {0}
