@@ -14,7 +14,11 @@ from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import SpecError
 
 EXAMPLES = first_specs()
-TAKE_IT = [name for name in EXAMPLES if "lasting_epsilon" in family(name).model_fields]
+TAKE_IT = [
+    name
+    for name in EXAMPLES
+    if "lasting_epsilon" in family(name).model_fields and "lasting_epsilon" not in family(name).refuses
+]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
