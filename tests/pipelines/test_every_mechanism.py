@@ -14,12 +14,13 @@ import yaml
 
 from tests import build
 from tests.build import START
+from tests.read_page import Page
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.tables import table_name
+from uldp.pipelines.results.tables import rounded
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.estimate import Estimate
@@ -273,13 +274,23 @@ def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.Capt
 
 def test_the_page_shows_each_variable(run: Run, tmp_path: Path) -> None:
     uldp("report", run.backfilled, "--out", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    words = Page((tmp_path / "page.html").read_text(encoding="utf-8")).words
     for table in (table for estimate in run.estimates for table in estimate.tables):
-        if table.name in {TableName.MEAN, TableName.QUANTILE}:
-            assert f"<caption>{table_name(table).capitalize()}, ± standard error, from {table.n:,} reports." in page
+        attribute = "".join(table.of)
+        assert f"{attribute} {table.n:,} reports".strip() in words
+        entries = [
+            (rounded(value, error), rounded(error, error))
+            for value, error in zip(table.values.tolist(), table.stderr.tolist(), strict=True)
+        ]
+        if table.name is TableName.MEAN:
+            ((mean, error),) = entries
+            assert f"Mean {mean} ± {error} 95 % interval " in words
+        elif table.name is TableName.QUANTILE:
+            rows = [f"{key} {value} {error}" for key, (value, error) in zip(table.keys or (), entries, strict=True)]
+            assert all(f" {row} " in words for row in rows)
         elif table.name is TableName.HIDDEN:
-            assert '<th scope="row">home</th>' in page
-        assert all(attribute in page for attribute in table.of)
+            assert "Users who hide their value behind a tag." in words
+            assert " home " in words
 
 
 def record_stream(folder: Path, symbols: Values) -> tuple[Path, Path]:

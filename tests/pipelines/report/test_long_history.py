@@ -13,7 +13,8 @@ from tests.build import HOUR, START
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
-from tests.pipelines.report.test_page import Page, page
+from tests.pipelines.report.test_page import page
+from tests.read_page import Page
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.estimating import estimates_of
 from uldp.collector.tables import tables_of

@@ -5,9 +5,7 @@ import json
 import math
 import sys
 from base64 import b64encode
-from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +18,7 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
+from tests.read_page import Page
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.results import estimate_file, statistic_file, stored_file
@@ -113,36 +112,6 @@ def save(out: Path, spec: dict[str, Any], *fired: Fired) -> None:
     for statistic, estimate in fired:
         for name, content in (statistic_file(statistic), estimate_file(estimate)):
             write_file(str(out / name), content)
-
-
-class Page(HTMLParser):
-    """What a browser would make of the page: tags with their attributes, the text, and the script."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.text = self.script = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, {name: value or "" for name, value in attrs}))
-        self.text += " " * (tag in {"td", "th", "dt", "dd"})
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem == "script":
-            self.script += data
-        elif self.cdata_elem != "style":
-            self.text += data
-
-    def all(self, attribute: str) -> list[str]:
-        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
-
-    def count(self, tag: str) -> int:
-        return Counter(name for name, _ in self.tags)[tag]
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.split())
 
 
 def page(out: Path, **options: Any) -> Page:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests import build
-from tests.pipelines.report.test_page import TRUTH, Fired, Page, page, pum_fired, pum_spec, rr_fired, rr_spec, save
+from tests.pipelines.report.test_page import TRUTH, Fired, page, pum_fired, pum_spec, rr_fired, rr_spec, save
+from tests.read_page import Page
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
