@@ -10,8 +10,9 @@ from tests import build
 from uldp.collector.collections import BLOCK_CELLS, YEAR_9000
 from uldp.collector.partial import NUMBERS
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.specs.collection import MAX_WINDOW, CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.window import MAX_WINDOW
 
 
 def many(n: int, size: int = 5, **overrides: object) -> list[CollectionSpec]:

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from tests import build
-from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.window import WindowSpec
 
 SAMPLE = """
 collection: manhattan-checkins        # [a-z0-9-]{1,64}

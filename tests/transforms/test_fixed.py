@@ -8,7 +8,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 
 from tests.transforms.test_slide import dated_windows, span
-from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.count import KeyedPartial
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn

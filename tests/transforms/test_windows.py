@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import AMENDABLE_FOR, serve
-from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.windows import at_time, in_window, window_fn, window_label
 
 #: From 1970 to 9999.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from uldp.schemas.specs.collection import MAX_SLICES, CollectionSpec
+from uldp.schemas.specs.collection import MAX_TIME_SLICES, CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 
 #: A number of windows or of early estimates above this is probably a mistake in a unit.
@@ -101,7 +101,7 @@ def costly(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"limits.max_clock_skew, {format_duration(spec.limits.max_clock_skew)}: a sender can open"
             f" {costs.future_windows:,} windows of the future; make it shorter"
         )
-    if costs.past_windows > MAX_SLICES and spec.limits.max_age is not None:
+    if costs.past_windows > MAX_TIME_SLICES and spec.limits.max_age is not None:
         yield (
             f"limits.max_age, {format_duration(spec.limits.max_age)}: a sender can open {costs.past_windows:,} windows"
             " of the past; make it shorter"

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-from uldp.schemas.specs.collection import Limits
+from uldp.schemas.specs.limits import Limits
 
 
 class Flag(StrEnum):

@@ -21,7 +21,8 @@ from apache_beam.transforms.window import SlidingWindows
 from tests import build
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.schemas.records import Message, Report
-from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import SumCounts

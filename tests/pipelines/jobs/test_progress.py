@@ -24,7 +24,7 @@ from uldp.pipelines.jobs.progress import (
 )
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import statistic_file

@@ -13,7 +13,8 @@ from uldp.collector.shared_specs import SharedSpecs, unknown_collection
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial

@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.counting import SpanKey
 from uldp.collector.partial import Partial
-from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.count import KeyedPartial, SumCounts
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_fn

@@ -21,8 +21,9 @@ from uldp.collector.counting import SpanKey
 from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.count import KeyedPartial
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_fn

@@ -13,8 +13,8 @@ from apache_beam.transforms.window import (
     WindowFn,
 )
 
-from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import format_duration, milliseconds
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.internals import Duration, Timestamp, WindowedValue, Windowing
 
 

@@ -21,9 +21,10 @@ from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import iso, missing_messages
 from uldp.schemas.rejected import count_reasons
-from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS
 

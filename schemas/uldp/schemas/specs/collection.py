@@ -1,4 +1,4 @@
-"""The collection spec: the domain, mechanism, windows and limits of a collection, in one YAML file per version.
+"""The collection spec: what a collection asks for, of whom and how, in one YAML file per version.
 
 Validation is strict: an unknown key, a value of a wrong type or a contradiction raises an error that names file, key,
 value and remedy.
@@ -10,20 +10,21 @@ from datetime import timedelta
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from uldp.schemas.arrays import Floats, Mask, Times
+from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.device_half import device_half, digest
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.domains import AttributeName, Domain, Tag
-from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
+from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import RECORD, Ends
+from uldp.schemas.specs.limits import Limits
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
 from uldp.schemas.specs.numbers import as_record
@@ -32,99 +33,22 @@ from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive
 from uldp.schemas.specs.variable import Variable, read_variable
+from uldp.schemas.specs.window import AnyTime, WindowSpec
 
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]
-
-#: One time, or many.
-AnyTime = TypeVar("AnyTime", int, Times)
 
 #: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
 #: this, so the decoder rejects it.
 MAX_AGE = timedelta(days=365)
 #: The default is no more time slices than this, because a sender can open a window for each slice of that time.
-MAX_SLICES = 10_000
-#: The most windows that count one report: its place in each of them takes time and memory.
-MAX_WINDOWS_OF_A_REPORT = 10_000
-#: The longest window. Reports may be of any time before the year 9000, and text of times has years of four digits.
-MAX_WINDOW = timedelta(days=365_000)
+MAX_TIME_SLICES = 10_000
 
 #: Advice for the keys that take a word or a list.
 _UNIONS = {
     "sensitive": "write all, or a list of values of the domain",
     "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
 }
-
-
-class WindowSpec(Strict):
-    """Event-time windows: fixed, or sliding by ``period``."""
-
-    size: Duration
-    period: Duration | None = None
-    #: By how much later windows begin than at multiples of the slice since 1970-01-01 UTC.
-    offset: Duration = timedelta(0)
-    early_every: Duration | None = None
-    allowed_lateness: Duration = timedelta(0)
-    #: Whether each late report has a pane, although it differs from the one before by few reports.
-    exact_late: bool = False
-
-    @property
-    def slice(self) -> timedelta:
-        """The length of a time slice: windows begin and end at multiples of it, ``offset`` later."""
-        return self.period or self.size
-
-    def slice_start(self, time: AnyTime) -> AnyTime:
-        """Return the start of the time slice that holds a time; both are milliseconds since 1970-01-01 UTC."""
-        size, offset = milliseconds(self.slice), milliseconds(self.offset)
-        return (time - offset) // size * size + offset
-
-    @model_validator(mode="after")
-    def _fits(self) -> "WindowSpec":
-        if not self.size:
-            raise ValueError("size must be more than 0")
-        if self.size > MAX_WINDOW:
-            raise ValueError(f"size must be {format_duration(MAX_WINDOW)} or less")
-        if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
-            raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
-        if self.period is not None and (not self.period or self.size % self.period):
-            raise ValueError(f"size must be a multiple of period; {format_duration(self.period)} does not divide it")
-        if self.offset >= self.slice:
-            key, slices = ("size" if self.period is None else "period"), format_duration(self.slice)
-            raise ValueError(
-                f"offset must be less than {key}, {slices}; {format_duration(self.offset)} means the same windows as"
-                f" {format_duration(self.offset % self.slice)}"
-            )
-        if (windows := self.size // self.slice) > MAX_WINDOWS_OF_A_REPORT:
-            least = timedelta(milliseconds=-(-milliseconds(self.size) // MAX_WINDOWS_OF_A_REPORT))
-            raise ValueError(
-                f"period: each report would count in {windows:,} windows, and {MAX_WINDOWS_OF_A_REPORT:,} is the most;"
-                f" write a period of {format_duration(least)} or more"
-            )
-        return self
-
-
-class Limits(Strict):
-    """Limits at which the job withholds or flags an estimate, or rejects a report."""
-
-    min_reports: int = Field(default=100, ge=1)
-    max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
-    #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
-    when_exceeded: Literal["flag", "stop"] = "flag"
-    #: No default, because each transport has its own share of copies: devices and brokers send again.
-    max_duplicate_ratio: float | None = Field(default=None, gt=0, le=1)
-    max_reports_per_sender: int | None = Field(default=None, ge=1)
-    #: Whether further reports of a sender are rejected, and not only flagged.
-    cap_senders: bool = False
-    max_clock_skew: Duration = timedelta(minutes=10)
-    max_age: Duration | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> "Limits":
-        if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
-            raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
-        if self.cap_senders and self.max_reports_per_sender is None:
-            raise ValueError("cap_senders needs max_reports_per_sender, the reports of a sender that a window counts")
-        return self
 
 
 class CollectionSpec(Strict):
@@ -391,14 +315,14 @@ class CollectionSpec(Strict):
     def max_age(self) -> timedelta:
         """Largest age of a report: ``limits.max_age``, or a default.
 
-        The default is a year or, if shorter, ``MAX_SLICES`` time slices; but not less than the time a window counts.
-        A slice is the period of sliding windows, or the size of others.
+        The default is a year or, if shorter, ``MAX_TIME_SLICES`` time slices; but not less than the time a window
+        counts. A slice is the period of sliding windows, or the size of others.
         """
         if self.limits.max_age is not None:
             return self.limits.max_age
         window = self.window
         # A year is no more slices than that if a slice is longer; a product of all sizes would overflow.
-        slices = MAX_SLICES * min(window.slice, MAX_AGE)
+        slices = MAX_TIME_SLICES * min(window.slice, MAX_AGE)
         return max(min(MAX_AGE, slices), window.size + window.allowed_lateness)
 
     def sent_time(self, time: AnyTime) -> AnyTime:

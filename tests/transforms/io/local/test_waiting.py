@@ -21,8 +21,9 @@ from uldp.pipelines.results.newest import newest
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.events import LocalStreamEvents

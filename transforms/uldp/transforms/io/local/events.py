@@ -12,7 +12,7 @@ from typing import Any, Self
 import grpc
 from apache_beam.coders import StrUtf8Coder
 
-from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.local.journal import SegmentRead
 from uldp.transforms.io.local.resume import Announced, ResumePoints

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.window import WindowSpec
 
 
 @dataclass(frozen=True)
