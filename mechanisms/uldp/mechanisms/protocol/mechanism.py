@@ -215,6 +215,19 @@ class Mechanism(ABC):
         if symbols.size and (symbols.min() < 0 or symbols.max() >= self.size):
             raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")
 
+    def held_symbols(self, symbols: Values, held: int) -> Values:
+        """Return the sets of symbols that devices hold, shape (n, l); those of one symbol may come in shape (n,).
+
+        Raises:
+            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
+        """
+        self.check_symbols(symbols)
+        if held == 1:
+            symbols = symbols.reshape(-1, 1)
+        if symbols.shape != (len(symbols), held) or (np.diff(np.sort(symbols, axis=1), axis=1) == 0).any():
+            raise ValueError(f"a device holds {held} different symbols of the {self.size}")
+        return symbols
+
 
 class WithMemory(Mechanism):
     """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""

@@ -83,11 +83,7 @@ class SetHashing(SeededHashing):
         Raises:
             ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
         """
-        self.check_symbols(symbols)
-        if self.held == 1:
-            symbols = symbols.reshape(-1, 1)
-        if symbols.shape != (len(symbols), self.held) or (np.diff(np.sort(symbols, axis=1), axis=1) == 0).any():
-            raise ValueError(f"a device holds {self.held} different symbols of the {self.size}")
+        symbols = self.held_symbols(symbols, self.held)
         n, rows = len(symbols), max(_AT_ONCE // self.buckets, 1)
         seeds, kinds = randomness.integers(0, SEEDS, n), randomness.integers(0, DRAWS, n)
         places = randomness.integers(0, self.buckets - self.held, n)

@@ -81,12 +81,7 @@ class SetSelection(SubsetSelection):
         Raises:
             ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
         """
-        self.check_symbols(symbols)
-        if self.held == 1:
-            symbols = symbols.reshape(-1, 1)
-        if symbols.shape != (len(symbols), self.held) or (np.diff(np.sort(symbols, axis=1), axis=1) == 0).any():
-            raise ValueError(f"a device holds {self.held} different symbols of the {self.size}")
-        return super().perturb(symbols, randomness)
+        return super().perturb(self.held_symbols(symbols, self.held), randomness)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
