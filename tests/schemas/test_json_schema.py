@@ -58,6 +58,15 @@ def test_a_spec_of_each_mechanism_fits(name: str) -> None:
     assert mistakes(CollectionSpec.parse(given).model_dump(mode="json", exclude_none=True)) == []
 
 
+@pytest.mark.parametrize("keys", [{"name": "urap", "theta": "auto"}, {"name": "uss", "w": "auto"}], ids=str)
+def test_words_beside_numbers_fit(keys: dict[str, Any]) -> None:
+    mechanism = keys | {"epsilon": 1.0}
+    CollectionSpec.parse(build.MINIMAL | {"mechanism": mechanism})
+    assert mistakes(build.MINIMAL | {"mechanism": mechanism}) == []
+    other = {key: "best" for key in keys if key != "name"}
+    assert mistakes(build.MINIMAL | {"mechanism": mechanism | other}) != []
+
+
 def test_every_mechanism_is_offered() -> None:
     offered = [each["$ref"].rpartition("mechanism-")[2] for each in SCHEMA["$defs"]["mechanism"]["oneOf"]]
     assert offered == [*mechanism_names()]
@@ -78,6 +87,10 @@ def test_every_mechanism_is_offered() -> None:
         {"mechanism": {"name": "urr", "epsilon": 0}},
         {"mechanism": {"name": "urr", "epsilon": 1.0, "theta": 0.5}},
         {"mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"a": {"name": "sample-one"}}}},
+        {
+            "domain": {"record": {"os": {"size": 2}, "crash": {"size": 2}}},
+            "mechanism": {"name": "marginals", "epsilon": 1.0, "views": "paris"},
+        },
         {"window": {}},
         {"window": {"size": 3600}},
         {"window": {"size": "1 hour"}},

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 
 from uldp.schemas.specs.mechanism_family import Theta
+from uldp.schemas.specs.words import OrWords
 
 
 def _no_other_word(value: Any, kind: str) -> Any:
@@ -24,7 +25,7 @@ def _size(value: Any) -> Any:
 
 
 #: The number of sensitive symbols in a set or block; None, written auto, is the best one for the domain.
-BlockSize = Annotated[int | None, Field(ge=1), BeforeValidator(_size)]
+BlockSize = Annotated[int | None, Field(ge=1), BeforeValidator(_size), OrWords("auto")]
 #: A theta, or the word auto. The type has no word, so that the error of a bad number is one line; pydantic would warn
 #: where it writes the word.
-AutoTheta = Annotated[Theta | None, WrapValidator(_or_auto), PlainSerializer(lambda theta: theta)]
+AutoTheta = Annotated[Theta | None, WrapValidator(_or_auto), PlainSerializer(lambda theta: theta), OrWords("auto")]

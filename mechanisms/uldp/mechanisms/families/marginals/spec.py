@@ -28,6 +28,7 @@ from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.variable import Variable
+from uldp.schemas.specs.words import OrWords
 
 #: The most views, each of which a decoder has tables and errors of.
 MOST_VIEWS = 4_096
@@ -53,7 +54,12 @@ if TYPE_CHECKING:
     Views = str | list[list[str]]
 else:
     #: Sets of attributes, or a word for some. This type has no word, so that the error of a wrong list is one line.
-    Views = Annotated[list[list[AttributeName]], WrapValidator(_word_or_sets), PlainSerializer(lambda views: views)]
+    Views = Annotated[
+        list[list[AttributeName]],
+        WrapValidator(_word_or_sets),
+        PlainSerializer(lambda views: views),
+        OrWords(*_WORDS),
+    ]
 
 
 class InViewsSpec(PrivateSpec):
