@@ -162,10 +162,9 @@ def _pair(spec: Mapping[str, Any], order: Sequence[int], draws: Draws) -> int:
 def _arm(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
     """A number by the bit or by the block, as the device draws: the share of the bit is the noise of the block."""
     spec, known = case["spec"], case["probabilities"]["parts"]
-    parts = [
-        Variable(spec["domain"], spec["mechanism"] | {"name": name}, part)
-        for name, part in zip(("duchi", "block"), known, strict=True)
-    ]
+    bit, block = ({**spec["mechanism"], "name": name} for name in ("duchi", "block"))
+    bit.pop("bins", None)  # they are those of the block
+    parts = [Variable(spec["domain"], of, part) for of, part in zip((bit, block), known, strict=True)]
     points = [part.encode(user["value"], None, draws) for part in parts]
     bins, width = spec["mechanism"].get("bins", 1024), parts[1].printed["width"]
     noise = ceil(FLOATS * (bins + width) / (bins + width * parts[1].e))

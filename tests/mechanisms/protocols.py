@@ -131,8 +131,8 @@ def _record(lasting: float | None = None, **attributes: tuple[Mapping[str, Any],
 
 
 def _marginals(**parameters: Any) -> dict[str, Any]:
-    """A record of three attributes, in views."""
-    return _keys("marginals", {"record": {"app": _VALUES, "own": {"size": 2}, "new": {"size": 2}}}, **parameters)
+    """A record of three attributes, in views. So few values make few subsets, each of which many reports name."""
+    return _keys("marginals", {"record": {"app": {"size": 3}, "own": {"size": 2}, "new": {"size": 2}}}, **parameters)
 
 
 def _levels(name: str, lasting: float | None = None) -> dict[str, Any]:
@@ -259,6 +259,7 @@ _SPECS: dict[str, dict[str, Any]] = {
 
 _SHARES = {
     2: np.array([0.3, 0.7]),
+    3: np.array([0.2, 0.5, 0.3]),
     8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15]),
     40: np.append(np.full(39, 0.02), 0.22),
 }
