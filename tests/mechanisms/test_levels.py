@@ -181,10 +181,21 @@ def test_expected_shares_are_no_part_of_the_channel() -> None:
     assert build.spec(**keys(other)).device_digest != build.spec(**keys()).device_digest
 
 
-def test_a_spec_written_out_is_the_same_spec() -> None:
+@pytest.mark.parametrize("unset", [False, True])
+def test_a_spec_written_out_is_the_same_spec(unset: bool) -> None:
     once = build.spec(**keys(of={"name": "olh"}))
-    again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True, exclude_unset=True))
+    again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True, exclude_unset=unset))
     assert again.device_digest == once.device_digest
+    for written, given in zip(strata(again).parts, strata(once).parts, strict=True):
+        assert isinstance(written, LocalHashing)
+        assert isinstance(given, LocalHashing)
+        assert written.buckets == given.buckets
+
+
+def test_a_parameter_of_all_levels_is_another_device_half_than_a_default_of_each() -> None:
+    alone, shared = ({"name": "olh"}, {"name": "olh", "buckets": 8})  # 8 buckets are the default at epsilon 2
+    halves = [build.spec(**keys(of=of)).device_digest for of in (alone, shared)]
+    assert halves[0] != halves[1]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_serializer, field_validator
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
@@ -74,6 +74,11 @@ class LevelsSpec(MechanismFamily):
             if of.get(key, most) != most:
                 raise ValueError(f"each of the levels has its own {key}; move {key} there")
         return {**of, "epsilon": most}
+
+    @field_serializer("of")
+    def _as_given(self, of: MechanismFamily) -> dict[str, Any]:
+        """Write what was given alone: each level has defaults of its own, and ``of`` those of the largest epsilon."""
+        return of.model_dump(exclude_unset=True, exclude_none=True)
 
     @property
     def epsilon(self) -> float:
