@@ -7,13 +7,17 @@ import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.inference.shuffle import shuffled
+from uldp.mechanisms.pooling.versions import WeightedLinear
 from uldp.mechanisms.questions.kept import Summed
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import NUMBERS, Table, TableName
+
+#: So many names are listed in an error.
+_NAMED = 6
 
 _ESTIMATORS = {
     "empirical": "leaves the unbiased estimate as it is",
@@ -28,7 +32,7 @@ _ESTIMATORS = {
 
 
 def find(shares: Sequence[Shares], value: str) -> tuple[Shares, int]:
-    """Find a value, or a tag, among the variables of a span.
+    """Find a value, a tag, or a number such as ``mean``, among the variables of a span.
 
     Raises:
         RequestError: if it is in none, or in several.
@@ -41,7 +45,8 @@ def find(shares: Sequence[Shares], value: str) -> tuple[Shares, int]:
         return tags[0], tags[0].pum.size + tags[0].pum.tags.index(value)
     if found or tags:
         raise RequestError(f"{quote(value)} is a value of several attributes; name another")
-    hint = near(value, [label for each in shares for label in each.labels])
+    names = [name for each in shares for name in each.names]
+    hint = near(value, names) or (f"there are {', '.join(map(quote, names))}" if 0 < len(names) <= _NAMED else None)
     raise RequestError(f"no value or tag {quote(value)} has enough reports here{f'; {hint}' if hint else ''}")
 
 
@@ -59,8 +64,7 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     if len(shares.span.spans) > 1:
         raise RequestError("an explanation is of one version; leave out --pooled")
     (span,), pum, linear = shares.span.spans, shares.pum, shares.linear
-    assert pum is not None
-    tag = None if position < pum.size else pum.tags[position - pum.size]
+    tag = None if pum is None or position < pum.size else pum.tags[position - pum.size]
     spec = span.version.spec
     about = shares.attribute or spec.collection
     yield f"counts: {_windows(len(span.sizes))} with {span.n:,} reports, {shares.n:,} of them about {about}"
@@ -71,15 +75,17 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
         wider = f"{linear.wider[position]:.3g} times as large"
         yield f"kept: devices keep their responses; if the same ones are in all windows, the error is {wider}"
     values, stderr = linear.values, np.sqrt(linear.variance)
-    yield (
-        f"unbiased: the share is {_percent(values[position])}, with a standard error of {_percent(stderr[position])};"
-        " it may be below 0, and it alone may be averaged"
-    )
+    quantity = TableName.SHARE if pum is not None else shares.quantity
+    value, error = (_figure(each[position], quantity) for each in (values, stderr))
+    below = "may be below 0, and it alone" if quantity is TableName.SHARE else "alone"
+    yield f"unbiased: the {quantity} is {value}, with a standard error of {error}; it {below} may be averaged"
     tables = {table.name: table for table in span.tables(estimator) if table.of in ((), (shares.attribute,))}
-    if tag is None:
+    if tag is None or pum is None:
         yield from _value(shares, position, tables, estimator)
     else:
-        yield from _tag(tables[TableName.HIDDEN], pum.tags.index(tag), estimator)
+        yield f"estimator: {estimator} {_does(shares, estimator)}"
+        hidden, at = tables[TableName.HIDDEN], pum.tags.index(tag)
+        yield f"published: {_figure(hidden.values[at])} hide their value behind it{_interval(hidden, at)}"
     yield from _trust(span)
 
 
@@ -87,7 +93,7 @@ def _channel(linear: PureLinear, position: int) -> Iterator[str]:
     channel, n = linear.channel, int(linear.n[0])
     count = int(linear.cells[position])
     p, q = float(channel.p[position]), float(channel.noise(np.clip(linear.values, 0.0, 1.0))[position])
-    yield f"support: {count:,} of {n:,} reports support it, {_percent(count / n)}"
+    yield f"support: {count:,} of {n:,} reports support it, {_figure(count / n)}"
     yield f"channel: a report supports it with p {p:.4g} if its user holds it, and with q {q:.4g} if not"
     if q:
         users = f"{1 / (p - q):.3g} users"
@@ -98,21 +104,29 @@ def _channel(linear: PureLinear, position: int) -> Iterator[str]:
 
 
 def _value(shares: Shares, position: int, tables: dict[TableName, Table], estimator: str) -> Iterator[str]:
-    share, pum = tables[TableName.SHARE], shares.pum
-    assert pum is not None
+    name = TableName.SHARE if shares.pum is not None else shares.quantity
+    yield f"estimator: {estimator} {_does(shares, estimator)}"
     visible, band = tables.get(TableName.VISIBLE), tables.get(TableName.BAND)
-    yield f"estimator: {estimator} {_ESTIMATORS.get(estimator, 'corrects the counts')}"
+    table = tables.get(name)
+    if table is None:  # as of a mean by an estimator of the distribution
+        yield f"published: nothing of it by {estimator}"
+        return
     if visible is not None:
-        yield f"visible: {_percent(visible.values[position])} hold it and do not hide it"
-        yield f"background: adds {_percent(share.values[position] - visible.values[position])} of users behind tags"
-    yield f"published: {_percent(share.values[position])}{_interval(share, position)}"
+        yield f"visible: {_figure(visible.values[position])} hold it and do not hide it"
+        yield f"background: adds {_figure(table.values[position] - visible.values[position])} of users behind tags"
+    yield f"published: {_figure(table.values[position], name)}{_interval(table, position)}"
     if band is not None and band.high is not None:
-        yield f"whatever the background: at most {_percent(band.high[position])}"
+        yield f"any tag: whatever the background, at most {_figure(band.high[position])}"
 
 
-def _tag(hidden: Table, position: int, estimator: str) -> Iterator[str]:
-    yield f"estimator: {estimator} {_ESTIMATORS.get(estimator, 'corrects the counts')}"
-    yield f"published: {_percent(hidden.values[position])} hide their value behind it{_interval(hidden, position)}"
+def _does(shares: Shares, estimator: str) -> str:
+    """Say what an estimator does; ``auto`` is another one for each kind of mechanism."""
+    linear = shares.linear.once if isinstance(shares.linear, Summed) else shares.linear
+    if estimator != "auto" or isinstance(linear, PureLinear | WeightedLinear):
+        return _ESTIMATORS.get(estimator, "corrects the counts")
+    if shares.pum is None and shares.quantity is not TableName.SHARE:
+        return _ESTIMATORS["empirical"]
+    return "takes shares of 0 or more that fit the counts"
 
 
 def _trust(span: Span) -> Iterator[str]:
@@ -147,13 +161,14 @@ def _windows(number: int) -> str:
     return "1 window" if number == 1 else f"{number:,} windows"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
+def _figure(number: float, quantity: TableName = TableName.SHARE) -> str:
+    """Write a share in percent, or another number as it is."""
+    return f"{number:.4g}" if quantity in NUMBERS else f"{100 * number:.4g} %"
 
 
 def _interval(table: Table, position: int) -> str:
     if table.low is None or table.high is None:
         return ""
     level = f"{100 * table.level:g} %{', with all others' if table.simultaneous else ''}"
-    low, high = _percent(table.low[position]), _percent(table.high[position])
+    low, high = (_figure(end[position], table.name) for end in (table.low, table.high))
     return f"; {low} to {high} holds the truth with {level} ({table.basis} interval around the unbiased estimate)"

@@ -71,21 +71,35 @@ class Shares:
         """What the numbers are, if they are no shares of values."""
         return self.decoder.quantity
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the numbers, without those of tags: the labels, or the quantity if it is one number."""
+        return self.labels or ([] if len(self.linear.values) != 1 else [self.quantity.value])
+
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The position of each value by its name."""
-        return {label: position for position, label in enumerate(self.labels)}
+        """The position of each number by its name."""
+        return {name: position for position, name in enumerate(self.names)}
 
 
 def shares_of(span: Span | Pool) -> Iterator[Shares]:
     """Yield the shares, or the mean, of each variable of a span that has enough reports.
 
+    Attributes of strings of which none is named are left out of a record.
+
     Raises:
-        RequestError: if the mechanisms of a pool of versions cannot be pooled.
+        RequestError: if the mechanisms of a pool of versions cannot be pooled, or no string is named.
     """
     least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
     for each in span.spans:
         for shares in _all_of(each):
+            if isinstance(shares.decoder, HasNames) and not shares.labels:
+                if shares.attribute:
+                    continue
+                raise RequestError(
+                    f"no string of {span.version.spec.collection} is named, so there is none to ask about; add"
+                    " --candidates FILE, or candidates to the spec"
+                )
             of_attributes.setdefault(shares.attribute, []).append(shares)
     for attribute in span.version.spec.variables:
         parts = of_attributes.get(attribute, [])
@@ -143,3 +157,18 @@ def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> 
     else:
         labels = variable.kind.entries(len(linear.values), whole=decoder.quantity is TableName.SHARE) or ()
     return Shares(span, attribute, linear, pum, labels, n, cells, decoder)
+
+
+def of_values(shares: Sequence[Shares]) -> list[Shares]:
+    """Return those that are of values.
+
+    Raises:
+        RequestError: if there are numbers alone, such as a mean.
+    """
+    found = [each for each in shares if each.pum is not None]
+    if shares and not found:
+        quantities = ", ".join(dict.fromkeys(each.quantity.value for each in shares))
+        bins = " of bins; ask for a --range" if any(each.quantity is TableName.SHARE for each in shares) else ""
+        collection = shares[0].span.version.spec.collection
+        raise RequestError(f"{collection} has no values to sum: what is estimated is the {quantities}{bins}")
+    return found

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.pooling.versions import WeightedLinear
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.questions.answer import Answer, answer_of
@@ -55,8 +56,9 @@ def _over_time(series: Sequence[Shares]) -> OverTime:
 
 def _shared(shares: Shares) -> Floats:
     """Return the part of the variances that comes from kept responses."""
-    if not isinstance(shares.linear, WeightedLinear):
+    if not shares.parts:
         return response_variance(_mechanism(shares), shares.linear, shares.n)
+    assert isinstance(shares.linear, WeightedLinear)
     pairs = zip(shares.linear.weights, shares.parts, strict=True)
     variance: Floats = np.sum([weight**2 * _shared(part) for weight, part in pairs], axis=0)
     return variance
@@ -64,9 +66,10 @@ def _shared(shares: Shares) -> Floats:
 
 def _mechanism(shares: Shares) -> Mechanism:
     """Return the mechanism of a variable."""
-    mechanism = shares.span.version.protocol.mechanism
-    if shares.attribute and isinstance(mechanism, Strata):
-        return mechanism.parts[list(shares.span.version.spec.variables).index(shares.attribute)]
+    version = shares.span.version
+    mechanism = version.protocol.mechanism
+    if isinstance(mechanism, Strata) and isinstance(version.decoder, StrataDecoder):
+        return mechanism.parts[list(version.spec.variables).index(shares.attribute)]
     return mechanism
 
 

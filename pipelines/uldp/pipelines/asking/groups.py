@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from uldp.mechanisms.questions.shares import Shares
+from uldp.mechanisms.questions.shares import Shares, of_values
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import near, plain, quote
 from uldp.schemas.specs.tables import Table
@@ -53,9 +53,9 @@ class Wanted:
         """Yield the variables of a span that have groups, with the positions of the values of each.
 
         Raises:
-            RequestError: if a value or a pattern is of none of them.
+            RequestError: if a value or a pattern is of none of them, or they are all numbers, such as a mean.
         """
-        found: list[tuple[Shares, dict[str, list[int]]]] = [(each, {}) for each in shares if each.pum is not None]
+        found: list[tuple[Shares, dict[str, list[int]]]] = [(each, {}) for each in of_values(shares)]
         for name, values in self.sums.items():
             mine = [pair for pair in found if all(value in pair[0].positions for value in values)]
             if not mine:

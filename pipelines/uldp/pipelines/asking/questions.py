@@ -152,7 +152,7 @@ class Asked:
     def explain(self, name: str, value: str) -> Iterator[tuple[str, str]]:
         """Yield the steps of the estimate of a value, each a heading and a sentence."""
         span = self._named(name)
-        shares, position = find([each for each in shares_of(span) if each.pum is not None], value)
+        shares, position = find(list(shares_of(span)), value)
         for step in explain(shares, position, self._estimator(span)):
             heading, _, text = step.partition(": ")
             yield heading, text

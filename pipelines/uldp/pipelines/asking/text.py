@@ -32,12 +32,13 @@ def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
         of_slices = f"  {printable(slices)}" if slices else ""
         yield f"{collection} {version}{of_slices}  {period}  ({iso(start)} to {iso(end)})"
         first = of_block[0]
-        yield f"  n {max(each.n for each in of_block):,} of {number_of(first.windows, 'window')}"
+        most = max(each.n for each in of_block)
+        yield f"  n {most:,} of {number_of(first.windows, 'window')}"
         yield f"  spent  {_spent(first)}"
         if first.flags:
             yield f"  flags: {', '.join(first.flags)}"
         for (attribute, quantity), same in groupby(of_block, lambda each: (each.attribute, each.quantity)):
-            yield from _quantity_text(attribute, quantity, list(same), top)
+            yield from _quantity_text(attribute, quantity, list(same), top, most)
     for assumed in dict.fromkeys(each.assumed for each in answers):
         yield f"assumed: {assumed}"
 
@@ -53,18 +54,21 @@ def _block(answer: Answer) -> tuple[str, tuple[int, ...], str | None, str, int, 
     return answer.collection, answer.versions, answer.slice, answer.period, answer.start, answer.end
 
 
-def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
+def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int, n: int) -> Iterator[str]:
+    """Yield the lines of a quantity, with its reports if they are not n."""
     if answers[0].against is not None:
         yield from _difference_text(attribute, quantity, answers, top)
         return
-    percent = quantity.partition(",")[0] in _SHARES
+    name, comma, kind = quantity.partition(",")
+    percent = name in _SHARES
     in_order = not percent or quantity in (TableName.RANGE, TableName.BELOW)
     shown = answers[:top] if in_order else sorted(answers, key=lambda each: -each.estimate)[:top]
     of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
     some = f"the first {len(shown)}" if in_order else f"the {len(shown)} largest"
     how_many = f"{some} of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"
+    reports = f", n {answers[0].n:,}" if answers[0].n != n else ""
     if answers[0].label is not None:
-        yield printable(f"  {quantity}{of}{unit}, {how_many}")
+        yield printable(f"  {name}{of}{comma}{kind}{unit}, {how_many}{reports}")
     yield from _figures(shown, 100.0 if percent else 1.0)
 
 
@@ -92,7 +96,7 @@ def _p(p_value: float | None) -> str:
 
 def _figures(answers: Sequence[Answer], factor: float) -> Iterator[str]:
     """Yield a line for each answer, all with one width and one number of decimals, that of two digits of the error."""
-    names = [printable(each.quantity if each.label is None else each.label) for each in answers]
+    names = [printable(_name(each)) for each in answers]
     places = decimals(np.array([factor / 100 * (each.stderr or 0.0) for each in answers]))
     numbers = [_numbers(each, factor, places) for each in answers]
     widths = [max(map(len, column)) for column in (names, *zip(*numbers, strict=True))]
@@ -101,8 +105,19 @@ def _figures(answers: Sequence[Answer], factor: float) -> Iterator[str]:
         yield f"    {cells}  {_p(each.p_adjusted)}".rstrip()
 
 
+def _name(answer: Answer) -> str:
+    """Return the name of an answer in its line: the value, or the quantity of a single number."""
+    if answer.label is not None:
+        return answer.label
+    return f"{answer.quantity} of {answer.attribute}" if answer.attribute else answer.quantity
+
+
 def _numbers(answer: Answer, factor: float, places: int) -> tuple[str, str]:
     """Write an estimate and its interval, or its error."""
+    if answer.quantity in (TableName.P_VALUE, TableName.INDEPENDENCE):
+        return _p(answer.estimate), ""
+    if answer.quantity == TableName.FOUND:
+        return "yes" if answer.estimate else "no", ""
     estimate, error = f"{factor * answer.estimate:z.{places}f}", ""
     if answer.low is not None and answer.high is not None:
         error = f"{factor * answer.low:z.{places}f} to {factor * answer.high:z.{places}f}"
