@@ -41,17 +41,28 @@ READ = {
     "decode source": ("decode", "nowhere"),
     "decode specs": ("decode", "full", "--spec", "nowhere"),
     "decode registry_ids": ("decode", "full", "--registry-ids", "nowhere"),
+    "device-table spec": ("device-table", "nowhere"),
     "export out": ("export", "nowhere", "--to", "new.csv"),
+    "late out": ("late", "nowhere"),
+    "late private": ("late", "results", "--private", "nowhere"),
+    "late specs": ("late", "results", "--spec", "nowhere"),
     "merge folders": ("merge", "results", "nowhere", "--to", "new"),
     "merge private": ("merge", "results", "results", "--to", "new", "--private", "nowhere"),
     "prune out": ("prune", "nowhere"),
+    "rejected out": ("rejected", "nowhere"),
+    "rejected private": ("rejected", "results", "--private", "nowhere"),
+    "rejected specs": ("rejected", "results", "--spec", "nowhere"),
     "replay rejected": ("replay", "nowhere", "--to", "full"),
     "report results": ("report", "nowhere", "--out", "new.html"),
     "report truth": ("report", "results", "--out", "new.html", "--truth", "nowhere"),
+    "serve out": ("serve", "nowhere"),
+    "serve token_file": ("serve", "results", "--token-file", "nowhere"),
     "show out": ("show", "nowhere"),
     "simulate spec": ("simulate", "nowhere", "--truth", TRUTH, "--users", "5", "--to", "new"),
     "simulate truth": ("simulate", SPEC, "--truth", "nowhere", "--users", "5", "--to", "new"),
     "simulate kafka_config": (*SIMULATE, "--to", KAFKA, "--kafka-config", "nowhere"),
+    "status out": ("status", "nowhere"),
+    "status private": ("status", "results", "--private", "nowhere"),
     "stream specs": ("stream", "--spec", "nowhere", "--from", "full", "--to", "new"),
     "stream source": (*STREAM, "--from", "nowhere"),
     "stream sender_key": (*STREAM, "--from", "full", "--sender-key", "nowhere"),
@@ -65,12 +76,15 @@ READ = {
 }
 WRITTEN = {
     "ask target": ("ask", "results", "--to", "nowhere/new.parquet"),
+    "init file": ("init", "nowhere/new.yaml"),
     "export target": ("export", "results", "--to", "nowhere/new.csv"),
     "report out": ("report", "results", "--out", "nowhere/new.html"),
     "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),
 }
 #: Folders that a command creates with those above them, and what a job has made before it is asked for.
 CREATED = {"background to", "merge out", "merge private_to", "demo out", "audit private", "replay kafka_config"}
+#: Only read where strings are counted: tests/pipelines/questions tries it.
+ELSEWHERE = {"ask candidates"}
 REMEDIES = ("check the path", "; give a directory that holds ", "; create it")
 
 
@@ -104,4 +118,4 @@ def test_each_path_of_each_command_is_tried() -> None:
         for parameter in command.params
         if isinstance(parameter.type, click.Path) or parameter.name == "source"
     }
-    assert paths == {*READ, *WRITTEN, *CREATED}
+    assert paths == {*READ, *WRITTEN, *CREATED, *ELSEWHERE}

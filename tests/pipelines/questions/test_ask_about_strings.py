@@ -71,7 +71,7 @@ def test_other_strings_are_asked_for_and_looked_for(uldp: Run, results: Path, tm
             "value\n1234567\n",
             "error: --candidates: {file}: value 1, '1234567': the string has 7 bytes of UTF-8, and the",
         ),
-        (None, "error: --candidates: {file}: No such file or directory"),
+        (None, "error: --candidates: {file}: No such file or directory; check the path\n"),
     ],
 )
 def test_a_wrong_file_of_candidates_is_one_clear_line(

@@ -35,6 +35,8 @@ def init(file: Path) -> None:
 
     if os.path.lexists(file):
         raise RequestError(f"{file}: is there already; name a new file")
+    if not file.parent.is_dir():
+        raise RequestError(f"{file}: there is no folder {file.parent}; create it")
     answers = _ask()
     if answers.number is None:
         say("simulating mechanisms ...", err=True)

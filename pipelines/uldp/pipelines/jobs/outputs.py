@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import yaml
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.collector.signals import limits_senders
@@ -20,6 +19,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import PaneRecord
+from uldp.pipelines.results.specs import kept_text, load_kept
 from uldp.schemas.arrays import Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
@@ -239,7 +239,7 @@ def _stored_identity(local: Path) -> JobIdentity | None:
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
         before = _folder(folder, spec) / "spec.yaml"
-        key = changed_key(CollectionSpec.load(before).device_half, spec.device_half) if before.exists() else None
+        key = changed_key(load_kept(before).device_half, spec.device_half) if before.exists() else None
         if key is not None:
             raise ResultsError(
                 f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"
@@ -333,8 +333,7 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
             if zones is not None:
                 tag["zones"] = f"{name}.{tag['name']}.zones.csv" if name else f"{tag['name']}.zones.csv"
                 write_zones(folder / tag["zones"], zones, variable.labels)
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-    (folder / "spec.yaml").write_text(text, encoding="utf-8")
+    (folder / "spec.yaml").write_text(kept_text(data), encoding="utf-8")
 
 
 def _write_background(path: Path, labels: Sequence[str], weights: Floats) -> None:

@@ -31,7 +31,7 @@ from uldp.pipelines.results.records import records_of, rejected_in
 from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.specs import Specs, spec_of
+from uldp.pipelines.results.specs import Specs, load_kept, spec_of
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Missing, iso
@@ -74,7 +74,7 @@ class ResultsFolder:
             ResultsError: if there is none.
             SpecError: if one is invalid.
         """
-        specs = [CollectionSpec.load(path) for path in sorted(self.path.glob("specs/*/spec.yaml"))]
+        specs = [load_kept(path) for path in sorted(self.path.glob("specs/*/spec.yaml"))]
         if not specs:
             if kind_of(self.path) is not Kind.RESULTS:
                 raise ResultsError(mismatch(self.path, Kind.RESULTS))

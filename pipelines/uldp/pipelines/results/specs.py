@@ -1,14 +1,42 @@
 """The specs that results were made under: ``OUT/specs/<collection>-v<version>/spec.yaml``."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.kinds import is_listed
+from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import TableName
 
 Specs = Mapping[CollectionKey, CollectionSpec]
+
+#: A file that loses its end may still be a spec, with the defaults of the keys that it has lost. So one that a job has
+#: written says how it ends. A spec that somebody has copied there begins otherwise, and is read as any other.
+_HEAD = "# Kept by the job that wrote these results; the last line of this file is three dots.\n"
+_END = "...\n"
+
+
+def kept_text(data: Mapping[str, Any]) -> str:
+    """Write a spec, as ``keep_specs`` does beside results."""
+    return _HEAD + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, explicit_end=True)
+
+
+def load_kept(path: Path) -> CollectionSpec:
+    """Read a spec beside results.
+
+    Raises:
+        SpecError: if it is invalid, or a job has written it and its end is missing.
+    """
+    spec = CollectionSpec.load(path)
+    text = path.read_text(encoding="utf-8")
+    if text.startswith(_HEAD) and not text.endswith(_END):
+        raise SpecError(f"{path}: its end is missing; restore it from a backup, or copy the spec of the job there")
+    return spec
 
 
 def missing_spec(name: str) -> ResultsError:
