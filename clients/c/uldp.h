@@ -33,7 +33,7 @@ typedef enum {
   ULDP_IDENTITY, ULDP_RESPONSE, ULDP_BITS, ULDP_FLIPS, ULDP_INTEGERS, ULDP_SUBSET, ULDP_SET, ULDP_DESIGN, ULDP_HASH,
   ULDP_ROW, ULDP_LINEAR, ULDP_POINT, ULDP_BIT, ULDP_INTERVAL, ULDP_STEPS, ULDP_COHORT, ULDP_BLOOM, ULDP_NEAR,
   ULDP_NESTED, ULDP_STRATA, ULDP_KEPT, ULDP_VALUE, ULDP_ZONES, ULDP_GRID, ULDP_BINS, ULDP_STRING, ULDP_PREFIX, ULDP_PAIR,
-  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS,  ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
+  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS, ULDP_SIZE, ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
 } uldp_form;
 
 typedef struct {
@@ -62,7 +62,7 @@ typedef struct {
 } uldp_map;
 struct uldp_encoding {
   uldp_form form, choice;
-  uint64_t size, tags, grid, bits, bins, longest, held, number, pieces, first, second;
+  uint64_t size, tags, grid, bits, bins, longest, held, number, pieces, first, second, most, shift, width;
   double low, high;
   uldp_list places, base, sizes;
   const uldp_base *bases; /* of a view, the encoding of each column */
@@ -402,6 +402,11 @@ static inline bool uldp_encode_at(const uldp_table *table, const uldp_encoding *
       }
       symbol->own = cell;
       return all;
+    }
+    case ULDP_SIZE: {
+      uint64_t size = (uint64_t)held->items_count;
+      symbol->own = (uldp_select(uldp_lt(size, e->most), size, e->most) + e->shift) / e->width;
+      return held->items_count <= e->size;
     }
     case ULDP_SET:
     case ULDP_SIGNED: {

@@ -40,6 +40,8 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         return _prefix(case, user, draws)
     if spec["mechanism"]["name"] == "marginals":
         return _view(case, user, draws)
+    if "sizes" in spec["mechanism"]:
+        return _question(case, user, draws)
     variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
 
@@ -110,6 +112,26 @@ def _prefix(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         first = (drawn + 1) * mechanism.get("step", 1)
         z = 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"] + 1 + drawn)
     return _wrapped([part] * (depth + 1), drawn, z, draws)
+
+
+def _question(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The items of a set, or the range of its size, as the device draws."""
+    spec, mechanism = case["spec"], case["spec"]["mechanism"]
+    of_items, of_sizes = case["probabilities"]["parts"]
+    items = Variable(spec["domain"], mechanism, of_items)
+    most, width = 2 * items.held, 1
+    while ranges_of(items.held, width) >= max(3 * items.e + 2, 3):
+        width += 1
+    size = Variable({"size": ranges_of(items.held, width)}, {**mechanism, "name": "rr"}, of_sizes)
+    symbols = items.encode(user["value"], None, draws)
+    of_set = (min(len(user["value"]), most) + -(items.held + 1) % width) // width
+    drawn = int(draws.below(FLOATS) >= round(FLOATS * (1 - mechanism["sizes"])))
+    return _wrapped([items, size], drawn, [symbols, of_set][drawn], draws)
+
+
+def ranges_of(held: int, width: int) -> int:
+    """The number of ranges of sizes up to 2l, of which one begins at l + 1."""
+    return (2 * held + -(held + 1) % width) // width + 1
 
 
 def pieces_of(strings: Mapping[str, Any]) -> set[str]:

@@ -93,7 +93,10 @@ def alternatives(mechanism: Mechanism) -> list[Values]:
     if not isinstance(mechanism, Strata):
         return [_inputs(mechanism)]
     parts = zip(mechanism.first_symbols, mechanism.parts, strict=True)
-    return [first + inputs for first, part in parts for inputs in alternatives(part)]
+    found = [first + inputs for first, part in parts for inputs in alternatives(part)]
+    if mechanism.held == 1:
+        return found
+    return [each if each.ndim > 1 else np.repeat(each[:, np.newaxis], mechanism.held, axis=1) for each in found]
 
 
 def _inputs(mechanism: Mechanism) -> Values:
@@ -173,6 +176,10 @@ _SPECS: dict[str, dict[str, Any]] = {
     "set-ss of two symbols": _keys("set-ss", _SET, w=2),
     "set-olh": _keys("set-olh", _SET),
     "set-ss of pairs": _keys("set-ss", _PAIRS),
+    "set-ss with sizes": _keys("set-ss", _SET, sizes=0.1),
+    "set-olh with sizes": _keys("set-olh", _SET, sizes=0.1),
+    "set-ss of pairs with sizes": _keys("set-ss", _PAIRS, sizes=0.1),
+    "set-ss with sizes and permanent responses": _keys("set-ss", _SET, sizes=0.1, lasting_epsilon=3.0),
     "set-ss with a permanent response": _keys("set-ss", _SET, lasting_epsilon=3.0),
     "olh": _keys("olh"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),

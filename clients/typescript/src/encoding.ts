@@ -72,6 +72,8 @@ export async function encode(
       const order = ranking(value);
       return Number(order.indexOf(form.second) < order.indexOf(form.first));
     }
+    case "size":
+      return Math.floor((Math.min(sizeOf(value), form.most) + form.shift) / form.width);
     case "set":
       return padded(chosen(value, form, draws), form);
     case "signed":
@@ -190,6 +192,12 @@ function signed(value: Value, form: { size: number; held: number; low: number; h
   const keys = chosen([...numbers.keys()], form, draws);
   const drawn = Array.from({ length: form.held }, () => draws.below(2 ** 52));
   return keys.map((key, place) => 2 * key + Number(numbers.get(key)! + drawn[place]! >= 2 ** 52));
+}
+
+/** How many different items or keys a set or pairs have. */
+function sizeOf(value: Value): number {
+  if (!Array.isArray(value)) throw new RangeError("a value is no list of items or of pairs");
+  return new Set((value as (number | Pair)[]).map((each) => (typeof each === "number" ? each : each[0]))).size;
 }
 
 /** Draws l of the items of a set without repetition; all of them if it has no more. */

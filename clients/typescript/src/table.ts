@@ -40,6 +40,7 @@ export type EncodingForm =
   | { form: "prefix"; number: number; pieces: number; longest: number }
   | { form: "set"; size: number; held: number }
   | { form: "signed"; size: number; held: number; low: number; high: number }
+  | { form: "size"; size: number; most: number; shift: number; width: number }
   | { form: "pair"; first: number; second: number }
   | { form: "view"; encodings: EncodingForm[]; sizes: number[] }
   | StrataEncodingForm;

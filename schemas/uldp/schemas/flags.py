@@ -22,6 +22,7 @@ class Flag(StrEnum):
     IMPROBABLE_COUNTS = "improbable_counts"
     IMPROBABLE_STRATA = "improbable_strata"
     LEVELS_DIFFER = "levels_differ"
+    SETS_CUT = "sets_cut"
     BUSY_SENDER = "busy_sender"
 
 
@@ -44,6 +45,7 @@ MEANING: dict[Flag, str] = {
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
     Flag.LEVELS_DIFFER: "the users of one level of privacy hold other values than those of another",
+    Flag.SETS_CUT: "more than 10 % of users hold more items than at_most, and their sets are cut",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",
 }
 

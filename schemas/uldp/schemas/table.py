@@ -37,6 +37,8 @@ class TableName(StrEnum):
     MEAN = "mean"
     #: The mean number of items that users report, of sets.
     MEAN_SIZE = "mean_size"
+    #: The share of users with each number of items, of sets; only of specs with ``sizes``.
+    SIZE = "size"
     #: The share of users who rank a candidate above another, as a matrix: row above column. The diagonal is 0.
     BEATS = "beats"
     #: The mean Borda score of each candidate: how many others a user ranks below it.

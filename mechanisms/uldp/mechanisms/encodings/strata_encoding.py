@@ -181,7 +181,7 @@ class StrataEncoding(Encoding):
         """
         if len(columns) != self._columns:
             raise ValueError(f"there are {len(columns)} columns, but the parts read {self._columns}")
-        symbols = np.stack([each.encoding.encode(each.read(columns), randomness) for each in self._bases])
+        symbols = self._alike([each.encoding.encode(each.read(columns), randomness) for each in self._bases])
         part = self._choice.parts(columns, self._strata, randomness)
         own: Values = symbols[self._number[part], np.arange(len(part))]
         if self._maps and len(part):
@@ -191,6 +191,13 @@ class StrataEncoding(Encoding):
                 own[rows] = self._sources[number].encoding.of_base(own[rows])
         first_symbols = self._strata.first_symbols[part]
         return own + (first_symbols if own.ndim == 1 else first_symbols[:, np.newaxis])
+
+    def _alike(self, symbols: Sequence[Values]) -> Values:
+        """Return the symbols of all bases as an array; one symbol is repeated where other bases have several."""
+        held = self._strata.held
+        if held > 1:
+            symbols = [each if each.ndim > 1 else np.repeat(each[:, np.newaxis], held, axis=1) for each in symbols]
+        return np.stack(symbols)
 
     def device_form(self) -> DeviceForm:
         """See ``Encoding``."""

@@ -117,11 +117,12 @@ def _starts(expected: Floats) -> Counts:
 
 def _of_strata(strata: Strata, r: Floats, payloads: Payloads, seed: int) -> Iterator[Check]:
     split, of_parts = list(strata.split_payloads(payloads)), np.split(r, strata.first_symbols[1:])
-    shares = np.array([inputs.sum() for inputs in of_parts])
+    # Of a part that takes several symbols, they sum to their number.
+    shares = np.array([own.sum() / part.held for own, part in zip(of_parts, strata.parts, strict=True)])
     yield chi_square(f"{strata.noun}s", strata.noun, np.array([len(rows) for _, rows, _ in split]), shares)
     for (number, rows, own), inputs in zip(split, of_parts, strict=True):
         for check in (
-            checks(strata.parts[number], inputs / inputs.sum(), own, seed) if len(rows) and inputs.any() else ()
+            checks(strata.parts[number], inputs / shares[number], own, seed) if len(rows) and inputs.any() else ()
         ):
             yield replace(check, name=f"{check.name} of {strata.noun} {number}")
 

@@ -58,7 +58,8 @@ class _Alike(NamedTuple):
 class Strata(Mechanism):
     """A mechanism that applies one of several mechanisms, its parts; the input symbol selects the part.
 
-    The symbols of part s follow the symbols of the parts before it. A payload names its part openly.
+    The symbols of part s follow the symbols of the parts before it. A payload names its part openly. Where a part takes
+    several symbols and another one takes one, a row repeats the symbol of the latter.
 
     If all parts send symbols, and their numbers sum to at most 2^31, a payload is a symbol: those of part s follow
     those of the parts before it. Otherwise a payload is bytes: the number of the part (two bytes, little-endian), the
@@ -91,7 +92,7 @@ class Strata(Mechanism):
         Raises:
             ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
                 at least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or
-                devices hold more symbols of one part than of another.
+                two of them take two numbers of symbols above 1.
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
@@ -103,8 +104,9 @@ class Strata(Mechanism):
                 f"{len(parts)} parts need shares of at least {_LEAST_SHARE:g} that sum to 1,"
                 f" got {', '.join(map(str, shares))}"
             )
-        if len({part.held for part in parts}) > 1:
-            raise ValueError("all parts need the same number of held symbols")
+        self.held = max(part.held for part in parts)
+        if not {part.held for part in parts} <= {1, self.held}:
+            raise ValueError("all parts that take several symbols need the same number of them")
         self.shares /= total
         self._draws_below = np.rint(np.cumsum(self.shares)[:-1] * _DRAWS).astype(np.int64)
         self.first_symbols, self.size = _offsets(part.size for part in parts)
@@ -123,7 +125,6 @@ class Strata(Mechanism):
             else PayloadForm(width=2 + max(part.form.width or _SYMBOL_WIDTH for part in parts))
         )
         self.largest_step = max(part.largest_step for part in parts)
-        self.held = parts[0].held
         self.partitions = all(part.partitions for part in parts)
         self.counts_payloads = symbols and all(part.counts_payloads for part in parts)
         self.guarantee = _weakest([part.guarantee for part in parts])
@@ -153,7 +154,8 @@ class Strata(Mechanism):
         payloads = np.zeros(n, np.uint32) if self.form.width is None else np.zeros((n, self.form.width), np.uint8)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
-            payloads[rows] = self._wrap(number, respond(part, symbols[rows] - self.first_symbols[number]))
+            own = symbols[rows] - self.first_symbols[number]
+            payloads[rows] = self._wrap(number, respond(part, own[:, 0] if part.held < self.held else own))
         return payloads
 
     def device_form(self) -> DeviceForm:

@@ -115,7 +115,7 @@ def _inputs(strata: Strata, inputs: Inputs, number: int) -> Inputs | None:
     if all_for_strings(strata):
         return int(cast(Floats, inputs)[number])
     own: Floats = np.split(cast(Floats, inputs), strata.first_symbols[1:])[number]
-    return own / own.sum() if own.any() else None
+    return strata.parts[number].held * own / own.sum() if own.any() else None
 
 
 def _of_strata(strata: Strata, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:

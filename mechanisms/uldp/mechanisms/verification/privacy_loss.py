@@ -264,5 +264,5 @@ def _of_parts(strata: Strata, r: Floats, s: Floats) -> Iterator[tuple[Mechanism,
     """Yield each part, and the distributions of its symbols; zeros if no device has it."""
     of_parts = (np.split(each, strata.first_symbols[1:]) for each in (r, s))
     for part, *own in zip(strata.parts, *of_parts, strict=True):
-        one, two = (each / (each.sum() or 1.0) for each in own)
+        one, two = (part.held * each / (each.sum() or 1.0) for each in own)
         yield part, one, two

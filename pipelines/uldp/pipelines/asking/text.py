@@ -18,7 +18,7 @@ from uldp.schemas.table import TableName
 
 #: The quantities that are shares, which are shown in percent.
 _SHARES = {TableName.SHARE, TableName.VISIBLE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
-_SHARES |= {TableName.RANGE, TableName.BELOW}
+_SHARES |= {TableName.RANGE, TableName.BELOW, TableName.SIZE}
 
 
 def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:

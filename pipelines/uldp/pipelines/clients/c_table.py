@@ -9,7 +9,7 @@ from typing import Any
 _NUMBERS = frozenset(
     ("size", "noise", "flip", "chosen", "held", "blocks", "buckets", "rows", "g", "m", "grid", "width", "margin",
      "cohorts", "hashes", "hit", "symbol", "uniform", "points", "tags", "bits", "bins", "longest", "number", "pieces",
-     "second")
+     "second", "most", "shift")
 )
 _LISTS = frozenset(
     ("sensitive", "set", "clear", "hits", "magnitudes", "draw", "which", "kinds", "others", "outer", "zone",

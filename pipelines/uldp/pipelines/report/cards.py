@@ -18,6 +18,7 @@ from uldp.schemas.table import NUMBERS, Table, TableName
 _WORDS = {
     TableName.MEAN: "Mean",
     TableName.MEAN_SIZE: "Mean number of items",
+    TableName.SIZE: "Number of items, in % of users",
     TableName.UNEXPLAINED: "Unexplained",
     TableName.SCORE: "Mean score: how many others a user ranks below",
     TableName.QUANTILE: "Quantiles",

@@ -313,7 +313,7 @@ def _candidates(of: Sequence[str], spec: CollectionSpec) -> Sequence[str]:
 
 def entry_text(table: Table, i: int) -> str:
     """Write an entry with its standard error and, if the table has intervals, its interval."""
-    if table.name is TableName.UNEXPLAINED:
+    if table.name in (TableName.UNEXPLAINED, TableName.SIZE):
         return share_text(table, i)
     error = float(table.stderr[i])
     text = f"{rounded(table.values[i], error)} ± {rounded(error, error)}"

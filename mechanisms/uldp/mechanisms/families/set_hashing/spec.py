@@ -8,14 +8,14 @@ from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.set_hashing.randomizer import SetHashing, best_buckets
+from uldp.mechanisms.families.sized_sets import SizedSetsSpec
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.kinds import Kind, Sets
-from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
 
-class SetHashingSpec(PrivateSpec):
+class SetHashingSpec(SizedSetsSpec):
     """Local hashing for sets: a report is a hash function, and one of its ``buckets``.
 
     Attributes:
@@ -52,4 +52,4 @@ class SetHashingSpec(PrivateSpec):
         decoder = SetDecoder(
             mechanism.channel, items, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
         )
-        return LdpProtocol(SetEncoding(items, held), mechanism, decoder)
+        return self.sized(LdpProtocol(SetEncoding(items, held), mechanism, decoder), variable)

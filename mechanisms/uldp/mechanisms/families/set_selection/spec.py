@@ -10,13 +10,13 @@ from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import best_chosen
+from uldp.mechanisms.families.sized_sets import SizedSetsSpec
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.kinds import Kind, Pairs, Sets
-from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
 
-class SetSelectionSpec(PrivateSpec):
+class SetSelectionSpec(SizedSetsSpec):
     """Subset selection for sets: a report is a set of ``w`` of the items and dummies.
 
     Attributes:
@@ -74,11 +74,13 @@ class SetSelectionSpec(PrivateSpec):
                 chance_support=mechanism.chance_support,
                 simultaneous=variable.simultaneous,
             )
-            return LdpProtocol(PairEncoding(variable.size, held, kind.low, kind.high), mechanism, pairs)
+            encoding = PairEncoding(variable.size, held, kind.low, kind.high)
+            return self.sized(LdpProtocol(encoding, mechanism, pairs), variable)
         decoder = SetDecoder(
             mechanism.channel,
             variable.size,
             chance_support=mechanism.chance_support,
             simultaneous=variable.simultaneous,
         )
-        return LdpProtocol(SetEncoding(variable.size, held), kept(self, mechanism, build), decoder)
+        protocol = LdpProtocol(SetEncoding(variable.size, held), kept(self, mechanism, build), decoder)
+        return self.sized(protocol, variable)
