@@ -15,10 +15,8 @@ from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
 from uldp.pipelines.results.slices import of_slice, slices_of, without_slices
-from uldp.pipelines.results.tables import (
-    headlines,
-)
-from uldp.pipelines.results.text import accounting_text, shuffled_text, window_text
+from uldp.pipelines.results.tables import headlines
+from uldp.pipelines.results.text import accounting_text, clocks_text, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
@@ -47,6 +45,7 @@ class Section:
     estimate: Estimate
     window: str
     accounting: str
+    clocks: Sequence[str]
     shuffled: str
     cards: Sequence[Card]
     pooled: Pooled | None = None
@@ -193,6 +192,7 @@ def _section(
         estimate=estimate,
         window=window_text(estimate),
         accounting=accounting_text(estimate.accounting),
+        clocks=[*clocks_text(estimate.signals)],
         shuffled=_shuffled(estimate),
         cards=cards_of(estimate, spec, truth, grid),
     )
@@ -219,5 +219,6 @@ def _slice_section(estimate: Estimate, name: tuple[str, ...], number: int, spec:
         estimate=replace(section.estimate, accounting=Accounting(n, n), flags=()),
         window=", ".join(name),
         accounting="",
+        clocks=(),
         shuffled="",
     )

@@ -9,11 +9,12 @@ import numpy as np
 
 from uldp.pipelines.report.time_line import Chart, Series, Span, draw
 from uldp.pipelines.results.tables import decimals, of_attributes, percent, rounded, table_name
+from uldp.pipelines.results.text import skew_bound, skew_range
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
-from uldp.schemas.pane import Accounting
+from uldp.schemas.pane import Accounting, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.schemas.table import NUMBERS, Table, TableName
@@ -33,6 +34,7 @@ class Point(NamedTuple):
     n: int
     accounting: Accounting
     flags: Sequence[str]
+    signals: Signals
     tables: Sequence[Table]
 
     def table(self, name: TableName, of: tuple[str, ...]) -> Table | None:
@@ -48,6 +50,7 @@ def point_of(estimate: Estimate) -> Point:
         estimate.n,
         estimate.accounting,
         estimate.flags,
+        estimate.signals,
         estimate.tables,
     )
 
@@ -106,20 +109,40 @@ def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: 
         series = _series(points, partial(_share_of, count))
         if series.values.any():
             lines.append(_line(name, series, span, lambda share: percent(share, 2), " %"))
+    lines += _of_clocks(points, span)
     at = span.percent(counted.middles).tolist()
     flagged = [(place, each.flags) for place, each in zip(at, points, strict=True) if each.flags]
     return Lines(list(span.ticks()), lines, reports.chart, every, len(points), flagged)
 
 
 def _share_of(count: Callable[[Accounting], int], point: Point) -> float:
-    return count(point.accounting) / max(point.accounting.received, 1)
+    """Return the share of the reports that existed, as ``Accounting`` knows it."""
+    return count(point.accounting) / max(point.accounting.received + point.accounting.missing, 1)
 
 
 _UNCOUNTED: dict[str, Callable[[Accounting], int]] = {
     "rejected": lambda each: each.rejected,
     "late": lambda each: each.late,
     "duplicate": lambda each: each.duplicate,
+    "missing, at most": lambda each: each.missing,
 }
+_CLOCKS: dict[str, Callable[[Signals], Sequence[int]]] = {
+    "past": lambda each: each.past,
+    "early": lambda each: each.early,
+}
+
+
+def _of_clocks(points: Sequence[Point], span: Span) -> Iterator[Line]:
+    """Yield how far 99 % of the event times are before and ahead of publish times, in powers of two seconds."""
+    for direction, counts_of in _CLOCKS.items():
+        known = [(each, counts) for each in points if sum(counts := counts_of(each.signals))]
+        series = Series(
+            np.array([each.start for each, _ in known]),
+            np.array([each.end for each, _ in known]),
+            np.array([float(skew_range(counts, 0.99)) for _, counts in known]),
+        )
+        if series.values.any():
+            yield _line(f"clocks {direction}, 99 %", series, span, lambda skew: skew_bound(int(skew)), "")
 
 
 def _of_table(

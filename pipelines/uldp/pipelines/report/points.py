@@ -6,14 +6,18 @@ The mean of published rows is wrong, so counts are summed and estimated anew; se
 from collections.abc import Sequence
 from datetime import UTC
 
-from uldp.mechanisms.questions.periods import EVERY, Every
+import numpy as np
+
+from uldp.mechanisms.questions.periods import EVERY, Every, Period
 from uldp.mechanisms.questions.rollup import roll_up
 from uldp.mechanisms.questions.slices import counts_of, version_of
 from uldp.mechanisms.questions.span import Version
 from uldp.pipelines.report.over_time import Point, point_of
 from uldp.pipelines.results.newest import Current
+from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import SKEW_RANGES, PaneHeader, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 
 #: So many points are drawn at most, unless the reader asks for more.
@@ -64,10 +68,44 @@ def _summed(
         )
     version = Version(spec)
     spans = roll_up(version_of(version), counts_of(version, statistics), every, UTC)
+    clocks = _Clocks(estimates)
     points = [
         Point(
-            span.period.start, span.period.end, span.n, span.accounting, span.flags, span.tables(estimates[0].estimator)
+            span.period.start,
+            span.period.end,
+            span.n,
+            span.accounting,
+            span.flags,
+            clocks.within(span.period),
+            span.tables(estimates[0].estimator),
         )
         for span in spans
     ]
     return [point for point in points if point.tables], f"{_NAMES[every]}, in UTC"
+
+
+class _Clocks:
+    """The clock skew of windows, summed over periods.
+
+    Args:
+        windows: Panes in the order of their starts.
+    """
+
+    def __init__(self, windows: Sequence[PaneHeader]) -> None:
+        self._starts = np.array([each.window_start for each in windows])
+        self._past = _running([each.signals.past for each in windows])
+        self._early = _running([each.signals.early for each in windows])
+
+    def within(self, period: Period) -> Signals:
+        """Return the signals of the windows that start in a period: those about clocks alone."""
+        first, last = np.searchsorted(self._starts, [period.start, period.end])
+        past, early = (tuple((each[last] - each[first]).tolist()) for each in (self._past, self._early))
+        return Signals(early, past)
+
+
+def _running(counts: Sequence[tuple[int, ...]]) -> Counts:
+    """Return the sums of all counts before each window, and of all, of shape (windows + 1, ranges)."""
+    sums = np.zeros((len(counts) + 1, SKEW_RANGES), dtype=np.int64)
+    for window, each in enumerate(counts):
+        sums[window + 1, : len(each)] = each
+    return np.cumsum(sums, axis=0)

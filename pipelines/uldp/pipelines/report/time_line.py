@@ -90,16 +90,15 @@ class Span:
 
 
 def draw(series: Series, span: Span) -> Chart:
-    """Draw a series; a gap between windows is a gap in the line, and a single window a short line."""
+    """Draw a series, from the start of its first window to the end of its last; a gap between windows is a gap."""
     least, most = series.least_and_most()
     lines, bands = [], []
     for run in _runs(series):
-        x = span.at(series.middles[run])
-        if len(x) == 1:
-            x = span.at(np.array([series.starts[run][0], series.ends[run][0]], dtype=np.float64))
-        lines.append(_path(x, _height(series.values[run], least, most, len(x))))
+        middles = series.middles[run]
+        x = span.at(np.concatenate([series.starts[run][:1], middles, series.ends[run][-1:]]))
+        lines.append(_path(x, _height(series.values[run], least, most)))
         if series.low is not None and series.high is not None:
-            low, high = (_height(each[run], least, most, len(x)) for each in (series.low, series.high))
+            low, high = (_height(each[run], least, most) for each in (series.low, series.high))
             bands.append(_path(np.append(x, x[::-1]), np.append(high, low[::-1])) + "Z")
     return Chart("".join(lines), "".join(bands), least, most)
 
@@ -113,10 +112,10 @@ def _runs(series: Series) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(edges)]
 
 
-def _height(values: Floats, least: float, most: float, points: int) -> Floats:
-    """Return how far below the top of the chart values are; a single value is drawn as a line of two points."""
-    height = HEIGHT * (most - values) / (most - least)
-    return np.repeat(height, points) if len(height) == 1 else height
+def _height(values: Floats, least: float, most: float) -> Floats:
+    """Return how far below the top of the chart values are, those at both ends twice: they fill their windows."""
+    height: Floats = HEIGHT * (most - values) / (most - least)
+    return np.concatenate([height[:1], height, height[-1:]])
 
 
 def _path(x: Floats, y: Floats) -> str:

@@ -15,7 +15,7 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.pipelines.results.slices import without_slices
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
+from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader, Signals
 from uldp.schemas.records import iso
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
@@ -270,12 +270,17 @@ def _notes(pane: PaneHeader) -> Iterator[str]:
         yield f"  flags: {', '.join(pane.flags)}"
     if pane.supersedes is not None:
         yield f"  supersedes revision {pane.supersedes.revision}, n {pane.supersedes.n:,}"
-    for direction, counts in (("past", signals.past), ("early", signals.early)):
-        if counts:
-            yield f"  clocks {direction}: {number_of(sum(counts), 'report')}, {skew_text(counts)}"
+    yield from (f"  {line}" for line in clocks_text(signals))
     if signals.busiest_sender is not None:
         reports = number_of(signals.busiest_sender.reports, "report")
         yield f"  busiest sender: {signals.busiest_sender.digest}, {reports}"
+
+
+def clocks_text(signals: Signals) -> Iterator[str]:
+    """Yield how far event times are before and ahead of publish times; nothing without reports."""
+    for direction, counts in (("past", signals.past), ("early", signals.early)):
+        if counts:
+            yield f"clocks {direction}: {number_of(sum(counts), 'report')}, {skew_text(counts)}"
 
 
 def skew_text(counts: Sequence[int]) -> str:
@@ -284,9 +289,25 @@ def skew_text(counts: Sequence[int]) -> str:
     Args:
         counts: Number of reports by skew, as in ``Signals``: below 1 s, below 2 s, below 4 s and so on.
     """
-    at = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
-    half, most = (_below(2**doublings) if doublings < SKEW_RANGES - 1 else "48d or more" for doublings in at.tolist())
-    return f"half by {half}, 99 % by {most}"
+    return f"half by {skew_bound(skew_range(counts, 0.5))}, 99 % by {skew_bound(skew_range(counts, 0.99))}"
+
+
+def skew_range(counts: Sequence[int], share: float) -> int:
+    """Return the range of clock skew that holds this share of the reports, with those before it.
+
+    >>> skew_range([5, 4, 1], 0.5), skew_range([5, 4, 1], 0.99)
+    (0, 2)
+    """
+    return int(np.searchsorted(np.cumsum(counts), math.ceil(share * sum(counts))))
+
+
+def skew_bound(skew: int) -> str:
+    """Write the upper end of a range of clock skew.
+
+    >>> skew_bound(0), skew_bound(3), skew_bound(23)
+    ('less than 1s', 'less than 8s', '48d or more')
+    """
+    return _below(2**skew) if skew < SKEW_RANGES - 1 else "48d or more"
 
 
 def _below(seconds: int) -> str:
