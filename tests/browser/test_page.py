@@ -49,6 +49,18 @@ def test_the_document_scrolls_in_one_direction_alone(browser: Chromium, shown: P
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
+def test_no_table_is_cut_in_a_narrow_window_but_matrices(browser: Chromium, shown: Path) -> None:
+    """What is wider than the window scrolls, and a reader does not see that there is more."""
+    browser.open(shown, 400)
+    browser.run(_OPEN_ALL)
+    assert set(browser.run(_SCROLLED)) <= {"matrix"}
+
+
+#: The classes of the tables of which a part is out of sight.
+_SCROLLED = """Array.from(document.querySelectorAll('.wide'))
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.firstElementChild.className)"""
+
+
 def test_a_year_of_hours_is_there_within_a_second(browser: Chromium, pages: dict[str, Path]) -> None:
     """The best of three, because other programs of the machine take its cores too."""
     assert pages["year"].stat().st_size <= 2_000_000

@@ -316,9 +316,8 @@ class TestContents:
         save(out, rr_spec("other", size=40), rr_fired(rr_spec("other", size=40)))
         html = page(out, truth={("plain", 1): KnownShares(TRUTH)} if known else None, grid=(5, 6))
         captions = [alt for alt in html.all("alt") if "grid" in alt]
-        assert captions == [
-            f"{shown} drawn as a 5 x 6 grid, row-major, row 0 at the bottom; darker cells hold more users."
-        ]
+        place = "a 5 x 6 grid, row-major, row 0 at the bottom"
+        assert captions == [f"{shown} drawn as {place}; cells of a stronger colour hold more users."]
 
 
 class TestErrors:

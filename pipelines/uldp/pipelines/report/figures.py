@@ -151,5 +151,6 @@ def _share_axis(axes: Axes, name: Literal["x", "y"], linear: float, low: float, 
 
 def _svg(figure: Figure) -> bytes:
     out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    # The ground is that of the page, which may be dark.
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     return out.getvalue()

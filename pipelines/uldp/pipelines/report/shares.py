@@ -339,7 +339,7 @@ def _heat_map(
     assumed = "" if visible is None else " The estimate adds to what was measured what background knowledge puts there."
     return Picture(
         _uri(figures.heat_maps(maps, grid)),
-        f"{shown} drawn {text}; darker cells hold more users.",
+        f"{shown} drawn {text}; cells of a stronger colour hold more users.",
         f"{shown} {text}.{assumed} Estimates below zero are drawn as 0.",
     )
 
