@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
+.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -39,8 +39,11 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
-test-clients: $(READY) ## Build the clients in other languages, and run their tests; needs Node and a C compiler.
+clients: ## Build the clients in TypeScript and Kotlin; needs Node, Java 17 and Maven.
 	cd clients/typescript && npm ci --no-audit --no-fund --silent && npm run --silent build
+	mvn --batch-mode --quiet --file clients/kotlin package
+
+test-clients: $(READY) clients ## Run the tests of the clients in other languages; needs a C compiler too.
 	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients
 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.

@@ -50,6 +50,25 @@ def item(each: Any) -> str:
     return f"{index} {number!r}"
 
 
+def held_line(columns: Sequence[Mapping[str, Any]], holding: Mapping[str, Any]) -> str:
+    """Return what the programs of ``clients/c/test`` read of a device."""
+    parts = [f"{len(columns)}"]
+    for column in columns:
+        name = column["name"]
+        labels: list[str] = next((each for key, each in column["domain"].items() if "labels" in key), [])
+        value = holding["value"][name] if name else holding["value"]
+        if isinstance(value, list):
+            indexed = [
+                [labels.index(each[0]), each[1]] if isinstance(each, list) and labels else each for each in value
+            ]
+            parts.append(f"0 -1 0 {len(value)} {' '.join(map(item, indexed))}")
+        else:
+            tag = 0 if value in (holding.get("hidden") or {}) else -1
+            index, number = (labels.index(value), 0) if labels else (int(value), value)
+            parts.append(f"{index} {tag} {number} 0")
+    return " ".join(parts)
+
+
 def _part(choice: Mapping[str, Any], device: Mapping[str, Any]) -> int:
     """Return the number of the level or slice of a device; 0 for others."""
     part = 0

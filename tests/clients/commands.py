@@ -1,35 +1,20 @@
-"""The clients in other languages, as commands: each follows the vectors, and is a fleet of devices."""
+"""The clients that read tables as JSON, as commands: the programs of their tests."""
 
 import json
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "clients"
+from benchmarks.clients import commands
 
-
-class Client(NamedTuple):
-    """A client.
-
-    Attributes:
-        vectors: The command that follows the cases of a file, and prints what differs as JSON.
-        fleet: The command whose devices report by a table, each what a line of its input says it holds.
-    """
-
-    vectors: tuple[str, ...]
-    fleet: tuple[str, ...]
+CLIENTS = [*commands("vectors")]
 
 
-_TYPESCRIPT = FOLDER / "typescript" / "test"
-CLIENTS = {
-    "typescript": Client(("node", str(_TYPESCRIPT / "vectors.mjs")), ("node", str(_TYPESCRIPT / "fleet.mjs"))),
-}
-
-
-def run(command: tuple[str, ...], *arguments: str | Path, lines: Iterable[Mapping[str, Any]] = ()) -> str:
-    """Run a command with lines of JSON as its input, and return what it prints."""
+def run(client: str, program: str, *arguments: str | Path, lines: Iterable[Mapping[str, Any]] = ()) -> str:
+    """Run a program of a client with lines of JSON as its input, and return what it prints."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    done = subprocess.run([*command, *map(str, arguments)], input=text, capture_output=True, text=True, timeout=300)
+    command = [*commands(program)[client], *map(str, arguments)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout

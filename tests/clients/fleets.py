@@ -15,6 +15,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.table import device_table
 from uldp.schemas.arrays import Symbols
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.local.stream import LocalStream
 
 DEVICES = 20_000
 
@@ -84,8 +85,12 @@ def uldp(*arguments: str | Path) -> str:
 
 
 def assert_counted_at_the_truth(spec: Path, folder: Path, held: Symbols, hidden: Sequence[bool]) -> None:
-    """Backfill ``folder/posted``; the counts of urr must follow the law of what 20,000 devices held or hid."""
-    uldp("backfill", "--spec", spec, "--from", folder / "posted", "--to", folder / "results")
+    """Follow ``folder/posted``, whose collector has ended.
+
+    The counts of urr must follow the law of what 20,000 devices held or hid.
+    """
+    LocalStream.open(folder / "posted").close()
+    uldp("stream", "--spec", spec, "--from", folder / "posted", "--to", folder / "results")
     windows = [json.loads(line) for line in uldp("show", "--json", folder / "results").splitlines()]
     counts = np.sum([window["counts"] for window in windows], axis=0)
     symbols = np.where(hidden, 3, held)

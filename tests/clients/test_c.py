@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.clients.c_vectors import header, item, lines
+from benchmarks.clients import compiled
+from tests.clients.c_vectors import header, held_line, lines
 from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, uldp, written
 from tests.clients.tables import cases
 from tests.pipelines.intake.posting import Collecting, post
@@ -19,20 +20,8 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
-FOLDER = Path(__file__).parents[2] / "clients" / "c"
 #: Errors of memory and of arithmetic end the program.
 SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-
-
-def compiled(folder: Path, source: str, *options: str) -> str:
-    """Compile a program of the tests with the headers of a folder, without a warning."""
-    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable"]
-    include = ["-I", str(FOLDER), "-I", str(folder)]
-    program = str(folder / Path(source).stem)
-    command = ["cc", "-std=c11", *warnings, *include, *options, str(FOLDER / "test" / source), "-o", program]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return program
 
 
 def run(program: str, text: str = "") -> str:
@@ -51,32 +40,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_client_follows_all_vectors(tables: Path) -> None:
     all_cases = [*cases()]
-    found = run(compiled(tables, "vectors.c", *SANITIZED), "\n".join(lines(all_cases)))
+    found = run(compiled(tables, "vectors", *SANITIZED), "\n".join(lines(all_cases)))
     reports = sum(len(device["reports"]) for case in all_cases for device in case["devices"])
     assert found == f"{reports} reports, 0 differ\n"
 
 
 def test_no_value_and_no_draw_makes_the_client_leave_its_memory(tables: Path) -> None:
-    assert int(run(compiled(tables, "fuzz.c", *SANITIZED, "-DRUNS=500"))) > 10_000
-
-
-def held_line(columns: Sequence[Mapping[str, Any]], holding: Mapping[str, Any]) -> str:
-    """What ``fleet.c`` reads of a device."""
-    parts = [f"{len(columns)}"]
-    for column in columns:
-        name = column["name"]
-        labels: list[str] = next((each for key, each in column["domain"].items() if "labels" in key), [])
-        value = holding["value"][name] if name else holding["value"]
-        if isinstance(value, list):
-            indexed = [
-                [labels.index(each[0]), each[1]] if isinstance(each, list) and labels else each for each in value
-            ]
-            parts.append(f"0 -1 0 {len(value)} {' '.join(map(item, indexed))}")
-        else:
-            tag = 0 if value in (holding.get("hidden") or {}) else -1
-            index, number = (labels.index(value), 0) if labels else (int(value), value)
-            parts.append(f"{index} {tag} {number} 0")
-    return " ".join(parts)
+    assert int(run(compiled(tables, "fuzz", *SANITIZED, "-DRUNS=500"))) > 10_000
 
 
 def messages(folder: Path, spec: Path, holdings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -85,7 +55,7 @@ def messages(folder: Path, spec: Path, holdings: Sequence[Mapping[str, Any]]) ->
     loaded = CollectionSpec.load(spec)
     columns = device_table(loaded)["columns"]
     text = "\n".join(held_line(columns, holding) for holding in holdings)
-    yield from map(bytes.fromhex, run(compiled(folder, "fleet.c", "-O2", f"-DNAME={loaded.collection}"), text).split())
+    yield from map(bytes.fromhex, run(compiled(folder, "fleet", "-O2", f"-DNAME={loaded.collection}"), text).split())
 
 
 @pytest.mark.parametrize("name", HELD)

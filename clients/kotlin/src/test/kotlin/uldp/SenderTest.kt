@@ -1,0 +1,72 @@
+package uldp
+
+import com.sun.net.httpserver.HttpServer
+import java.net.InetAddress
+import java.net.InetSocketAddress
+import kotlin.test.Test
+import kotlin.test.assertEquals
+import kotlin.test.assertFailsWith
+import kotlin.test.assertTrue
+
+internal class SenderTest {
+    private val received = mutableListOf<String>()
+    private val waits = mutableListOf<Long>()
+
+    /** Runs what is given with the URL of a server that answers with the statuses in turn, and then with 202. */
+    private fun <T> answering(vararg statuses: Int, run: (String) -> T): T {
+        val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
+        server.createContext("/v1/reports") { exchange ->
+            received += hex(exchange.requestBody.readBytes())
+            if (statuses.getOrNull(received.size - 1) == 503) exchange.responseHeaders.add("retry-after", "7")
+            exchange.sendResponseHeaders(statuses.getOrElse(received.size - 1) { 202 }, -1)
+            exchange.close()
+        }
+        server.start()
+        try {
+            return run("http://127.0.0.1:${server.address.port}")
+        } finally {
+            server.stop(0)
+        }
+    }
+
+    private fun sender(url: String, queue: Storage) = Sender(url, queue, mostWaiting = 2, sleep = waits::add)
+
+    @Test
+    fun `a message is sent until the server has it, with the same bytes`() {
+        val sent = answering(500, 503) { url ->
+            sender(url, MemoryStorage()).run {
+                add(byteArrayOf(1, 2))
+                flush()
+            }
+        }
+        assertEquals(Sent(1, 0), sent)
+        assertEquals(listOf("0102", "0102", "0102"), received)
+        assertTrue(waits[0] in 250..500 && waits[1] == 7000L)
+    }
+
+    @Test
+    fun `a message that the server never counts is dropped and counted`() {
+        val queue = MemoryStorage()
+        val sent = answering(422) { url ->
+            sender(url, queue).run {
+                add(byteArrayOf(1))
+                add(byteArrayOf(2))
+                flush()
+            }
+        }
+        assertEquals(Sent(1, 1), sent)
+        assertEquals("[]", queue.read())
+    }
+
+    @Test
+    fun `a queue outlives a restart, and has an end`() {
+        val queue = MemoryStorage()
+        sender("http://127.0.0.1:9", queue).run {
+            add(byteArrayOf(1))
+            add(byteArrayOf(2))
+            assertFailsWith<IllegalStateException> { add(byteArrayOf(3)) }
+        }
+        assertEquals(Sent(2, 0), answering { url -> sender(url, queue).flush() })
+        assertEquals(listOf("01", "02"), received)
+    }
+}
