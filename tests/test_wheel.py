@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+SPEC = ROOT / "examples" / "manhattan" / "spec.yaml"
+
 #: One worker builds the wheel, and the others do not.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
@@ -35,6 +37,31 @@ with beam.Pipeline("FnApiRunner") as pipeline:
     aggregated.rejected | beam.Map(lambda rejected: print("rejected", rejected.reason))
 """
 
+USE_WITHOUT_BEAM = """
+import sys
+from importlib.util import find_spec
+
+import uldp.mechanisms
+from uldp.collector import Collector
+from uldp.mechanisms import Device, MemoryLedger
+from uldp.schemas import CollectionSpec
+
+assert find_spec("apache_beam") is None
+spec = CollectionSpec.load(sys.argv[1])
+time = 1_767_603_600_000
+collector = Collector([spec])
+devices = [Device(spec, hidden={}, ledger=MemoryLedger()) for _ in range(200)]
+rejected = collector.add([*(device.report(300, time) for device in devices), b"junk"])
+print(*(each.reason for each in rejected), *(estimate.n for estimate in collector.estimates()))
+"""
+#: Commands that need Beam.
+OF_JOBS = {
+    "simulate": ("simulate", "{spec}", "--truth", "{truth}", "--users", "5", "--to", "new"),
+    "backfill": ("backfill", "--spec", "{spec}", "--from", "stream", "--to", "new"),
+    "stream": ("stream", "--spec", "{spec}", "--from", "stream", "--to", "new"),
+    "demo": ("demo", "--out", "new"),
+    "audit": ("audit", "stream", "results"),
+}
 
 #: Packages of a user's own, by names that ours once had: a regular one, a plain folder, and a module.
 OF_A_USER = {
@@ -67,8 +94,17 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", folder, ROOT, cwd=folder)
     (wheel,) = folder.glob("*.whl")
     run(uv, "venv", "--quiet", "--python", sys.executable, "venv", cwd=folder)
-    run(uv, "pip", "install", "--quiet", "--python", folder / "venv", wheel, cwd=folder)
+    run(uv, "pip", "install", "--quiet", "--python", folder / "venv", f"{wheel}[beam]", cwd=folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def without_beam(environment: Path) -> Path:
+    """The folder of an environment without extras."""
+    uv, (wheel,) = Path(sys.executable).with_name("uv"), environment.glob("*.whl")
+    run(uv, "venv", "--quiet", "--python", sys.executable, "bare", cwd=environment)
+    run(uv, "pip", "install", "--quiet", "--python", environment / "bare", wheel, cwd=environment)
+    return environment / "bare" / "bin"
 
 
 def test_it_holds_what_git_holds(environment: Path) -> None:
@@ -96,6 +132,26 @@ def test_it_works_as_a_library(environment: Path) -> None:
     assert "rejected not_avro" in printed
     (estimate,) = [line for line in printed if line.startswith("n 200 home ")]
     assert float(estimate.split()[-1]) > 0.9
+
+
+def test_it_counts_without_beam(environment: Path, without_beam: Path) -> None:
+    (environment / "bare.py").write_text(USE_WITHOUT_BEAM, encoding="utf-8")
+    assert run(without_beam / "python", "bare.py", SPEC, cwd=environment) == "not_avro 200\n"
+
+
+def test_a_command_that_needs_beam_names_the_extra(environment: Path, without_beam: Path) -> None:
+    census = ROOT / "examples" / "census"
+    places = {"spec": str(census / "spec.yaml"), "truth": str(census / "truth.csv")}
+    assert "census-1990 version 1" in run(without_beam / "uldp", "check", places["spec"], cwd=environment)
+    for name, arguments in OF_JOBS.items():
+        command = [str(without_beam / "uldp"), *(each.format(**places) for each in arguments)]
+        done = subprocess.run(command, cwd=environment, capture_output=True, text=True)
+        assert (name, done.returncode, done.stderr) == (
+            name,
+            1,
+            "error: this command needs Apache Beam; install it: pip install 'uldp-stream[beam]'\n",
+        )
+    assert not (environment / "new").exists()
 
 
 def test_the_command_runs_on_the_examples(environment: Path) -> None:

@@ -30,6 +30,7 @@ def wanted(lock: str) -> list[str]:
     project = PROJECT["project"]
     return [
         *project["dependencies"],
+        *project["optional-dependencies"]["beam"],
         *project["optional-dependencies"]["kafka"],
         *project["optional-dependencies"]["gcp"],
     ]

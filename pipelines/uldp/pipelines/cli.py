@@ -118,6 +118,10 @@ def _run(verbose: bool, output: Output) -> None:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         _fail("stopped; the files that were written remain; run the same command again", 130)
+    except ModuleNotFoundError as error:
+        if verbose or (error.name or "").partition(".")[0] not in ("apache_beam", "grpc"):
+            raise
+        _fail("this command needs Apache Beam; install it: pip install 'uldp-stream[beam]'", 1)
     except (UldpError, OSError) as error:  # what a user can mend, and the file system
         if verbose:
             raise
