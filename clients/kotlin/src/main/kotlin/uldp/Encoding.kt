@@ -68,6 +68,7 @@ internal class Encoder(private val draws: Draws, private val level: String?, pri
             is EncodingForm.Prefix -> Sym.One(prefixSymbol(text(value), form, columns[0].pieces))
             is EncodingForm.Compared -> ranking(value).let { Sym.One(if (it.indexOf(form.second) < it.indexOf(form.first)) 1 else 0) }
             is EncodingForm.Items -> padded(chosen(items(value), form.size, form.held), form.size, form.held)
+            is EncodingForm.Size -> Sym.One((minOf(sizeOf(value), form.most) + form.shift) / form.width)
             is EncodingForm.Signed -> padded(signed(value, form), 2 * form.size, form.held)
             is EncodingForm.Strata, is EncodingForm.View -> error("these have several columns")
         }
@@ -161,6 +162,9 @@ private fun items(value: Value): List<Int> {
     require(value is Value.Items && value.items.all { it is Value.Index }) { "a value is no list of items" }
     return value.items.map { (it as Value.Index).index }
 }
+
+/** How many different items or keys a set or pairs have. */
+private fun sizeOf(value: Value): Int = if (value is Value.Pairs) value.numbers.size else items(value).distinct().size
 
 private fun ranking(value: Value): List<Int> = items(value).also { order ->
     require(order.sorted() == order.indices.toList()) { "a ranking lists each candidate once, the best first" }

@@ -93,6 +93,10 @@ internal sealed interface EncodingForm {
     @Serializable @SerialName("signed")
     class Signed(val size: Int, val held: Int, val low: Double, val high: Double) : EncodingForm
 
+    /** The range of the number of items of a set, or of keys. */
+    @Serializable @SerialName("size")
+    class Size(val most: Int, val shift: Long, val width: Long) : EncodingForm
+
     @Serializable @SerialName("pair")
     class Compared(val first: Int, val second: Int) : EncodingForm
 
