@@ -45,8 +45,8 @@ def missing() -> list[str]:
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
     of_symbols = {each.spec.mechanism.name for each in tried_by if each.protocol.mechanism.form.symbols is not None}
-    spec, client, literature = page("spec.md"), cells("client.md", 1, "Mechanism"), cells("mechanisms.md", 2)
-    draws = cells("client.md", 1, "Mechanism of a vector")
+    spec, client, literature = page("spec.md"), cells("client/obfuscate.md", 1, "Mechanism"), cells("mechanisms.md", 2)
+    draws = cells("client/testing.md", 1, "Mechanism of a vector")
     replayed = {keys["mechanism"]["name"] for keys in REPLAYED.values()}
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
     return [
@@ -76,7 +76,7 @@ def missing() -> list[str]:
                 (FOLDER / f"{name}.json").exists(),
             ),
             (
-                "write a client of its row of docs/client.md in RESPONSES of tests/conformance/responses.py",
+                "write a client of its row of docs/client/obfuscate.md in RESPONSES of tests/conformance/responses.py",
                 name in NAMES,
             ),
             (
@@ -99,7 +99,7 @@ def test_each_mechanism_has_its_pieces() -> None:
     strays = {path.name for path in FOLDER.iterdir()} - names()
     assert not strays, f"remove from {FOLDER.relative_to(ROOT)}, or register the mechanism: {', '.join(strays)}"
     assert not missing(), "\n".join([*missing(), f"{COMMAND} writes rows of tables.toml to the pages"])
-    unlike = [path.name for path in PAGES if path.read_text(encoding="utf-8") != page(path.name)]
+    unlike = [path.name for path in PAGES if path.read_text(encoding="utf-8") != page(str(path.relative_to(DOCS)))]
     assert not unlike, f"{COMMAND} writes the rows of each tables.toml to {', '.join(unlike)}"
 
 
@@ -109,8 +109,8 @@ def test_each_mechanism_has_its_pieces() -> None:
 @pytest.mark.parametrize(
     ("document", "heading", "piece"),
     [
-        ("client.md", "Mechanism", "add a row of reports"),
-        ("client.md", "Mechanism of a vector", "add a row of draws"),
+        ("client/obfuscate.md", "Mechanism", "add a row of reports"),
+        ("client/testing.md", "Mechanism of a vector", "add a row of draws"),
         ("mechanisms.md", "", "add a row with the system of the literature"),
     ],
 )

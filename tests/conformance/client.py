@@ -1,4 +1,4 @@
-"""A client without NumPy or this project's code, after docs/client.md, that draws what a file of vectors says."""
+"""A client without NumPy or this project's code, after docs/client, that draws what a file of vectors says."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -15,7 +15,7 @@ NAMES = {*RESPONSES, "sample-one", "levels", "hybrid", "prefixes", "tree", "pair
 
 
 def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
-    """What a device sends, after the order of draws in docs/client.md."""
+    """What a device sends, after the order of draws in docs/client."""
     if "by" in case["spec"]:
         return _in_slice(case, user, draws)
     spec, known = case["spec"], case["probabilities"]

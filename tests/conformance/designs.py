@@ -1,4 +1,4 @@
-"""Difference sets and the numbers that ``auto`` stands for, after docs/client.md and docs/spec.md, without NumPy."""
+"""Difference sets and the numbers that ``auto`` stands for, after docs/client and docs/spec.md, without NumPy."""
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial

@@ -1,4 +1,4 @@
-"""The functions of docs/client.md that several mechanisms use: hashes, strings, and points of a finite geometry."""
+"""The functions of docs/client that several mechanisms use: hashes, strings, and points of a finite geometry."""
 
 from collections.abc import Sequence
 from hashlib import sha256

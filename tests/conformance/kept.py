@@ -1,4 +1,4 @@
-"""Permanent responses and the noise of each report on top, after docs/client.md, for the client of ``client``."""
+"""Permanent responses and the noise of each report on top, after docs/client, for the client of ``client``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import exp

@@ -1,4 +1,4 @@
-"""Tags whose zones have a budget of their own, after docs/client.md, for the client of ``client``."""
+"""Tags whose zones have a budget of their own, after docs/client, for the client of ``client``."""
 
 from dataclasses import dataclass
 from itertools import accumulate, count

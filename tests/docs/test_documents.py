@@ -41,7 +41,7 @@ from uldp.transforms.io import schemes
 from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "client").glob("*.md"))]
 FOLDERS_OF_PAGES = ("docs", "examples", "benchmarks", "fuzz")
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -305,16 +305,16 @@ def test_every_metric_is_explained() -> None:
 
 
 def test_no_other_mechanism_is_explained() -> None:
-    names = [name for cell in table("client.md", "Mechanism") for name in re.findall(r"[\w-]+", cell)]
+    names = [name for cell in table("client/obfuscate.md", "Mechanism") for name in re.findall(r"[\w-]+", cell)]
     assert names == sorted({*names} & {*mechanism_names()}, key=names.index)
 
 
 def test_the_bytes_of_the_worked_example_are_those_of_a_report() -> None:
-    fields = table("client.md", "Bytes")
+    fields = table("client/bytes.md", "Bytes")
     assert bytes.fromhex("".join(fields)) == Report("places", 1, bytes(range(16)), 1_767_603_600_000, 5).encode()
 
 
 def test_the_bytes_of_the_worked_example_are_those_of_a_batch() -> None:
     times, symbols = (1_767_603_600_000).to_bytes(8, "little") * 2, bytes([5, 0, 0, 0, 2, 0, 0, 0])
     batch = ReportBatch("places", 1, bytes(range(32)), times, symbols=symbols)
-    assert bytes.fromhex("".join(table("client.md", "Hex"))) == batch.encode()
+    assert bytes.fromhex("".join(table("client/bytes.md", "Hex"))) == batch.encode()

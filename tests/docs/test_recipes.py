@@ -1,4 +1,4 @@
-"""The recipes in docs/client.md compute what the collector expects."""
+"""The recipes in docs/client compute what the collector expects."""
 
 import re
 from pathlib import Path
@@ -22,11 +22,12 @@ N = 4000
 @pytest.fixture(scope="module")
 def recipes() -> dict[str, Any]:
     """The functions of the programs with recipes, by name."""
-    page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
-    for program in re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
-        if "randbelow" in program:
-            exec(program, names)
+    for page in sorted((ROOT / "docs" / "client").glob("*.md")):
+        programs = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        for program in programs:
+            if "randbelow" in program:
+                exec(program, names)
     return names
 
 
