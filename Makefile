@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
+.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -77,6 +77,10 @@ bench-flink: $(READY) ## Measure a Flink cluster on this machine beside the loca
 
 guard: $(READY) ## Fail if a ratio of rates is below its margin.
 	$(BIN)/python -m benchmarks --guard
+
+docs: $(READY) ## Build the site of docs into build/site, and fail at a warning; then: python -m http.server --directory build/site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 fuzz: $(READY) ## Feed the decoder and the reader of containers 60,000 inputs that a coverage-guided fuzzer makes; Linux only.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,fuzz]'

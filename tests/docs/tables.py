@@ -14,7 +14,10 @@ from pathlib import Path
 from uldp.schemas.specs.families import mechanism_names
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / name for name in ("spec.md", "client/obfuscate.md", "client/kept.md", "client/testing.md", "mechanisms.md")]
+PAGES = [
+    ROOT / "docs" / name
+    for name in ("spec.md", "client/obfuscate.md", "client/kept.md", "client/testing.md", "mechanisms.md")
+]
 FILES = sorted((ROOT / "mechanisms" / "uldp" / "mechanisms").rglob("tables.toml"))
 COMMAND = "python -m tests.docs.tables"
 #: A table between its comments: its name, its two lines of headings, and its rows.

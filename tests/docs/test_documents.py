@@ -41,7 +41,11 @@ from uldp.transforms.io import schemes
 from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "client").glob("*.md"))]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "client").glob("*.md")),
+]
 FOLDERS_OF_PAGES = ("docs", "examples", "benchmarks", "fuzz")
 PAGES = [
     *sorted(ROOT.glob("*.md")),
