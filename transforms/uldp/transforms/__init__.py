@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate
     from uldp.transforms.aggregated import Aggregated
+    from uldp.transforms.estimate_rows import EstimateReports, EstimateRows
     from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
     from uldp.transforms.io.chunks import Chunk
     from uldp.transforms.io.endpoints import Endpoint, Following
@@ -25,6 +26,8 @@ __all__ = [
     "Aggregated",
     "Chunk",
     "Endpoint",
+    "EstimateReports",
+    "EstimateRows",
     "Following",
     "Keyed",
     "ParseMessages",
@@ -41,6 +44,8 @@ _MODULE_OF = {
     "Aggregated": "aggregated",
     "Chunk": "io.chunks",
     "Endpoint": "io.endpoints",
+    "EstimateReports": "estimate_rows",
+    "EstimateRows": "estimate_rows",
     "Following": "io.endpoints",
     "Keyed": "io.json_rows",
     "ParseMessages": "parse",
