@@ -111,7 +111,8 @@ def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None
     of_values = "visible" if shares.pum.tags else "share"
     if groups is not None:
         tags = np.zeros((len(shares.pum.tags), len(groups.names)))
-        return groups.names, [of_values] * len(groups.names), np.vstack([groups.members, tags])
+        of_sums = of_values if shares.held == 1 else shares.of_sums.value
+        return groups.names, [of_sums] * len(groups.names), np.vstack([groups.members, tags])
     names = [*shares.labels, *shares.pum.tags]
     return names, [of_values] * shares.pum.size + ["hidden"] * len(shares.pum.tags), None
 

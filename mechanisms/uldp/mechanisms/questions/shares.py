@@ -72,6 +72,16 @@ class Shares:
         return self.decoder.quantity
 
     @property
+    def held(self) -> int:
+        """How many of the values a user may hold at once, as the items of a set."""
+        return self.span.version.spec.variables[self.attribute].kind.held
+
+    @property
+    def of_sums(self) -> TableName:
+        """What sums of shares are: the share of users with one of the values, or how many of them users hold."""
+        return TableName.SHARE if self.held == 1 else TableName.MEAN_SIZE
+
+    @property
     def names(self) -> Sequence[str]:
         """The names of the numbers, without those of tags: the labels, or the quantity if it is one number."""
         return self.labels or ([] if len(self.linear.values) != 1 else [self.quantity.value])

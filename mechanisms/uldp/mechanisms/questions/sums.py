@@ -39,24 +39,25 @@ def groups_of(shares: Shares, groups: Mapping[str, Sequence[int]]) -> Groups:
 
 
 def sums(shares: Shares, groups: Groups) -> Iterator[Answer]:
-    """Yield the share of users in each group, cut to [0, 1], with its interval."""
+    """Yield the share of users in each group, cut to [0, 1], or the mean number of its items, with its interval."""
     assert shares.pum is not None
     estimates, low, high = sum_ends(shares, groups.members)
     has_strength = not np.isnan(shares.pum.strength).all()
     assumed = shares.span.assumed + ("" if not shares.pum.tags else _KNOWN if has_strength else _ANY)
+    most = np.minimum(groups.members.sum(axis=0), shares.held)
     for i, name in enumerate(groups.names):
         yield answer_of(
             shares.span,
             "sum",
             attribute=shares.attribute,
             n=shares.n,
-            quantity="share",
+            quantity=shares.of_sums.value,
             label=name,
-            estimate=float(np.clip(estimates.values[i], 0.0, 1.0)),
+            estimate=float(np.clip(estimates.values[i], 0.0, most[i])),
             unbiased=float(estimates.values[i]),
             stderr=float(np.sqrt(estimates.variance[i])),
-            low=float(np.clip(low[i], 0.0, 1.0)),
-            high=float(np.clip(high[i], 0.0, 1.0)),
+            low=float(np.clip(low[i], 0.0, most[i])),
+            high=float(np.clip(high[i], 0.0, most[i])),
             level=INTERVAL_LEVEL,
             assumed=assumed,
         )
