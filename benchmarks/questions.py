@@ -4,7 +4,7 @@
 
 There are 20 values, whose shares fall as 1, 1/2, 1/3, ..., and in the later window as the roots of these. With a tag, a
 third of the users of the first five values hide them, and the background is 1,000 draws from these users, other ones in
-each window. A sum is of 3 values or of 10; a difference is of each value, and of the sum of 3.
+each window. A sum is of 3 values or of 10; a difference is of each value, of those without noise, and of the sum of 3.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 
 VALUES, WINDOWS, STRENGTH = 20, 2000, 1000
 MECHANISMS = ("rr", "oue", "ss", "urr", "urap", "urr with a tag")
-SIZES = (150, 10_000)
+SIZES = (150, 1_500, 10_000)
 #: The first ten values are sensitive, where not all are.
 _MEMBERS = np.zeros((VALUES, 2))
 _MEMBERS[[0, 7, 14], 0] = 1
@@ -33,11 +33,11 @@ _MEMBERS[::2, 1] = 1
 #: The users whom the tag hides.
 _HIDDEN = np.where(np.arange(VALUES) < 5, 1 / 3, 0.0)
 #: What is measured.
-NAMES = ("sum of 3", "sum of 10", "difference", "difference of sums")
+NAMES = ("sum of 3", "sum of 10", "difference", "without noise", "difference of sums")
 
 
 def measure(name: str, n: int, windows: int, seed: int = 1) -> Floats:
-    """Return the coverage of each of ``NAMES`` for a mechanism, with n reports in a window."""
+    """Return the coverage of each of ``NAMES`` for a mechanism, with n reports in a window; NaN of what it has none."""
     rng, version = np.random.default_rng(seed), _version(name)
     tags = bool(version.spec.tags)
     before, after = 1 / np.arange(1, VALUES + 1), np.arange(1, VALUES + 1) ** -0.5
@@ -45,6 +45,7 @@ def measure(name: str, n: int, windows: int, seed: int = 1) -> Floats:
     groups = Groups(("three",), _MEMBERS[:, :1])
     visible = 1 - _HIDDEN * tags
     change = [*(visible * (later - first)), *([_HIDDEN @ (later - first)] if tags else [])]
+    exact = [at for at in range(VALUES) if not version.spec.sensitive_mask[at]]
     of_sum = float(_MEMBERS[:, 0] @ (visible * (later - first)))
     covered = np.zeros(len(NAMES))
     for _ in range(windows):
@@ -56,7 +57,8 @@ def measure(name: str, n: int, windows: int, seed: int = 1) -> Floats:
         (summed,) = compare(one, other, groups)
         assert summed.low is not None
         assert summed.high is not None
-        covered += [*((low <= truth) & (truth <= high)), np.mean(held), summed.low <= of_sum <= summed.high]
+        of_exact = np.mean([held[at] for at in exact]) if exact else np.nan
+        covered += [*((low <= truth) & (truth <= high)), np.mean(held), of_exact, summed.low <= of_sum <= summed.high]
     return covered / windows
 
 
@@ -104,7 +106,8 @@ def main() -> None:
     print(f"| mechanism | n | {' | '.join(NAMES)} |")
     print(f"| --- | --- | {' | '.join('---' for _ in NAMES)} |")
     for name, n, covered in rows(windows):
-        print(f"| {name} | {n:,} | {' | '.join(f'{each:.3f}' for each in covered)} |", flush=True)
+        figures = ["" if np.isnan(each) else f"{each:.3f}" for each in covered]
+        print(f"| {name} | {n:,} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":
