@@ -33,11 +33,13 @@ def advise(
 ) -> None:
     """Rank the mechanisms for values by simulating the published estimate, and print the spec of the best.
 
-    Of --epsilon, --users and --error, give two; the third is found.
+    Of --epsilon, --users and --error, give two; the third is found. Of a SPEC of a number, give --epsilon and --users:
+    tree and block are compared by the errors of ranges.
 
     Example: uldp advise --size 400 --sensitive 76 --epsilon 2 --users 100000
     """
     from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
+    from uldp.pipelines.advice.ranges import asked, number_spec, range_advice
     from uldp.pipelines.advice.ranking import rank
     from uldp.pipelines.advice.text import advice_text
 
@@ -45,6 +47,9 @@ def advise(
         raise click.UsageError("give a SPEC, or --size and --sensitive")
     if spec is not None and sensitive is not None:
         raise click.UsageError("--sensitive belongs to --size; the SPEC has its own sensitive values")
+    if spec is not None and (of_number := number_spec(spec, files_below())) is not None:
+        say(range_advice(spec, of_number, truth, *asked(epsilon, users, error)))
+        return
     keys, kept = keys_of_spec(spec, files_below()) if spec is not None else (keys_of_size(size or 0, sensitive), None)
     question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept, files_below())
 
