@@ -17,14 +17,18 @@ from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
 #: The kernels read the same bytes many times; this many bytes fit a core's cache.
 BYTES_AT_ONCE = 1 << 20
 
+# The system clears new pages for larger arrays, and the allocator keeps smaller ones.
+_SMALL_BYTES = 1 << 18
+
 # With more levels, count_bits unpacks fewer rows but adds rows in smaller pieces; with 6 levels it unpacks a tenth.
 _MOST_LEVELS = 6
 
 # The sum of fewer bits fits a byte, and a tree of adders for so few rows would cost more than it saves.
 _FEW = 256
 
-# Groups with fewer bytes, on average, are counted all at once; for larger ones, a call for each costs less.
-_MANY_BYTES = 1 << 16
+# Groups with fewer bytes, on average, are counted all at once, unless their rows have so many; for others, a call for
+# each costs less.
+_MANY_BYTES, _WIDE = 1 << 16, 64
 
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
@@ -73,8 +77,8 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
         # Sort the payloads by group. NumPy uses a radix sort for integers of 8 or 16 bits.
         groups = groups.astype(np.min_scalar_type(k))
         order = np.argsort(groups, kind="stable")
-        joined = np.concatenate(parts)
-        if joined.size < _MANY_BYTES * k:
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if joined.shape[1] < _WIDE and joined.size < _MANY_BYTES * k:
             return list(_count_groups(joined, order, np.bincount(groups, minlength=k), size))
         ends = np.searchsorted(groups[order], np.arange(1, k))
         return [count_bits([joined.take(of_group, axis=0)], size) for of_group in np.split(order, ends)]
@@ -112,15 +116,14 @@ def _count_groups(rows: Packed, order: Symbols, numbers: Counts, size: int) -> C
     lanes = int(of_group.sum())
     starts = np.repeat(ends - numbers - in_lane * first_lanes, of_group) + in_lane * np.arange(lanes)
     lengths = np.minimum(np.repeat(ends, of_group) - starts, in_lane)
-    rows = np.concatenate([rows, np.zeros((1, rows.shape[1]), dtype=np.uint8)])
-    order = np.append(order, np.full(in_lane, len(rows) - 1))
-    at_once = max(1, BYTES_AT_ONCE // (in_lane * rows.shape[1]))
+    places = np.arange(in_lane)[:, np.newaxis]
+    at_once = max(1, _SMALL_BYTES // (in_lane * max(rows.shape[1], order.itemsize)))
     sums = np.empty((min(lanes, at_once), size), dtype=np.uint8)
     for lane in range(0, lanes, at_once):
-        own, places = slice(lane, lane + at_once), np.arange(in_lane)[:, np.newaxis]
-        taken = order[starts[own] + places]
-        taken[places >= lengths[own]] = len(rows) - 1
-        planes = _add_up(rows.take(taken.ravel(), axis=0), levels, taken.shape[1])
+        own = slice(lane, lane + at_once)
+        taken = rows.take(order.take(starts[own] + places, mode="clip"), axis=0)
+        taken[places >= lengths[own]] = 0
+        planes = _add_up(taken.reshape(-1, rows.shape[1]), levels, taken.shape[1])
         of_lanes = sums[: taken.shape[1]]
         of_lanes[:] = 0
         for j, plane in enumerate(planes):

@@ -10,7 +10,7 @@ one sampled variable in place of a divided budget.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -232,13 +232,13 @@ class Strata(Mechanism):
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""
-        payloads = cast(Payloads, np.concatenate(parts))
+        payloads = parts[0] if len(parts) == 1 else cast(Payloads, np.concatenate(parts))
         if self.counts_payloads:
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
         named = self._named(payloads)
         tallies: list[list[Sequence[Cells]]] = [[] for _ in self.parts]
         if len(self._alike) == 1:
-            return self._tally_alike(payloads, groups * len(self.parts) + named, k, self._alike[0].mechanism)
+            return self._tally_alike(payloads, named, groups, k)
         for (mechanism, numbers), rows in self._split(named):
             joint = groups[rows] + k * np.searchsorted(numbers, named[rows])
             cells = mechanism.tally([self._own(mechanism, payloads[rows], named[rows])], joint, k * len(numbers))
@@ -250,14 +250,14 @@ class Strata(Mechanism):
                 tallies[number].append(cells[own_groups])
         return [_concatenate(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
 
-    def _tally_alike(self, payloads: Payloads, joint: Symbols, k: int, mechanism: Mechanism) -> list[Cells]:
-        """Tally payloads of parts of one mechanism, whose number among those of all groups is ``joint``."""
-        number = k * len(self.parts)
-        cells = mechanism.tally([self._own(mechanism, payloads, joint % len(self.parts))], joint, number)
+    def _tally_alike(self, payloads: Payloads, named: Symbols, groups: Symbols, k: int) -> list[Cells]:
+        """Tally payloads of parts of one mechanism; ``named`` has their parts, shape (n,)."""
+        (mechanism, _), parts = self._alike[0], len(self.parts)
+        joint = groups * parts + named
+        cells = mechanism.tally([self._own(mechanism, payloads, named)], joint, k * parts)
         if not mechanism.partitions:
-            reports = np.bincount(joint, minlength=number).astype(np.int64)[:, np.newaxis]
+            reports = np.bincount(joint, minlength=k * parts).astype(np.int64)[:, np.newaxis]
             cells = [_concatenate(each) for each in zip(reports, cells, strict=True)]
-        parts = len(self.parts)
         return [_concatenate(cells[group * parts : (group + 1) * parts]) for group in range(k)]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
@@ -287,7 +287,7 @@ class Strata(Mechanism):
     def _named(self, payloads: Payloads) -> Symbols:
         """Return the number of the part of each payload, shape (n,); that of an impossible one may be of no part."""
         if self.form.width is not None:
-            return cast(Packed, payloads)[:, :2].copy().view("<u2")[:, 0]
+            return _bytes_of(cast(Packed, payloads), 0, 2).view("<u2")[:, 0]
         if self._part_of is None:
             return np.searchsorted(self._first_payloads, payloads, side="right") - 1
         return self._part_of[np.minimum(payloads, len(self._part_of) - 1)]
@@ -309,8 +309,8 @@ class Strata(Mechanism):
         """Return payloads of parts of one mechanism as these have sent them; ``named`` has their parts, shape (n,)."""
         if self.form.width is None:
             return payloads - self._first_payloads[named].astype(np.uint32)
-        own = payloads[:, 2 : 2 + (mechanism.form.width or _SYMBOL_WIDTH)]
-        return own if mechanism.form.symbols is None else own.copy().view("<u4")[:, 0].astype(np.uint32)
+        own = _bytes_of(cast(Packed, payloads), 2, 2 + (mechanism.form.width or _SYMBOL_WIDTH))
+        return own if mechanism.form.symbols is None else own.view("<u4")[:, 0].astype(np.uint32)
 
 
 class MemoizedStrata(Strata, WithMemory):
@@ -354,6 +354,14 @@ def _rows_of(numbers: Symbols, count: int) -> Iterator[Symbols]:
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(np.bincount(numbers, minlength=count)[:count])
     yield from np.split(order, ends)[:count]
+
+
+def _bytes_of(rows: Packed, first: int, end: int) -> Packed:
+    """Copy the bytes from ``first`` until ``end`` of each row: as items of records, which NumPy copies whole."""
+    record = {"names": ["own"], "formats": [f"V{end - first}"], "offsets": [first], "itemsize": rows.shape[1]}
+    items = np.ascontiguousarray(rows).view(np.dtype(cast(Any, record)))["own"]
+    copied: Packed = items.copy().view(np.uint8).reshape(len(rows), end - first)
+    return copied
 
 
 def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
