@@ -33,13 +33,13 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         folder = f"folder {path_of(descriptor).name}"
         done.append(folder if S_ISDIR(status.st_mode) else f"file of {status.st_size}")
 
-    def rename(path: Path, target: Path) -> Path:
+    def rename(path: str, target: str) -> None:
         done.append("rename")
-        return put(path, target)
+        put(path, target)
 
-    put: Callable[[Path, Path], Path] = Path.replace
+    put: Callable[[str, str], None] = os.replace
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(Path, "replace", rename)
+    monkeypatch.setattr(os, "replace", rename)
     return done
 
 
@@ -121,12 +121,12 @@ def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.Mon
 
 
 def test_a_killed_writer_leaves_nothing_that_a_reader_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(path: Path, target: Path) -> Path:
+    def killed(path: str, target: str) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", killed)
-        patched.setattr(Path, "unlink", lambda path, missing_ok: None)
+        patched.setattr(os, "replace", killed)
+        patched.setattr(os, "unlink", lambda path: None)
         with pytest.raises(KeyboardInterrupt):
             write_file(str(tmp_path / "few" / "a.avro"), b"half")
     write_file(str(tmp_path / "few" / "b.avro"), b"whole")
