@@ -19,6 +19,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   the service that sends them. As old.
 - ``evaluation_context``: where the same runner keeps the state of keys, which ``uldp.transforms.io.local.small_state``
   tidies. As old.
+- ``unmerged_state``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
 - ``transform_watermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
 - ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
@@ -110,6 +111,7 @@ __all__ = [
     "service_api",
     "transform_watermarks",
     "typed",
+    "unmerged_state",
 ]
 
 
@@ -138,3 +140,10 @@ def transform_watermarks() -> Any:
     from apache_beam.runners.direct.watermark_manager import _TransformWatermarks
 
     return _TransformWatermarks
+
+
+def unmerged_state() -> Any:
+    """Return the class in which the ``BundleBasedDirectRunner`` keeps the state and the timers of a key."""
+    from apache_beam.runners.direct.evaluation_context import DirectUnmergedState
+
+    return DirectUnmergedState

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.transforms.aggregate import Aggregate
 
 
@@ -23,3 +24,8 @@ class JobAggregate(Aggregate):
         self._freeze_heap = True
         self._simulated_clock = self.simulated_clock
         self._keep_ids = self.keep_ids
+
+    @property
+    def shared(self) -> SharedSpecs:
+        """The specs as its steps hold them, for further steps."""
+        return self._shared

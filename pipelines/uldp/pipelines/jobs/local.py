@@ -44,6 +44,7 @@ from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.local.copied_state import copied_state
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.next_timers import next_timers
 from uldp.transforms.io.local.remembered_specs import remembered_specs
@@ -215,6 +216,7 @@ def follow(
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
+        stack.enter_context(copied_state())
         stack.enter_context(next_timers())
         stack.enter_context(clock_of_test_stream())
         say(following(specs, source, out))
@@ -234,13 +236,12 @@ def follow(
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
-        publishing.publish(aggregated, specs, native=False)
+        publishing.publish(aggregated, aggregate.shared, native=False)
         signed = partial(sign_file, points.journal, Path(claim.private))
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, signed)
         _ = aggregated.counts | "SignCounts" >> beam.Map(partial(sign_pane, points.journal))
         _ = aggregated.estimates | "SignEstimates" >> beam.Map(partial(sign_pane, points.journal))
-        by_key = {spec.key: spec for spec in specs}
-        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))
+        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, aggregate.shared))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
         _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, stopping))
         result = pipeline.run()

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.specs import Specs, missing_spec
+from uldp.pipelines.results.specs import missing_spec
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.pipelines.results.totals import total_accounting
@@ -46,11 +47,11 @@ def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
     )
 
 
-def announce_pane(say: Callable[[str], None], specs: Specs, estimate: Estimate) -> None:
+def announce_pane(say: Callable[[str], None], specs: SharedSpecs, estimate: Estimate) -> None:
     """Announce a pane, unless it is a late pane that counts no further report: it only amends the accounting."""
     before = estimate.supersedes
     if estimate.pane.kind is not PaneKind.LATE or before is None or estimate.n > before.n:
-        say(pane_line(estimate, specs[estimate.key[:2]]))
+        say(pane_line(estimate, specs.of_pane(estimate)))
 
 
 def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], pane: Statistic) -> None:
