@@ -7,7 +7,7 @@ a document that uses it has to say how.
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
 - ``python``: a program, which ``python`` runs, and which prints no error or warning. ``text``: what it prints.
-- ``yaml``, ``csv`` and ``toml``: a file, of the last name with that ending that the text above says.
+- ``yaml``, ``csv``, ``toml`` and ``c``: a file, of the last name with that ending that the text above says.
 
 In what is shown, ``...`` stands for anything.
 """
@@ -123,7 +123,7 @@ class Reader:
     """Somebody who does what a document says, in a directory and in one shell; a context manager.
 
     Attributes:
-        folder: What a clone holds: the examples, and the environment that ``make`` made.
+        folder: What a clone holds: the examples, the client in C, and the environment that ``make`` made.
         commands: What that environment has in place of its own ``uldp`` and ``python``.
     """
 
@@ -132,7 +132,8 @@ class Reader:
     _shell: subprocess.Popen[str] = field(init=False, repr=False)
 
     def __enter__(self) -> Self:
-        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        for name in ("examples", "clients/c"):
+            shutil.copytree(ROOT / name, self.folder / name)
         self._make_environment()
         elsewhere = [path for path in os.get_exec_path() if not Path(path, "uldp").exists()]
         self._shell = subprocess.Popen(
@@ -206,7 +207,7 @@ class Reader:
                     assert_shown(block.where, "", (self.folder / ".err").read_text(encoding="utf-8"))
                 case "text":
                     assert_shown(block.where, block.text, printed)
-                case "yaml" | "csv" | "toml":
+                case "yaml" | "csv" | "toml" | "c":
                     (self.folder / block.file_name()).write_text(block.text, encoding="utf-8")
                 case language:
                     assert not language, f"{block.where}: nobody checks a block of {language}"
