@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants clean
+.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants release clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -92,6 +92,9 @@ mutants: $(READY) ## Change 200 lines in a copy, which the date decides, and fai
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,mutants]'
 	$(BIN)/python -m pytest tests/mutants
 	$(BIN)/python -m mutants
+
+release: ## Build what a release publishes into dist, and check it; see deploy/release.sh.
+	deploy/release.sh
 
 clean: ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist
