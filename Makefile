@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	  || { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev]'
 	@touch $@
 
 demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/demo/report.html.
@@ -35,7 +35,7 @@ nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, 
 	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,kafka,gcp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
@@ -51,12 +51,12 @@ test-kernels: $(READY) ## Run the tests that compute with floats under two kerne
 
 test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
-	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[beam,report,export,serve,dev,kafka,gcp]'
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,serve,dev,kafka,gcp]'
 	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
 
 test-beams: $(READY) ## Run the tests of connectors and jobs with the first Beam that has sources in Python.
 	$(PYTHON) -m venv --clear build/beam
-	$(BIN)/uv pip install --quiet --python build/beam --editable '.[beam,report,export,serve,dev,kafka,gcp]' 'apache-beam==2.76.*'
+	$(BIN)/uv pip install --quiet --python build/beam --editable '.[report,export,serve,dev,kafka,gcp]' 'apache-beam==2.76.*'
 	build/beam/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 
 test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
@@ -72,7 +72,7 @@ bench: $(READY) ## Run the benchmarks, against other libraries too; writes build
 	$(BIN)/python -m benchmarks
 
 bench-flink: $(READY) ## Measure a Flink cluster on this machine beside the local runner; needs Java 17 and Maven.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,kafka,gcp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,kafka,gcp]'
 	$(BIN)/python -m benchmarks.flink
 
 guard: $(READY) ## Fail if a ratio of rates is below its margin.
@@ -89,7 +89,7 @@ fuzz: $(READY) ## Feed the decoder and the reader of containers 60,000 inputs th
 	$(BIN)/python -m fuzz container -runs=10000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers fuzz/containers
 
 mutants: $(READY) ## Change 200 lines in a copy, which the date decides, and fail if no quick test notices one of them.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,mutants]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,mutants]'
 	$(BIN)/python -m pytest tests/mutants
 	$(BIN)/python -m mutants
 
