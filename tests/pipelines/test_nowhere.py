@@ -46,8 +46,6 @@ READ = {
     "late out": ("late", "nowhere"),
     "late private": ("late", "results", "--private", "nowhere"),
     "late specs": ("late", "results", "--spec", "nowhere"),
-    "merge folders": ("merge", "results", "nowhere", "--to", "new"),
-    "merge private": ("merge", "results", "results", "--to", "new", "--private", "nowhere"),
     "prune out": ("prune", "nowhere"),
     "rejected out": ("rejected", "nowhere"),
     "rejected private": ("rejected", "results", "--private", "nowhere"),
@@ -82,7 +80,7 @@ WRITTEN = {
     "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),
 }
 #: Folders that a command creates with those above them, and what a job has made before it is asked for.
-CREATED = {"background to", "merge out", "merge private_to", "demo out", "audit private", "replay kafka_config"}
+CREATED = {"background to", "demo out", "audit private", "replay kafka_config"}
 #: Only read where strings are counted: tests/pipelines/questions tries it.
 ELSEWHERE = {"ask candidates"}
 REMEDIES = ("check the path", "; give a directory that holds ", "; create it")

@@ -2,21 +2,27 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.build import HOUR, MINUTE, START, spec
+from tests.fakes import memory
+from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.merge.merge import merge
+from uldp.pipelines.merge.merge import Merged
+from uldp.pipelines.merge.merge import merge as merge_places
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, newest_published
+from uldp.pipelines.results.panes import read_file
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
@@ -100,6 +106,14 @@ def panes(out: Path, few: Path | None = None) -> list[PaneHeader]:
 
 def estimates(out: Path) -> list[PaneHeader]:
     return [plain(estimate) for estimate in newest(ResultsFolder(out).estimates())]
+
+
+def merge(
+    folders: Sequence[Path], out: Path, *, private: Sequence[Path] = (), private_to: Path | None = None
+) -> Merged:
+    """Merge folders of this machine."""
+    apart = None if private_to is None else str(private_to)
+    return merge_places([*map(str, folders)], str(out), private=[*map(str, private)], private_to=apart)
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -315,3 +329,50 @@ def test_sliding_windows_are_merged_by_the_ids_of_their_slices(tmp_path: Path) -
     parts = [backfill(between(messages, *of), tmp_path / str(of[0]), sliding) for of in ((0, 200), (200, 9999))]
     merge(parts, tmp_path / "merged")
     assert panes(tmp_path / "merged") == panes(whole)
+
+
+def test_results_far_away_are_merged_and_written_far_away(
+    uldp: Run, halves: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "FILES", {})
+    for half in halves:
+        memory.FILES.update({f"mem://b/{half.name}/{name}": content for name, content in files(half).items()})
+    names = [f"mem://b/{half.name}" for half in halves]
+    code, text, _ = uldp("merge", *names, "--to", "mem://b/merged")
+    merge(halves, tmp_path / "merged")
+    written = {name.removeprefix("mem://b/merged/"): content for name, content in memory.FILES.items()}
+    there = {name: content for name, content in files(tmp_path / "merged").items() if name != "merged.json"}
+    assert (code, text.startswith("mem://b/merged: ")) == (0, True)
+    assert there.items() <= written.items()
+    assert [each["path"] for each in json.loads(written["merged.json"])["folders"]] == names
+    assert uldp("merge", *names, "--to", "mem://b/merged")[0] == 0
+    for wrong, message in (
+        (names[::-1], "mem://b/merged: holds another merge"),
+        ([names[0], "mem://b/no"], "mem://b/no"),
+    ):
+        code, _, errors = uldp("merge", *wrong, "--to", "mem://b/merged")
+        assert (code, message in errors) == (1, True)
+
+
+def test_windows_are_in_memory_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of one window is read once for copies, once for proofs, and once to write it; no more are held than 8."""
+    parts = [backfill(between(sent(), 0, 200), tmp_path / "a"), backfill(between(sent(), 200, 9999), tmp_path / "b")]
+    read: list[Path] = []
+
+    def counted(path: Path, *arguments: Any) -> Any:
+        read.append(path)
+        return read_file(path, *arguments)
+
+    monkeypatch.setattr("uldp.pipelines.merge.folders.read_file", counted)
+    merge(parts, tmp_path / "merged")
+    assert read
+    assert max(Counter(read).values()) <= 3
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_folder_that_is_not_there_is_named(uldp: Run, halves: list[Path], tmp_path: Path, private: bool) -> None:
+    places = [*halves, "--private", "nowhere"] if private else [halves[0], "nowhere"]
+    code, out, errors = uldp("merge", *places, "--to", tmp_path / "merged")
+    assert (code, out) == (1, "")
+    assert errors.startswith("error: nowhere: no such file or directory; give a directory that holds results")
+    assert not (tmp_path / "merged").exists()

@@ -2,19 +2,30 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.merge.part import Ids
+from uldp.pipelines.merge.part import Ids, Part, chosen
 from uldp.pipelines.results.files import ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import firing
-from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, PaneRecord, Panes, folders_of, read_files
+from uldp.pipelines.results.newest import estimate_key, firing, newest
+from uldp.pipelines.results.panes import (
+    ESTIMATES,
+    FEW_PANES,
+    HEADERS,
+    HEADERS_OF_ESTIMATES,
+    PANES,
+    PaneRecord,
+    Panes,
+    folders_of,
+    read_file,
+    read_files,
+)
 from uldp.pipelines.results.selection import ALL, Key
 from uldp.pipelines.results.signed import Signed
 from uldp.schemas.codec.blocks import ContainerError
@@ -24,8 +35,13 @@ from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.folders import FEW, IDS, JOB
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, is_remote
 
+#: What a merge reads of results that are far away.
+READ = ("specs", COUNTS, FEW, ESTIMATES.folder, IDS, JOB)
+_FEW_HEADERS = replace(HEADERS, folder=FEW_PANES.folder)
+#: The files whose panes are in memory, of each kind: the panes of a window are mostly in those of the window before.
+_FILES = 8
 #: Collection, version, and the start of a time slice.
 Slice = tuple[str, int, int]
 _ID = 16
@@ -33,13 +49,15 @@ _ID = 16
 
 @dataclass(frozen=True)
 class Merging:
-    """A folder of results to merge.
+    """A folder of results to merge. Headers of panes are in memory, and the panes of a few files.
 
     Attributes:
-        path: The folder.
+        name: The folder as it was given, or its URL.
+        path: The folder, or a copy of what a merge reads of the URL.
         private: The folders that hold its late reports, its ids and its cells of few reports, if they are there.
     """
 
+    name: str
     path: Path
     private: tuple[Path, ...]
 
@@ -59,26 +77,71 @@ class Merging:
 
     def is_of_late(self, stream: "Merging") -> bool:
         """Return whether its job has counted the late reports of another folder."""
-        late = {(place / "late").resolve() for place in (stream.path, *stream.private)}
-        return self.job is not None and self.job.command == "backfill" and Path(self.job.source).resolve() in late
-
-    def panes(self) -> Iterator[PaneHeader]:
-        """Read each pane, with its cells if they are there; two may be equal."""
-        for pane in _panes(self.path, PANES):
-            cells = self._few.get(firing(pane))
-            if cells is not None and not isinstance(pane, Statistic):
-                yield Statistic(**pane.header(), cells=cells.cells)
-            else:
-                yield pane
+        late = {str((place / "late").resolve()) for place in (stream.path, *stream.private)}
+        late.add(f"{stream.name.rstrip('/')}/late")
+        if self.job is None or self.job.command != "backfill":
+            return False
+        source = self.job.source
+        return (source.rstrip("/") if is_remote(source) else str(Path(source).resolve())) in late
 
     @cached_property
-    def _few(self) -> Mapping[tuple[object, ...], Statistic]:
-        panes = (pane for place in self.private for pane in _panes(place, FEW_PANES))
-        return {firing(pane): pane for pane in panes if isinstance(pane, Statistic)}
+    def windows(self) -> Mapping[Key, list[PaneHeader]]:
+        """The headers of all panes of each window; two may be equal."""
+        found: dict[Key, list[PaneHeader]] = defaultdict(list)
+        for header, _ in self._counts.values():
+            found[header.key].append(header)
+        return found
 
-    def estimates(self) -> Iterator[Estimate]:
-        """Read each estimate; two may be equal."""
-        return _panes(self.path, ESTIMATES)
+    @cached_property
+    def _counts(self) -> Mapping[tuple[object, ...], tuple[PaneHeader, Path]]:
+        return {firing(header): (header, path) for header, path in _headers(self.path, HEADERS)}
+
+    @cached_property
+    def _few(self) -> Mapping[tuple[object, ...], Path]:
+        return {firing(header): path for place in self.private for header, path in _headers(place, _FEW_HEADERS)}
+
+    @cached_property
+    def _estimates(self) -> Mapping[Key, list[tuple[Estimate, Path]]]:
+        found: dict[Key, list[tuple[Estimate, Path]]] = defaultdict(list)
+        for header, path in _headers(self.path, HEADERS_OF_ESTIMATES):
+            found[header.key].append((header, path))
+        return found
+
+    @cached_property
+    def _panes_in(self) -> Callable[[Path, str], Mapping[tuple[object, ...], PaneHeader]]:
+        return lru_cache(_FILES)(_panes_in)
+
+    @cached_property
+    def _estimates_in(self) -> Callable[[Path], Mapping[tuple[object, ...], Estimate]]:
+        return lru_cache(_FILES)(_estimates_in)
+
+    @property
+    def headers(self) -> Iterator[PaneHeader]:
+        """The headers of all panes and of all estimates."""
+        yield from (header for header, _ in self._counts.values())
+        yield from (header for of_window in self._estimates.values() for header, _ in of_window)
+
+    def part(self, number: int, key: Key, ids: Ids | None) -> Part:
+        """Read the newest panes of a window with their cells, if these are there, and its newest estimates.
+
+        Args:
+            number: The number of this folder.
+            key: The window.
+            ids: The ids of its counted reports.
+        """
+        panes = tuple(self._with_cells(header) for header in chosen(self.windows[key]))
+        files = {_estimate(header): path for header, path in self._estimates.get(key, ())}
+        last = newest(header for header, _ in self._estimates.get(key, ()))
+        estimates = tuple(self._estimates_in(files[_estimate(header)])[_estimate(header)] for header in last)
+        return Part((number,), panes, estimates, ids)
+
+    def _with_cells(self, header: PaneHeader) -> PaneHeader:
+        fired = firing(header)
+        pane = self._panes_in(self._counts[fired][1], COUNTS)[fired]
+        if isinstance(pane, Statistic) or fired not in self._few:
+            return pane
+        few = self._panes_in(self._few[fired], FEW)[fired]
+        return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
         """Compare the panes that are there with those that a local job has signed.
@@ -121,31 +184,35 @@ class Merging:
         """Return what the record of a merge says of the folder."""
         job = self.job
         return {
-            "path": str(self.path.absolute()),
+            "path": self.name if is_remote(self.name) else str(Path(self.name).absolute()),
             "job": None if job is None else str(job),
             "content": None if job is None else job.content,
         }
 
 
-def folders_to_merge(paths: Sequence[Path], private: Sequence[Path]) -> list[Merging]:
+def folders_to_merge(places: Sequence[tuple[str, Path]], private: Sequence[tuple[str, Path]]) -> list[Merging]:
     """Return the folders with their private ones, which are those of the same job.
+
+    Args:
+        places: The name of each folder, and the folder or a copy of it.
+        private: The same of private folders.
 
     Raises:
         ResultsError: if a private folder is of none of these jobs.
     """
-    for place in private:
-        check_directory(place)
-    jobs, apart = [_job_of(path) for path in paths], [_job_of(place) for place in private]
-    for place, job in zip(private, apart, strict=True):
+    for _, path in private:
+        check_directory(path)
+    jobs = [_job_of(path) for _, path in places]
+    apart = [(_job_of(path), path) for _, path in private]
+    for (name, _), (job, _) in zip(private, apart, strict=True):
         if job is None or job not in jobs:
             raise ResultsError(
-                f"{plain(str(place))}: is not the private directory of any of the results; give that of --private-to of"
+                f"{plain(name)}: is not the private directory of any of the results; give that of --private-to of"
                 " one of their jobs"
             )
-    pairs = list(zip(private, apart, strict=True))
     return [
-        Merging(path, (path, *(place for place, of in pairs if of == job)))
-        for path, job in zip(paths, jobs, strict=True)
+        Merging(name, path, (path, *(place for of, place in apart if of == job)))
+        for (name, path), job in zip(places, jobs, strict=True)
     ]
 
 
@@ -168,10 +235,27 @@ def _read_ids(value: Mapping[str, object]) -> tuple[str, int, int, bytes]:
     return collection, version, start, ids
 
 
-def _panes(root: Path, kind: Panes[PaneRecord]) -> Iterator[PaneRecord]:
+def _headers(root: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[PaneRecord, Path]]:
+    """Read the headers of all panes below a folder, each with its file."""
     for folder in sorted(folders_of(root, kind)):
-        for panes in (read_files(root, kind, folder, ALL, refuse) or {}).values():
-            yield from panes
+        for path, panes in (read_files(root, kind, folder, ALL, refuse) or {}).items():
+            yield from ((pane, path) for pane in panes)
+
+
+def _panes_in(path: Path, kind: str) -> Mapping[tuple[object, ...], PaneHeader]:
+    """Read the panes of a file again, with their cells."""
+    panes = read_file(path, PANES if kind == COUNTS else FEW_PANES, f"{path.parents[1].name}/{path.parent.name}")
+    return {firing(pane): pane for pane in panes}
+
+
+def _estimates_in(path: Path) -> Mapping[tuple[object, ...], Estimate]:
+    """Read the estimates of a file again, with their tables."""
+    panes = read_file(path, ESTIMATES, f"{path.parents[1].name}/{path.parent.name}")
+    return {_estimate(estimate): estimate for estimate in panes}
+
+
+def _estimate(estimate: Estimate) -> tuple[object, ...]:
+    return *estimate_key(estimate), estimate.age
 
 
 def slices_of(keys: Iterable[Key], sizes: Mapping[CollectionKey, int]) -> dict[CollectionKey, set[int]]:

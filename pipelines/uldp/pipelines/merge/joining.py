@@ -37,7 +37,9 @@ class UnprovedError(DataError):
 _TOGETHER = "backfill both sources into one directory"
 
 
-def join(one: Part, other: Part, served: ServedCollection, *, copies: bool, late: bool) -> Part:
+def join(
+    one: Part, other: Part, served: ServedCollection, *, copies: bool, late: bool, estimating: bool = True
+) -> Part:
     """Join what two folders have of a window.
 
     Args:
@@ -46,6 +48,7 @@ def join(one: Part, other: Part, served: ServedCollection, *, copies: bool, late
         served: The collection.
         copies: Whether windows with equal statistics are of the same reports; see ``are_copies``.
         late: Whether the further folder counts reports that the first was too late for.
+        estimating: Whether to estimate a sum; not if it is only asked whether the two can be joined.
 
     Raises:
         UnprovedError: if it cannot be shown which reports they have in common.
@@ -62,7 +65,7 @@ def join(one: Part, other: Part, served: ServedCollection, *, copies: bool, late
         raise UnprovedError(f"{common:,} of their reports are the same, and each has others; {_TOGETHER}")
     folders, ids = one.folders + other.folders, _union(one.ids, other.ids)
     if found is Proof.DISJOINT:
-        return _summed(one, other, served, folders, ids, late=late)
+        return _summed(one, other, served, folders, ids, late=late, estimating=estimating)
     larger = max(one, other, key=lambda part: (part.newest.n, part.newest.accounting.received))
     return replace(larger, folders=folders, ids=ids, proof=found)
 
@@ -72,14 +75,21 @@ def _union(one: Ids | None, other: Ids | None) -> Ids | None:
 
 
 def _summed(
-    one: Part, other: Part, served: ServedCollection, folders: tuple[int, ...], ids: Ids | None, *, late: bool
+    one: Part,
+    other: Part,
+    served: ServedCollection,
+    folders: tuple[int, ...],
+    ids: Ids | None,
+    *,
+    late: bool,
+    estimating: bool,
 ) -> Part:
     parts = [one.newest, other.newest]
     pane = _sealed(parts, served, late=late)
     before = [each.published for each in (one, other)]
     shown = [each for each in before if each is not None and _is_public(each, served)]
     if all(_differs(each, pane, served) for each in shown):
-        return Part(folders, (pane,), tuple(estimates_of(served, pane)), ids, Proof.DISJOINT)
+        return Part(folders, (pane,), tuple(estimates_of(served, pane)) if estimating else (), ids, Proof.DISJOINT)
     # Who has the published pane would see the few reports by which the sum differs from it.
     held = replace(pane, flags=(*pane.flags, Flag.FEW_MORE))
     largest = max(shown, key=lambda each: each.n)

@@ -49,12 +49,6 @@ class Part:
     ids: Ids | None
     proof: Proof = field(default=Proof.ALONE)
 
-    @classmethod
-    def of(cls, folder: int, panes: Iterable[PaneHeader], estimates: Iterable[Estimate], ids: Ids | None) -> "Part":
-        """Choose among all panes of a window in a folder."""
-        panes = list(panes)
-        return cls((folder,), tuple(chosen(panes)), tuple(newest(estimates)), ids)
-
     @property
     def newest(self) -> PaneHeader:
         """The newest pane."""
@@ -95,16 +89,20 @@ def equal_statistics(one: Part, other: Part) -> bool:
     )
 
 
-def are_copies(alike: Iterable[Part]) -> bool:
-    """Return whether windows whose statistics are equal in two folders are of the same reports.
+def are_copies(log_chances: Iterable[float]) -> bool:
+    """Return whether windows whose statistics are equal in two folders are of the same reports; see ``log_chance``.
 
-    The counts of different reports are equal by chance: that of a cell of share f among n with a probability of at most
-    about 1/sqrt(2 pi n f (1-f)). All windows of the two folders together tell, but for one part in a billion.
+    All windows of the two folders together tell, but for one part in a billion.
     """
-    return sum(map(_log_chance, alike)) < math.log(_ALIKE)
+    return sum(log_chances) < math.log(_ALIKE)
 
 
-def _log_chance(part: Part) -> float:
+def log_chance(part: Part) -> float:
+    """Return the logarithm of a bound of the probability that other reports have equal counts.
+
+    The count of a cell of share f among n reports is equal by chance with a probability of at most about
+    1/sqrt(2 pi n f (1-f)).
+    """
     pane = part.newest
     assert isinstance(pane, Statistic)
     share = np.sort(np.clip(pane.cells / max(pane.n, 1), 0.0, 1.0))[:-1]  # the others decide the largest

@@ -2,20 +2,28 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.transforms.io.folders import COUNTS, FEW
+
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
 
 #: The folders that questions need.
 _FOLDERS = ("specs", COUNTS, FEW)
 
 
 @contextmanager
-def here(place: str) -> Iterator[Path]:
-    """Give the folder itself if it is on this machine, or a copy of what questions need of a URL.
+def here(place: str, names: Sequence[str] = _FOLDERS) -> Iterator[Path]:
+    """Give the folder itself if it is on this machine, or a copy of a part of a URL.
+
+    Args:
+        place: The folder, or its URL.
+        names: The folders and files below it to copy; by default those that questions need.
 
     Raises:
         EndpointError: if a file cannot be fetched.
@@ -26,11 +34,11 @@ def here(place: str) -> Iterator[Path]:
     if not is_remote(place):
         yield Path(place)
         return
-    from uldp.transforms.io.remote import fetched, matching
+    from uldp.transforms.io.remote import fetched
 
     root = place.rstrip("/")
     with tempfile.TemporaryDirectory() as folder:
-        found = [file.path for name in _FOLDERS for file in matching(f"{root}/{name}/**")]
+        found = [file.path for name in names for file in _below(f"{root}/{name}")]
         for path in found:
             name = PurePosixPath(path[len(root) + 1 :])
             if name.is_absolute() or ".." in name.parts:
@@ -42,3 +50,11 @@ def here(place: str) -> Iterator[Path]:
         if not found:
             raise ResultsError(f"{place}: holds no specs and no counts; give the URL of results")
         yield Path(folder)
+
+
+def _below(url: str) -> "Iterator[FileMetadata]":
+    """Yield the file of a URL, or those of a folder."""
+    from uldp.transforms.io.remote import matching
+
+    yield from matching(url)
+    yield from matching(f"{url}/**")
