@@ -40,11 +40,11 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
 clients: ## Build the clients in TypeScript and Kotlin; needs Node, Java 17 and Maven.
-	cd clients/typescript && npm ci --no-audit --no-fund --silent && npm run --silent build
+	cd clients/typescript && npm ci --prefer-offline --no-audit --no-fund --silent && npm run --silent build
 	mvn --batch-mode --quiet --file clients/kotlin package
 
-test-clients: $(READY) clients ## Run the tests of the clients in other languages; needs a C compiler too.
-	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients
+test-clients: $(READY) clients ## Run the tests of the clients, or those of one name: make test-clients ONLY=vectors; needs a C compiler too.
+	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients $(if $(ONLY),-k $(ONLY))
 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.
 	tests/kernels.sh $(BIN)/python Haswell Zen

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.conformance import vectors
 from uldp.mechanisms.devices.table import device_table
+from uldp.pipelines.clients.vectors import readable
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -20,18 +21,10 @@ def cases() -> Iterator[dict[str, Any]]:
 
 
 def write(path: Path) -> None:
-    """Write the cases, one a line; integers from 2^53 on become text, because JavaScript would round them."""
+    """Write the cases, one a line."""
     with path.open("w", encoding="utf-8") as file:
         for case in cases():
-            file.write(json.dumps(_readable(case)) + "\n")
-
-
-def _readable(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _readable(value) for key, value in node.items()}
-    if isinstance(node, list | tuple):
-        return [_readable(value) for value in node]
-    return str(node) if isinstance(node, int) and abs(node) > 1 << 53 else node
+            file.write(json.dumps(readable(case)) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,13 @@ def test_a_client_follows_all_vectors(client: str, tmp_path: Path) -> None:
 
 
 @each_client
+def test_a_client_follows_the_vectors_of_a_spec_of_ones_own(client: str, tmp_path: Path) -> None:
+    spec, _ = written(tmp_path, HELD["record"][0] | {"budget": {"epsilon": 2, "every": "30d"}})
+    (tmp_path / "vectors.jsonl").write_text(uldp("vectors", spec))
+    assert json.loads(run(client, "vectors", tmp_path / "vectors.jsonl")) == {"cases": 1, "reports": 6, "differ": []}
+
+
+@each_client
 @pytest.mark.parametrize("name", HELD)
 def test_reports_follow_the_mechanism_and_keep_its_promise(client: str, name: str, tmp_path: Path) -> None:
     keys, holding, arguments = HELD[name]

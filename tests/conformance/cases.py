@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from tests import build
-from tests.conformance.draws import Recorded
 from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
 from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
@@ -23,16 +20,11 @@ from uldp.mechanisms.protocol.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.slices.public_slices import SlicedStrata
+from uldp.pipelines.clients.vectors import devices_of, report_id, written
 from uldp.schemas.arrays import Payloads
-from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings, Value
-from uldp.schemas.specs.variable import Variable
-
-#: The devices of a case, but no further one after so many draws.
-DEVICES, MOST_DRAWS = 6, 300
 
 _DAY = {"number": {"low": 0, "high": 24}}
 
@@ -125,7 +117,7 @@ def case_of(name: str, keys: dict[str, Any]) -> dict[str, Any]:
         "spec": data,
         "files": files,
         "probabilities": probabilities(mechanism),
-        "devices": list(_devices(spec, name)),
+        "devices": list(devices_of(spec, name)),
         "rejected": list(_rejected(spec, mechanism)),
     }
 
@@ -200,92 +192,6 @@ def _noise(mechanism: Memoized | MemoizedSummation) -> dict[str, Any]:
     return {"noise on the permanent response": mechanism.noise.tolist()}
 
 
-def _devices(spec: CollectionSpec, name: str) -> Iterator[dict[str, Any]]:
-    draws = 0
-    for number in range(DEVICES):
-        if draws <= MOST_DRAWS:
-            device = _device(spec, number, f"{name}, device {number}")
-            draws += sum(len(report["draws"]) for report in device["reports"])
-            yield device
-
-
-def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
-    """Return the reports of a device: one, or two of its permanent response."""
-    levels = list(getattr(spec.mechanism, "levels", ()))
-    level = levels[number % len(levels)] if levels else None
-    chosen = {name: _choice(variable, number) for name, variable in spec.variables.items()}
-    values = {name: value for name, (value, _) in chosen.items()}
-    tags = {name: tag for name, (_, tag) in chosen.items()}
-    hidden = {name: {cast(int, values[name]): tag} if tag else {} for name, tag in tags.items()}
-    only = "" in spec.variables
-    by = None if spec.by is None else {name: values[number % len(values)] for name, values in spec.by.items()}
-    randomness = Recorded(seed, large=number % 2 == 1)
-    memory = build_protocol(spec).mechanism.memory
-    device = Device(spec, hidden[""] if only else hidden, randomness, MemoryLedger() if memory else None, level)
-    reports = []
-    for day in range(1 + memory):
-        randomness.draws = []
-        time = build.START + day * build.HOUR
-        held = values[""] if only else values
-        if only and isinstance(spec.variables[""].kind, Pairs):
-            held = cast(Any, dict(cast(Any, held)))
-        made = Report(**report_store().decode(device.report(held, time, by))[1])
-        sent = Report(made.collection, made.version, _id(number + day), made.event_time, made.payload)
-        reports.append(
-            {
-                "event_time": made.event_time,
-                "report_id": sent.report_id.hex(),
-                "draws": randomness.draws,
-                "payload": _written(made.payload),
-                "message": sent.encode().hex(),
-            }
-        )
-    user: dict[str, Any] = {"value": values[""], "tag": tags[""]} if only else {"value": values, "tag": tags}
-    return user | ({"level": level} if levels else {}) | ({"by": by} if by else {}) | {"reports": reports}
-
-
-def _id(number: int) -> bytes:
-    return bytes([*range(15), number])
-
-
-def _written(payload: int | bytes) -> int | str:
-    return payload.hex() if isinstance(payload, bytes) else payload
-
-
-def _choice(variable: Variable, number: int) -> tuple[Value, str | None]:
-    """Return what a device holds of a variable, and the tag behind which it hides it."""
-    choices = _choices(variable)
-    return choices[number % len(choices)]
-
-
-def _choices(variable: Variable) -> list[tuple[Value, str | None]]:
-    kind = variable.kind
-    if isinstance(kind, Number):
-        return [(kind.low + part * (kind.high - kind.low), None) for part in (0, 1, 0.3, 0.5, 2, -1)]
-    if isinstance(kind, Strings):
-        return [(text, None) for text in variable.candidates]
-    if isinstance(kind, Ranking):
-        order = tuple(range(len(kind.of)))
-        return [(order, None), (order[::-1], None), (order[1:] + order[:1], None)]
-    last = variable.size - 1
-    if isinstance(kind, Sets):
-        sets: list[tuple[Value, ...]] = [
-            (),
-            (0, last),
-            tuple(range(kind.held)),
-            tuple(range(variable.size)),
-            (last // 2,),
-        ]
-        if isinstance(kind, Pairs):
-            # Numbers at the ends, inside, and outside.
-            places = (0.0, 1.0, 0.3, 1.5, -0.5)
-            width = kind.high - kind.low
-            sets = [tuple((key, kind.low + places[cast(int, key) % 5] * width) for key in each) for each in sets]
-        return [(each, None) for each in sets]
-    hidden: list[tuple[Value, str | None]] = [(value, tag.name) for tag in variable.tags for value in (0, last)]
-    return [(0, None), *hidden, (last, None), (last // 2, None)]
-
-
 def _rejected(spec: CollectionSpec, mechanism: Mechanism) -> Iterator[dict[str, Any]]:
     """Yield messages of this collection that a collector rejects."""
     form = mechanism.form
@@ -314,5 +220,5 @@ def _rejected(spec: CollectionSpec, mechanism: Mechanism) -> Iterator[dict[str, 
 
 
 def _bad(spec: CollectionSpec, reason: Reason, payload: int | bytes) -> dict[str, Any]:
-    message = Report(*spec.key, _id(0), build.START, payload).encode().hex()
-    return {"reason": str(reason), "payload": _written(payload), "message": message}
+    message = Report(*spec.key, report_id(0), build.START, payload).encode().hex()
+    return {"reason": str(reason), "payload": written(payload), "message": message}

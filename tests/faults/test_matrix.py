@@ -144,6 +144,7 @@ OTHERS = {
     "collect": "specs and what devices post",
     "demo": "examples",
     "device-table": "a spec",
+    "vectors": "a spec",
     "init": "answers",
     "schema": "the models of specs",
     "serve": "results, as show, ask and report do, whose damage it names in each answer",

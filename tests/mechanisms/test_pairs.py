@@ -11,7 +11,6 @@ from numpy.random import Generator, default_rng
 
 from benchmarks.pairs import pckv_variance
 from tests import build
-from tests.conformance.draws import Recorded
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder, PairErrors
 from uldp.mechanisms.devices.device import Device
@@ -22,6 +21,7 @@ from uldp.mechanisms.inference.goodness_of_fit import checks
 from uldp.mechanisms.kernels.ratios import ratio_interval
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError

@@ -10,12 +10,12 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
-from tests.conformance.draws import Recorded
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, SetHashing, best_buckets
 from uldp.mechanisms.protocol.encoding import Held
+from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import TableName

@@ -12,7 +12,6 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
-from tests.conformance.draws import Recorded
 from tests.mechanisms.replay import Law, laws
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors
@@ -22,6 +21,7 @@ from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.protocol.encoding import Held
+from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats, Mask, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError

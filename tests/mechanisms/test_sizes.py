@@ -9,7 +9,6 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
-from tests.conformance.draws import Recorded
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.sized_decoder import MOST_CUT
 from uldp.mechanisms.devices.device import Device
@@ -18,6 +17,7 @@ from uldp.mechanisms.families.sized_sets import ranges_of
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.collection import CollectionSpec

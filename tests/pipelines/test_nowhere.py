@@ -42,6 +42,7 @@ READ = {
     "decode specs": ("decode", "full", "--spec", "nowhere"),
     "decode registry_ids": ("decode", "full", "--registry-ids", "nowhere"),
     "device-table spec": ("device-table", "nowhere"),
+    "vectors spec": ("vectors", "nowhere"),
     "export out": ("export", "nowhere", "--to", "new.csv"),
     "late out": ("late", "nowhere"),
     "late private": ("late", "results", "--private", "nowhere"),

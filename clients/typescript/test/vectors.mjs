@@ -33,7 +33,7 @@ for (const line of readFileSync(process.argv[2], "utf8").trim().split("\n")) {
     const only = table.columns[0].name === "";
     const hide = (value, tag) => (tag === null ? {} : { [table.columns[0].domain.labels?.[value] ?? value]: tag });
     const hidden = only ? hide(value, tag) : Object.fromEntries(table.columns.map(({ name }) => [name, tag[name] === null ? {} : { [value[name]]: tag[name] }]));
-    const ledger = table.kept ? new StoredLedger(new MemoryStorage()) : undefined;
+    const ledger = table.kept || table.budget ? new StoredLedger(new MemoryStorage()) : undefined;
     for (const report of expected) {
       const draws = new Replay(report.draws);
       try {

@@ -14,7 +14,7 @@ import click
 from uldp.pipelines.commands.advise import advise
 from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
-from uldp.pipelines.commands.clients import decode, device_table, verify
+from uldp.pipelines.commands.clients import decode, device_table, verify, write_vectors
 from uldp.pipelines.commands.collect import collect
 from uldp.pipelines.commands.init import init
 from uldp.pipelines.commands.jobs import backfill, stream
@@ -80,6 +80,7 @@ for command in (
     background,
     zones,
     device_table,
+    write_vectors,
     decode,
     verify,
     demo,

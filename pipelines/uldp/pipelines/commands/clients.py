@@ -1,4 +1,4 @@
-"""The commands for developers of clients: device-table, decode and verify."""
+"""The commands for developers of clients: device-table, vectors, decode and verify."""
 
 import json
 from collections.abc import Mapping
@@ -40,6 +40,26 @@ def device_table(spec: Path, as_json: bool, as_c: bool) -> None:
         return
     for line in c_table(table, c_name(loaded.collection)) if as_c else table_lines(table):
         say(line)
+
+
+@click.command("vectors")
+@click.argument("spec", type=SPEC)
+def write_vectors(spec: Path) -> None:
+    """Print what devices of a spec send by known draws, as one line of JSON, so that a client can be compared.
+
+    The line has the table of the spec, and for each device what it holds and its reports: the draws in their order, the
+    payload and the message. The page docs/client/testing.md says how to read it. The same spec gives the same line.
+
+    Example: uldp vectors examples/manhattan/spec.yaml > vectors.jsonl
+    """
+    from uldp.pipelines.clients.vectors import vectors
+
+    (loaded,) = load((spec,))
+    try:
+        found = vectors(loaded)
+    except ValueError as error:
+        raise RequestError(f"{spec}: {error}") from None
+    say(json.dumps(found, separators=(",", ":")))
 
 
 @click.command()

@@ -106,6 +106,15 @@ class Kind(ABC):
         """
 
     @abstractmethod
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """Return what ``check`` takes, to test clients by: the ends, what is between them, and what a device cuts.
+
+        Args:
+            size: The number of values of the variable.
+            candidates: The strings that estimates are asked for.
+        """
+
+    @abstractmethod
     def column(self, values: Sequence[Value]) -> Column:
         """Return what n devices hold as an array, shape (n,); of sets and rankings, of two dimensions."""
 

@@ -63,6 +63,10 @@ class Number(Strict, Kind):
             raise TypeError(f"the value is a {type(value).__name__}, not a number")
         return cast(float, value)
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        return [self.low + part * (self.high - self.low) for part in (0, 1, 0.3, 0.5, 2, -1)]
+
     def column(self, values: Sequence[Value]) -> Floats:
         """See ``Kind``."""
         return np.array(values, dtype=np.float64)

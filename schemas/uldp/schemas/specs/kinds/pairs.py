@@ -85,6 +85,12 @@ class Pairs(Sets):
                 raise TypeError(f"the number of a key is a {type(number).__name__}, not a number")
         return tuple(sorted((self._items.check(key, attribute), float(number)) for key, number in value.items()))
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        places, width = (0.0, 1.0, 0.3, 1.5, -0.5), self.high - self.low
+        keys = cast(list[tuple[int, ...]], super().examples(size, candidates))
+        return [{key: self.low + places[key % 5] * width for key in each} for each in keys]
+
     def column(self, values: Sequence[Value]) -> Floats:
         """Return the pairs as rows, shape (n, the most of any, 2), with the key -1 behind them; see ``Kind``."""
         rows = [cast(tuple[tuple[int, float], ...], each) for each in values]

@@ -75,6 +75,11 @@ class Ranking(Strict, Kind):
             raise ValueError(f"a ranking lists each of the {len(self.of)} candidates once, by its index")
         return self._places(order)
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        order = tuple(range(len(self.of)))
+        return [order, order[::-1], order[1:] + order[:1]]
+
     def column(self, values: Sequence[Value]) -> Indices:
         """Return the places of the candidates, shape (n, candidates)."""
         return np.array(cast(Sequence[Sequence[int]], values), dtype=np.int64).reshape(-1, len(self.of))

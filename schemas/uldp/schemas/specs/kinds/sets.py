@@ -130,6 +130,11 @@ class Sets(Strict, Kind):
             raise ValueError("the value has an item twice")
         return tuple(sorted(items))
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        last = size - 1
+        return [(), (0, last), tuple(range(self.held)), tuple(range(size)), (last // 2,)]
+
     def column(self, values: Sequence[Value]) -> Column:
         """Return the sets as rows, shape (n, the most items of any), with -1 behind their items; see ``Kind``."""
         return rows_of(values)

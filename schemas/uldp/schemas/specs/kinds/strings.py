@@ -77,6 +77,10 @@ class Strings(Strict, Kind):
             raise TypeError(f"the value is a {type(value).__name__}, not a string")
         return value
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        return [*candidates] or ["", "a"]
+
     def column(self, values: Sequence[Value]) -> Texts:
         """See ``Kind``."""
         return np.array(values, dtype=np.object_)

@@ -74,6 +74,10 @@ class ListedValues(Kind):
                 f" {self.values.size - 1}{labelled if self.values.names else ''}"
             ) from None
 
+    def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
+        """See ``Kind``."""
+        return [0, size - 1, (size - 1) // 2]
+
     def column(self, values: Sequence[Value]) -> Indices:
         """See ``Kind``."""
         return np.array(values, dtype=np.int64)

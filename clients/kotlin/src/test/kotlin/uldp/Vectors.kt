@@ -40,7 +40,7 @@ internal object Vectors {
     private fun follow(table: DeviceTable, device: JsonObject, differs: (String) -> Unit) {
         val value = device.getValue("value")
         val record = recordOf(table, value)
-        val ledger = if (table.content.kept) StoredLedger(MemoryStorage()) else null
+        val ledger = if (table.content.kept || table.content.budget != null) StoredLedger(MemoryStorage()) else null
         val by = (device["by"] as? JsonObject)?.mapValues { it.value.jsonPrimitive.content }
         for (report in device.getValue("reports").jsonArray.map(JsonElement::jsonObject)) {
             val draws = Replay(report.getValue("draws").jsonArray)
