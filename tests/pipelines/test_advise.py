@@ -198,3 +198,15 @@ def test_a_wrong_question_is_one_clear_line(
         main()
     assert stopped.value.code in {1, 2}
     assert message in capsys.readouterr().err
+
+
+def test_slices_have_the_errors_of_all_users_and_stay_in_the_spec() -> None:
+    keys = {**keys_of_size(10, None), "by": {"os": ["android", "ios"], "version": ["1", "2", "3"]}}
+    whole = Question(keys_of_size(10, None), Path(), None, 1.0, 1000, None)
+    alone, _ = rank(whole, quiet)
+    sliced, left_out = rank(Question(keys, Path(), None, 1.0, 1000, None), quiet)
+    assert not left_out
+    assert [(each.mechanism, each.errors) for each in sliced] == [(each.mechanism, each.errors) for each in alone]
+    assert all(CollectionSpec.parse(each.spec).by is not None for each in sliced)
+    widths = {each.mechanism: each.payload for each in alone}
+    assert all(each.payload >= widths[each.mechanism] for each in sliced)

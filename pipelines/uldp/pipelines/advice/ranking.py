@@ -14,6 +14,7 @@ from uldp.mechanisms.protocol.decoder import SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
+from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import UldpError
@@ -147,7 +148,7 @@ def _advise(question: Question, mechanism: str) -> Advice:
         epsilon,
         users,
         simulated.errors(users),
-        _payload_bytes(simulated.protocol.mechanism.form),
+        _payload_bytes(simulated.form),
         _draws(simulated.protocol),
         simulated.decoder.weight,
         _lasting(simulated.protocol.mechanism, question, advised, users, plain=plain),
@@ -163,6 +164,10 @@ class _Simulated:
         except ValueError as error:
             reason = str(error).removeprefix(f"collection {spec.collection} version {spec.version}: ")
             raise _UnsuitableError(reason) from error
+        self.form = self.protocol.mechanism.form
+        if isinstance(self.protocol.decoder, SlicedDecoder):
+            # The table of all users is that of the sum of the slices: its errors are those without slices.
+            self.protocol = self.protocol.decoder.protocol
         assert isinstance(self.protocol.decoder, SharesDecoder), spec.mechanism.name
         self.decoder = self.protocol.decoder
         self._r: Floats = question.true_shares(spec)
