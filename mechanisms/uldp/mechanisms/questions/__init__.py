@@ -2,22 +2,27 @@
 
 A ``Span`` is the sum of the counts of windows; ``roll_up`` makes the spans of a version by day, week or month. Its
 tables are those of a window. A ``Pool`` has spans of several versions, and ``pool_up`` makes them. ``shares_of`` gives
-the estimate of each variable of either with its covariances, which ``sums``, ``compare`` and ``explain`` ask.
+the estimate of each variable of either with its covariances, which ``sums``, ``compare`` and ``explain`` ask; ``find``
+gives ``explain`` the place of a value. ``smoothed`` asks many spans. ``groups_by``, ``version_of`` and ``counts_of``
+make the counts of slices those of a version without slices.
 """
 
 from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import compare, smallest_change
-from uldp.mechanisms.questions.explain import explain
+from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
 from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, roll_up, rolled_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
+from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
+from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import Groups, groups_of, sums
 
 __all__ = [
     "Answer",
+    "Group",
     "Groups",
     "Period",
     "Pool",
@@ -26,7 +31,10 @@ __all__ = [
     "Span",
     "Version",
     "compare",
+    "counts_of",
     "explain",
+    "find",
+    "groups_by",
     "groups_of",
     "period_of",
     "pool_up",
@@ -37,7 +45,9 @@ __all__ = [
     "rolled_up",
     "shares_of",
     "smallest_change",
+    "smoothed",
     "sums",
     "table_answers",
+    "version_of",
     "zone_of",
 ]
