@@ -35,6 +35,7 @@ _STYLE: dict[str, Any] = {
     "ytick.color": LIGHT["soft"],
     "legend.frameon": False,
     "savefig.dpi": 200,  # resolution of the rasterized parts
+    "agg.path.chunksize": 300,  # a path of thousands of lines takes more than linear time to rasterize
 }
 
 
@@ -75,7 +76,8 @@ def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Ma
         groups = [group for group in groups if group[0].any()]
         pixels = len(x) > 2000  # more points as vectors would make the page too large
         for mask, colour, marker, label in groups:
-            axes.vlines(x[mask], ends_low[mask], ends_high[mask], color=colour, alpha=0.35, lw=0.8, rasterized=pixels)
+            bars = _upright(x[mask], ends_low[mask], ends_high[mask])
+            axes.plot(*bars, color=colour, alpha=0.35, lw=0.8, solid_capstyle="butt", rasterized=pixels)
             axes.plot(
                 x[mask],
                 distribution[mask],
@@ -118,6 +120,12 @@ def heat_maps(maps: Sequence[tuple[str, Floats]], grid: tuple[int, int]) -> byte
         return _svg(figure)
 
 
+def _upright(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return upright lines as one path with gaps: a path of its own for each takes a hundred times as long."""
+    gap = np.full(len(x), np.nan)
+    return np.repeat(x, 3), np.stack([low, high, gap], axis=1).ravel()
+
+
 def _linear_width(half: Floats, sensitive: Mask) -> float:
     """Return the power of ten nearest to half a median interval, of the sensitive or other values, the larger one.
 
@@ -151,6 +159,11 @@ def _share_axis(axes: Axes, name: Literal["x", "y"], linear: float, low: float, 
 
 def _svg(figure: Figure) -> bytes:
     out = io.BytesIO()
+    # Else savefig would place the parts by a drawing of its own, which rasterizes all points twice.
+    layout = figure.get_layout_engine()
+    assert layout is not None
+    layout.execute(figure)
+    figure.set_layout_engine(None)
     # The ground is that of the page, which may be dark.
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     return out.getvalue()
