@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
 from uldp.pipelines.report.by_slice import Compared, compared
 from uldp.pipelines.report.cards import Card, cards_of
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.report.over_time import Lines, lines_of
-from uldp.pipelines.report.points import points_of
+from uldp.pipelines.report.points import points_of, pooled_points_of
 from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
@@ -79,6 +80,7 @@ class Chapter:
         windows: The number of its windows.
         reports: The number of reports that they counted.
         lines: Its quantities over time.
+        together: Those of all versions together, at the newest one; None of a collection with one version.
         sections: The estimates of its last windows with their tables, the last first, pooled ones before the others.
         all_values: The tables of all values of its last window.
         compared: The slices of its last window side by side.
@@ -94,6 +96,7 @@ class Chapter:
     windows: int
     reports: int
     lines: Lines
+    together: Lines | None
     sections: Sequence[Section]
     all_values: Sequence[AllValues]
     compared: Sequence[Compared]
@@ -113,7 +116,12 @@ class Chapter:
 
 
 def chapter_of(
-    spec: CollectionSpec, estimates: Sequence[Estimate], pooled: Sequence[Pooled], found: Current, asked: Asked
+    spec: CollectionSpec,
+    estimates: Sequence[Estimate],
+    pooled: Sequence[Pooled],
+    together: Lines | None,
+    found: Current,
+    asked: Asked,
 ) -> Chapter:
     """Prepare a version of a collection.
 
@@ -121,6 +129,7 @@ def chapter_of(
         spec: Its spec.
         estimates: The newest estimates of its windows, in the order of time.
         pooled: The pooled estimates of it and earlier versions.
+        together: As of ``Chapter``.
         found: The results, which have the counts of the estimates.
         asked: What the reader asked for.
 
@@ -133,7 +142,7 @@ def chapter_of(
     of_slices, estimates = estimates, [without_slices(each) for each in estimates]
     windows = sorted({each.key for each in estimates})
     shown, named = set(windows[-SHOWN:]), set(windows[-NAMED:])
-    of_first = [each for each in estimates if each.estimator == spec.estimators[0]] or estimates
+    of_first = of_first_estimator(estimates, spec)
     last = next(each for each in reversed(of_slices) if each.estimator == of_first[-1].estimator)
     sections = [
         *(_pooled_section(each, spec, truth, asked.grid) for each in pooled if each.estimate.key in shown),
@@ -148,6 +157,7 @@ def chapter_of(
         windows=len(windows),
         reports=sum({each.key: each.n for each in estimates}.values()),
         lines=lines_of(*points_of(of_first, spec, found, asked.every), spec, asked.values),
+        together=together,
         sections=sections,
         all_values=all_values_of(of_first[-1], spec),
         compared=list(compared(last, spec)),
@@ -158,6 +168,36 @@ def chapter_of(
         ],
         unnamed=max(len(windows) - NAMED, 0),
     )
+
+
+def of_first_estimator(estimates: Sequence[Estimate], spec: CollectionSpec) -> Sequence[Estimate]:
+    """Return the estimates by the first estimator of a spec; all, if none was selected by it."""
+    return [each for each in estimates if each.estimator == spec.estimators[0]] or estimates
+
+
+def together_of(
+    versions: Sequence[tuple[CollectionSpec, Sequence[Estimate]]], found: Current, asked: Asked
+) -> Lines | None:
+    """Return the lines of all versions of a collection that can be pooled with the newest; None if there is one.
+
+    Args:
+        versions: The spec and the estimates of each version, the newest last.
+        found: The results, which have the counts of the estimates.
+        asked: What the reader asked for.
+
+    Raises:
+        RequestError: if windows cannot be summed, or have other lengths in each version.
+    """
+    newest, _ = versions[-1]
+    alike = [
+        (spec, of_first_estimator([without_slices(each) for each in estimates], spec))
+        for spec, estimates in versions
+        if not difference(spec, newest)
+    ]
+    if len(alike) < 2:
+        return None
+    points, every = pooled_points_of(alike, found, asked.every)
+    return lines_of(points, every, newest, asked.values) if points else None
 
 
 def _window(estimate: Estimate, spec: CollectionSpec, section: Section | None) -> Window:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 from uldp.collector.tables import tables_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside
-from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of
+from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of, together_of
 from uldp.pipelines.report.colours import DARK, LIGHT
-from uldp.pipelines.report.over_time import check_chosen
+from uldp.pipelines.report.over_time import Lines, check_chosen
 from uldp.pipelines.report.overview import glance_of
 from uldp.pipelines.report.time_line import HEIGHT, WIDTH
 from uldp.pipelines.results.files import ResultsError
@@ -35,7 +35,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import missing_messages
 from uldp.schemas.rejected import count_reasons
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
@@ -154,8 +154,18 @@ def report_page(
         _check_grid(grid, [specs[key] for key in by_spec])
     check_chosen(values, [(mine[-1], specs[key]) for key, mine in by_spec.items()])
     asked = Asked(truth or {}, grid, values, every)
+    together: dict[CollectionKey, Lines | None] = {}
+    for _, keys in groupby(sorted(by_spec), key=itemgetter(0)):
+        versions = list(keys)
+        try:
+            together[versions[-1]] = together_of([(specs[key], by_spec[key]) for key in versions], found, asked)
+        except RequestError as error:
+            not_pooled.append(f"No lines are of all versions together: {error}")
     newest_first = sorted(by_spec, key=lambda key: (key[0], -key[1]))
-    chapters = [chapter_of(specs[key], by_spec[key], pooled.get(key, ()), found, asked) for key in newest_first]
+    chapters = [
+        chapter_of(specs[key], by_spec[key], pooled.get(key, ()), together.get(key), found, asked)
+        for key in newest_first
+    ]
     scripts = ["page.js"] if state is None else ["page.js", "live.js"]
     script = "\n".join(
         resources.files("uldp.pipelines.report").joinpath(name).read_text(encoding="utf-8") for name in scripts

@@ -4,20 +4,23 @@ The mean of published rows is wrong, so counts are summed and estimated anew; se
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC
+from operator import attrgetter
 
 import numpy as np
 
 from uldp.mechanisms.questions.periods import EVERY, Every, Period
-from uldp.mechanisms.questions.rollup import roll_up
+from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.rollup import RollUp, rolled_up
 from uldp.mechanisms.questions.slices import counts_of, version_of
-from uldp.mechanisms.questions.span import Version
+from uldp.mechanisms.questions.span import Span, Version
 from uldp.pipelines.report.over_time import Point, point_of
 from uldp.pipelines.results.newest import Current
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import SKEW_RANGES, PaneHeader, Signals
+from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 
 #: So many points are drawn at most, unless the reader asks for more.
@@ -60,6 +63,37 @@ def _period(estimates: Sequence[Estimate]) -> Every:
 def _summed(
     estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every
 ) -> tuple[list[Point], str]:
+    spans, clocks = _rolled(estimates, spec, found, every).spans(), _Clocks(estimates)
+    points = [_point(span, clocks, estimates[0].estimator) for span in spans]
+    return [point for point in points if point.tables], f"{_NAMES[every]}, in UTC"
+
+
+def pooled_points_of(
+    versions: Sequence[tuple[CollectionSpec, Sequence[Estimate]]], found: Current, every: Every | None
+) -> tuple[list[Point], str]:
+    """Return the points of several versions together, and what a point is.
+
+    Where one version alone has reports, the point is that of its first estimator.
+
+    Args:
+        versions: Of each version its spec, and estimates of one estimator in the order of time; the newest last.
+        found: The results, which have the counts of the estimates.
+        every: The period of a point; None to choose it by the number of windows.
+
+    Raises:
+        RequestError: if windows cannot be summed, or have other lengths in each version.
+    """
+    estimates = sorted((each for _, of in versions for each in of), key=attrgetter("window_start", "window_end"))
+    if every is None and len({(each.window_start, each.window_end) for each in estimates}) > MOST:
+        every = _period(estimates)
+    pools = pool_up([_rolled(of, spec, found, every) for spec, of in versions])
+    clocks = _Clocks(estimates)
+    estimators = {spec.version: of[-1].estimator for spec, of in versions}
+    points = [_point(pool, clocks, estimators[pool.version.spec.version]) for pool in pools]
+    return [point for point in points if point.tables], f"{_NAMES[every]}, in UTC" if every else "each window"
+
+
+def _rolled(estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every | None) -> RollUp:
     statistics = [statistic for each in estimates if (statistic := found.statistic_of(each)) is not None]
     if len(statistics) < len(estimates):
         raise RequestError(
@@ -67,21 +101,17 @@ def _summed(
             " from which sums follow; copy the folder counts beside estimates"
         )
     version = Version(spec)
-    spans = roll_up(version_of(version), counts_of(version, statistics), every, UTC)
-    clocks = _Clocks(estimates)
-    points = [
-        Point(
-            span.period.start,
-            span.period.end,
-            span.n,
-            span.accounting,
-            span.flags,
-            clocks.within(span.period),
-            span.tables(estimates[0].estimator),
-        )
-        for span in spans
-    ]
-    return [point for point in points if point.tables], f"{_NAMES[every]}, in UTC"
+    return rolled_up(version_of(version), counts_of(version, statistics), every, UTC)
+
+
+def _point(span: Span | Pool, clocks: "_Clocks", estimator: str) -> Point:
+    accounting = sum((each.accounting for each in span.spans), Accounting())
+    # Versions are of one stream, which lost each message once.
+    accounting = replace(accounting, missing=max(each.accounting.missing for each in span.spans))
+    period = span.period
+    return Point(
+        period.start, period.end, span.n, accounting, span.flags, clocks.within(period), span.tables(estimator)
+    )
 
 
 class _Clocks:
