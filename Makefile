@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTHONS ?= 3.12 3.13 3.14
+BEAMS ?= 2.72 2.73 2.74 2.75 2.76
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -54,10 +55,12 @@ test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, w
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,serve,dev,kafka,gcp]'
 	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
 
-test-beams: $(READY) ## Run the tests of connectors and jobs with the first Beam that has sources in Python.
-	$(PYTHON) -m venv --clear build/beam
-	$(BIN)/uv pip install --quiet --python build/beam --editable '.[report,export,serve,dev,kafka,gcp]' 'apache-beam==2.76.*'
-	build/beam/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
+test-beams: $(READY) ## Run the tests of transforms and jobs with each Beam that is supported but the newest, which all other tests have.
+	for beam in $(BEAMS); do \
+	  $(PYTHON) -m venv --clear build/beam && \
+	  $(BIN)/uv pip install --quiet --python build/beam --editable '.[report,export,serve,dev,kafka,gcp]' "apache-beam==$$beam.*" && \
+	  build/beam/bin/python -m pytest -n auto -m 'not slow' tests/transforms tests/pipelines/jobs || exit 1; \
+	done
 
 test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
 	tests/pythons.sh $(PYTHONS)

@@ -129,6 +129,27 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.ON_TIME, 300, ())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (("--json", "check", "nowhere.yaml"), 1, "nowhere.yaml: No such file or directory; check the path"),
+        (("--json", "show"), 2, "Missing argument 'OUT' (see uldp show --help)"),
+        (
+            ("--files-below", ".", "--json", "decode", "no hex"),
+            1,
+            "'no hex': neither a file nor",
+        ),
+    ],
+)
+def test_errors_are_one_object_for_programs(uldp: Run, arguments: tuple[str, ...], code: int, error: str) -> None:
+    exit_code, out, err = uldp(*arguments)
+    (line,) = err.splitlines()
+    said = json.loads(line)
+    assert (exit_code, out, said.keys(), said["exit_code"]) == (code, "", {"errors", "exit_code"}, code)
+    assert len(said["errors"]) == 1
+    assert said["errors"][0].startswith(error)
+
+
 def test_an_empty_stream_is_no_report_and_no_error(uldp: Run, tmp_path: Path) -> None:
     source = tmp_path / "stream"
     LocalStream.create(source).close()

@@ -3,10 +3,12 @@
 Beam is imported by the commands that run it, so that ``--help`` and ``check`` answer at once.
 """
 
+import json
 import logging
 import os
 import sys
 import warnings
+from itertools import takewhile
 from pathlib import Path
 
 import click
@@ -38,8 +40,9 @@ from uldp.schemas.file_errors import file_error_text
     type=FOLDER,
     help="The folder below which files may be that specs name.  [default: the folder of each spec]",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print errors as one JSON object on one line.")
 @click.version_option(package_name="uldp-stream")
-def cli(verbose: bool, files_below: Path | None) -> None:
+def cli(verbose: bool, files_below: Path | None, as_json: bool) -> None:
     """Collect statistics from devices under (utility-optimized) local differential privacy.
 
     \b
@@ -93,10 +96,9 @@ def main() -> None:
 
     The exit code is 141, as a shell gives it, if the program that reads the output has closed it.
     """
-    verbose = bool({"-v", "--verbose"} & set(sys.argv[1:2]))
     with watched_output() as output:
         try:
-            _run(verbose, output)
+            _run(bool({"-v", "--verbose"} & _own_options()), output)
         except BaseException:
             if not output.closed:
                 raise
@@ -135,7 +137,15 @@ def _run(verbose: bool, output: Output) -> None:
         _fail(f"{last}; uldp -v {' '.join(sys.argv[1:2])} ... shows where", 1)
 
 
+def _own_options() -> set[str]:
+    """Return the arguments before the command: they are wanted also if they cannot be parsed."""
+    return set(takewhile(lambda argument: argument not in cli.commands, sys.argv[1:]))
+
+
 def _fail(message: str, code: int) -> None:
+    if "--json" in _own_options():
+        say(json.dumps({"errors": message.splitlines(), "exit_code": code}), err=True)
+        sys.exit(code)
     for line in message.splitlines():
         say(f"error: {line}", err=True)
     sys.exit(code)
