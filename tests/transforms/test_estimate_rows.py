@@ -13,7 +13,6 @@ import pytest
 import yaml
 from apache_beam.coders import registry
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.typehints.row_type import RowTypeConstraint
 
 from tests import build
 from tests.pipelines.results.test_export import SPEC as TAGGED
@@ -22,6 +21,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.records import Message
 from uldp.schemas.rows import KEY, STORED_COLUMNS
 from uldp.transforms.estimate_rows import FIELDS, EstimateReports, estimate_rows
+from uldp.transforms.internals import RowTypeConstraint
 from uldp.transforms.io.json_rows import json_rows
 
 PROVIDERS = resources.files("uldp.transforms") / "providers.yaml"

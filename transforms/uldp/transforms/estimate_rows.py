@@ -6,13 +6,13 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.typehints.row_type import RowTypeConstraint
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.internals import RowTypeConstraint
 from uldp.transforms.io.json_rows import json_rows
 from uldp.transforms.parse import ParseMessages
 

@@ -15,6 +15,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``is_consistent_with``: whether elements of one type can be of another, as far as is known. As old.
 - ``no_annotations``: keeps Beam from reading the return type of ``expand``, which names several outputs. As old.
 - ``Counter``: the type of a counter. As old.
+- ``RowTypeConstraint``: the schema of rows whose fields are a table of this project, and no class. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
 - ``evaluation_context``: where the same runner keeps the state of keys, which ``uldp.transforms.io.local.small_state``
@@ -41,6 +42,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import Windowing
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.typecheck import AbstractDoFnWrapper
 from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
@@ -98,6 +100,7 @@ __all__ = [
     "Duration",
     "Given",
     "ReadUnboundedSourceFn",
+    "RowTypeConstraint",
     "TestStreamPayload",
     "Timestamp",
     "UnboundedReader",
