@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -18,9 +18,11 @@ from uldp.transforms.parse import ParseMessages
 
 #: A time is text in ISO 8601 and UTC, as in rows of JSON: Beam's own types of times are not known to every sink.
 _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.COUNT: int, Kind.NUMBER: float, Kind.TIME: str, Kind.TRUTH: bool}
-#: The schema of a row: what names it is always there, and another column may be None.
+#: The schema of a row: what names it is always there, and another column may be None. Beam knows Optional; of a union
+#: with None it makes a type that only Python reads.
 FIELDS: tuple[tuple[str, Any], ...] = tuple(
-    (name, _TYPES[kind] if name in KEY else _TYPES[kind] | None) for name, kind in STORED_COLUMNS.items()
+    (name, _TYPES[kind] if name in KEY else Optional[_TYPES[kind]])  # noqa: UP045
+    for name, kind in STORED_COLUMNS.items()
 )
 
 
