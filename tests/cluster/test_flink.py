@@ -21,7 +21,7 @@ from tests.cluster.flink import Flink
 from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.cluster import cluster_options
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting

@@ -17,7 +17,8 @@ from tests.cluster.kafka import KafkaBroker, send
 from tests.cluster.prometheus import MONITORING, Prometheus, program
 from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
-from uldp.pipelines.jobs.outputs import Claim, keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
+from uldp.pipelines.jobs.outputs import Claim
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic

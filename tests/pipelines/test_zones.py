@@ -12,7 +12,7 @@ from tests.families import ANSWER_ZONES, TAKE_TAGS
 from tests.pipelines.command import SPEC, Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import family

@@ -17,7 +17,7 @@ from tests.differences import estimated, isolated
 from uldp.pipelines.audit.found import Found
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest

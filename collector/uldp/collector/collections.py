@@ -16,6 +16,7 @@ from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.moments import milliseconds_of
 from uldp.schemas.specs.window import AnyTime
 
 #: Late reports can amend a window's accounting for this long after the window closes.
@@ -68,7 +69,19 @@ class ServedCollection:
         A text, because to compare models of thousands of collections takes longer than to judge their reports.
         """
         spec = self.spec
-        return f"{self.device_digest} {spec.window!r} {spec.event_time} {spec.retired} {self._age_and_skew}"
+        return f"{self.device_digest} {spec.window!r} {spec.event_time} {self.closes} {self._age_and_skew}"
+
+    @cached_property
+    def opens(self) -> int:
+        """The first publish time, in milliseconds, of reports that are known."""
+        return 0 if self.spec.opens is None else milliseconds_of(self.spec.opens)
+
+    @cached_property
+    def closes(self) -> int:
+        """The first publish time, in milliseconds, of reports that are rejected because the version is retired."""
+        if self.spec.retired:
+            return 0
+        return YEAR_9000 if self.spec.closes is None else milliseconds_of(self.spec.closes)
 
     @cached_property
     def window_size(self) -> int:

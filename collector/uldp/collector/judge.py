@@ -98,7 +98,7 @@ class Judged:
         served, published = self.parsed.served, self.published
         if not self.verdicts.any():
             return self.slices
-        named = self.admitted & (not served.spec.retired)
+        named = self.admitted & (published < served.closes)
         if self.judge_lateness:
             named &= published < self.slices + served.amendable_for
         return np.where(named, self.slices, served.slice_start(published))
@@ -144,9 +144,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     verdicts = np.full(len(times), COUNTED, dtype=np.uint8)
     improbable = np.zeros(len(times), dtype=np.bool_)
     slices, admitted = served.slice_start(times), served.admits(times, published)
-    if served.spec.retired:
-        verdicts[:] = _VERDICTS[Reason.RETIRED_VERSION]
-    elif parsed.fault is not None:
+    if parsed.fault is not None:
         verdicts[:] = _VERDICTS[parsed.fault[0]]
     else:
         possible, improbable = served.mechanism.inspect(parsed.payloads)
@@ -159,6 +157,8 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
             verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]
             verdicts[times > latest] = _VERDICTS[Reason.TOO_EARLY]
             verdicts[(times < 0) | (times >= YEAR_9000)] = _VERDICTS[Reason.INVALID_TIME]
+    if (retired := published >= served.closes).any():
+        verdicts[retired] = _VERDICTS[Reason.RETIRED_VERSION]
     if (excess := _excess(parsed, slices, admitted)) is not None:
         verdicts[excess & (verdicts == COUNTED)] = _VERDICTS[Reason.TOO_MANY_WINDOWS]
         admitted &= ~excess

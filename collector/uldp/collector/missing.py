@@ -19,6 +19,8 @@ def account_missing(
 ) -> Iterator[tuple[CollectionKey, Partial]]:
     """Account missing messages in each window of each collection that was open when they were lost.
 
+    A collection that opened later has none of them.
+
     Nobody knows of which collection and window they were, so each of these windows has all of them.
 
     Yields:
@@ -27,6 +29,8 @@ def account_missing(
     """
     for record in missing:
         for key, served in collections.items():
+            if record.before < served.opens:
+                continue
             starts = np.array(open_windows(served, record.after, record.before), dtype=np.int64)
             yield key, Partial(starts, numbers_of(len(starts), missing=record.count))
 

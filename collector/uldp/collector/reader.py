@@ -12,7 +12,7 @@ of the input, and a rejected report costs about as much time as a counted one.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
@@ -23,6 +23,7 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of, unit_of_time
+from uldp.collector.openings import Openings
 from uldp.collector.origins import Origins
 from uldp.collector.parse import AlikeReports, MessageParser
 from uldp.collector.partial import Partial, numbers_of
@@ -100,10 +101,10 @@ class ReportReader:
         registry_ids: Mapping[int, str] | None = None,
     ) -> None:
         specs = SharedSpecs.of(specs)
-        self._parser = MessageParser(specs.served)
+        self._specs = specs
+        self._openings = specs.edition, Openings(specs.served)
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
-        self._caps = any(spec.limits.cap_senders for spec in specs)
         self._registry = RegistryIds(registry_ids or {})
         self._software = metadata.version("uldp-stream")
 
@@ -114,12 +115,30 @@ class ReportReader:
         packed = replace(packed, bodies=self._registry.reframed(packed.bodies))
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
-            self._reject_all([Unparsed(np.flatnonzero(~dated), Reason.INVALID_TIME)], packed, out)
+            undated = Unparsed(np.flatnonzero(~dated), Reason.INVALID_TIME)
+            self._reject_all([undated], packed, partial(_time_of, packed), out)
             packed = packed.take(np.flatnonzero(dated))
-        parsed, unparsed = self._parser.parse(packed.bodies)
-        self._reject_all(unparsed, packed, out)
+        for part, parser in self._opened().split(packed):
+            self._decode(part, parser, out)
+        out.rejected = joined_rejected(out.rejected)
+        return out
+
+    def _opened(self) -> Openings:
+        """Return the parsers of the specs as they are now; threads may each make them anew."""
+        edition, openings = self._openings
+        if edition != self._specs.edition:
+            edition = self._specs.edition
+            openings = Openings(self._specs.served)
+            self._openings = edition, openings
+        return openings
+
+    def _decode(self, packed: PackedMessages, parser: MessageParser, out: Decoded) -> None:
+        """Decode messages for which the same collections are open."""
+        parsed, unparsed = parser.parse(packed.bodies)
+        self._reject_all(unparsed, packed, lambda origin: parser.detail(packed.bodies[origin]), out)
         senders = self._senders(packed)
-        origins = Origins.of(packed, senders) if senders is not None and self._caps else None
+        caps = senders is not None and any(spec.limits.cap_senders for spec in self._specs)
+        origins = Origins.of(packed, senders) if senders is not None and caps else None
         for alike in parsed:
             reports = alike.reports
             out.received += len(reports)
@@ -131,8 +150,6 @@ class ReportReader:
                 continue
             for served, start, end in alike.spans():
                 self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, origins, out)
-        out.rejected = joined_rejected(out.rejected)
-        return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
         """Return a digest of each message's sender key, 0 for no key; or None if no spec limits reports per sender."""
@@ -144,28 +161,22 @@ class ReportReader:
         found[[*senders]] = [digests[each] for each in senders.values()]
         return found
 
-    def _reject_all(self, unparsed: Iterable[Unparsed], messages: PackedMessages, out: Decoded) -> None:
-        """Reject messages that each count as one report."""
+    def _reject_all(
+        self, unparsed: Iterable[Unparsed], messages: PackedMessages, detail: Callable[[int], str], out: Decoded
+    ) -> None:
+        """Reject messages that each count as one report; ``detail`` says what is wrong with one of the messages."""
         bodies = messages.bodies
         for each in unparsed:
             data = bodies.at(each.origins)
             if each.reason is Reason.TOO_LARGE:
                 data = [body[:STORED_BYTES] for body in data]
             out.received += len(data)
-            detail = partial(self._detail_of, each, messages)
-            out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, detail)
+            of_row = partial(_detail_of_row, each.origins, detail)
+            out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, of_row)
             if each.served is not None:
                 slots = each.served.slice_start(messages.publish_times[each.origins])
                 starts, n = np.unique(slots, return_counts=True)
                 out.partials[each.served.spec.key] += Partial(starts, numbers_of(len(starts), received=n, rejected=n))
-
-    def _detail_of(self, unparsed: Unparsed, messages: PackedMessages, row: int) -> str:
-        """Return what is wrong with one of the messages."""
-        origin = int(unparsed.origins[row])
-        if unparsed.reason is not Reason.INVALID_TIME:
-            return self._parser.detail(messages.bodies[origin])
-        time = int(messages.publish_times[origin])
-        return f"publish time {time}{unit_of_time(time)}"
 
     def _why(self, reason: Reason, reports: int) -> Rejected:
         """Return a record that says why messages of so many reports are rejected, and nothing of them."""
@@ -220,6 +231,17 @@ class ReportReader:
             data = [_only(judged, of_message, bodies[int(origin[0])])]
             why = self._why(reason, len(of_message))
             yield from rejected_records(why, messages, origin, data, partial(_detail, judged, of_message))
+
+
+def _time_of(messages: PackedMessages, origin: int) -> str:
+    """Return what is wrong with a message whose publish time is none."""
+    time = int(messages.publish_times[origin])
+    return f"publish time {time}{unit_of_time(time)}"
+
+
+def _detail_of_row(origins: Rows, detail: Callable[[int], str], row: int) -> str:
+    """Return the detail of the message at one of the rows."""
+    return detail(int(origins[row]))
 
 
 def _detail(judged: Judged, rows: Rows, at: int) -> str:

@@ -2,7 +2,7 @@
 
 import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from os import PathLike
 from typing import cast
@@ -24,11 +24,18 @@ class SharedSpecs:
 
     Attributes:
         served: The specs by collection and version; see ``serve``.
+        edition: How often they have changed; only those of a folder do, see ``HotSpecs``.
+        refused: The collections whose spec has changed into one that is refused.
+        wanted: Whether a report has come that names no collection and version of the specs.
 
     Raises:
         TypeError: as ``listed`` does.
         ValueError: as ``serve`` does.
     """
+
+    edition = 0
+    wanted = False
+    refused: Set[CollectionKey] = frozenset()
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
         self._specs = listed(specs)
@@ -38,6 +45,13 @@ class SharedSpecs:
     def of(cls, specs: "Iterable[CollectionSpec] | SharedSpecs") -> "SharedSpecs":
         """Return ``specs`` if they are shared already, and share them otherwise."""
         return specs if isinstance(specs, SharedSpecs) else cls(specs)
+
+    def look(self) -> None:
+        """Look whether the specs have changed; these never do."""
+
+    def take_refusals(self) -> int:
+        """Return how many files of specs were refused since the last call."""
+        return 0
 
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter(self._specs)
@@ -68,7 +82,7 @@ class SharedSpecs:
         _SHARED[packed] = self
         return packed
 
-    def __reduce__(self) -> tuple[Callable[[bytes], "SharedSpecs"], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., "SharedSpecs"], tuple[object, ...]]:
         return _unpack, (self._packed,)
 
 

@@ -101,8 +101,8 @@ def results_place(ctx: click.Context, param: click.Parameter, value: str | None)
     return value
 
 
-def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
-    """Add what both jobs take; they differ in what they read, and in where they write."""
+def job_options(*, sources: str, results: str, needs_spec: bool = True) -> Callable[[Any], Any]:
+    """Add what both jobs take; they differ in what they read, in where they write, and in where specs may be."""
 
     def add(command: Any) -> Any:
         for option in (
@@ -135,7 +135,9 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
             ),
             click.option("--to", "out", required=True, callback=results_place, help=results),
             click.option("--from", "source", required=True, help=sources),
-            click.option("--spec", "specs", required=True, multiple=True, type=SPEC, help="A spec; may be repeated."),
+            click.option(
+                "--spec", "specs", required=needs_spec, multiple=True, type=SPEC, help="A spec; may be repeated."
+            ),
             click.pass_context,
         ):
             command = option(command)

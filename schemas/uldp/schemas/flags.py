@@ -24,6 +24,7 @@ class Flag(StrEnum):
     LEVELS_DIFFER = "levels_differ"
     SETS_CUT = "sets_cut"
     BUSY_SENDER = "busy_sender"
+    SPEC_REFUSED = "spec_refused"
 
 
 #: For each flag, one line that explains to a reader when a job raises it.
@@ -47,6 +48,7 @@ MEANING: dict[Flag, str] = {
     Flag.LEVELS_DIFFER: "the users of one level of privacy hold other values than those of another",
     Flag.SETS_CUT: "more than 10 % of users hold more items than at_most, and their sets are cut",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",
+    Flag.SPEC_REFUSED: "the file of the spec has changed into one that the job refused; the spec before it counts",
 }
 
 

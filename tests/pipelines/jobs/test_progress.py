@@ -11,7 +11,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
     following,

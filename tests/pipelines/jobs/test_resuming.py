@@ -244,7 +244,7 @@ def test_another_job_reads_from_the_beginning(week: tuple[LocalStream, Path], ot
     each = spec(window={"size": "12h", "allowed_lateness": "3h"}, limits=limits)
     claim = Claim(str(out.absolute()), "elsewhere" if other == "private" else str(out.absolute()), 1)
     said: list[str] = []
-    points = resume_points([each], stream, claim, MINUTE if other == "delay" else 0, said.append)
+    points = resume_points(SharedSpecs.of([each]), stream, claim, MINUTE if other == "delay" else 0, said.append)
     begins = f"{out / RESUME} is of a job with other specs or options: {stream.path} is read from its beginning"
     assert (points.start is None, begins in said) == ((other != "nothing"),) * 2
 
@@ -293,12 +293,12 @@ def test_a_point_that_is_ahead_of_a_real_clock_is_refused(tmp_path: Path, ahead:
     journal = JournalEnd(size=0, digest=hashlib.sha256().hexdigest())
     claim = Claim(str(tmp_path), str(tmp_path), 1)
     marks = {"first_watermark": None, "watermark": stream.now() + ahead}
-    job = _digest([FIXED], claim, 0)
+    job = _digest(SharedSpecs.of([FIXED]), claim, 0)
     point = ResumePoint(job=job, first=names[0], segment=names[0], last=names[0], journal=journal, **marks)
     (tmp_path / RESUME).write_text(point.model_dump_json())
     remedy = r"resume\.json: the watermark is .*, ahead of the clock by .*; if the clock is right, choose another --to"
     with pytest.raises(ResultsError, match=remedy) if refused else nullcontext():
-        assert resume_points([FIXED], stream, claim, 0, lambda _: None).start == point
+        assert resume_points(SharedSpecs.of([FIXED]), stream, claim, 0, lambda _: None).start == point
 
 
 def test_the_last_segment_of_a_point_is_missing(week: tuple[LocalStream, Path], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.files import Damaged, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.estimate import Estimate

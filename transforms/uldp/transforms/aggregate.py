@@ -63,7 +63,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             in its framing count. Those with other ids are rejected.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Sequence[CollectionSpec] | SharedSpecs
     deduplicate: bool = True
     shards: int = DEFAULT_SHARDS
     shard_key: int = field(default=0, repr=False)
@@ -78,7 +78,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     def __post_init__(self) -> None:
         super().__init__()
         self._shared = SharedSpecs.of(self.specs)
-        self.specs = tuple(self._shared)
+        self.specs = self._shared if isinstance(self.specs, SharedSpecs) else tuple(self._shared)
         if not isinstance(self.shards, int) or self.shards < 1:
             raise RequestError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
         key_of(self.shard_key)

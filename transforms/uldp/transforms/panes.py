@@ -237,6 +237,8 @@ class _FirePanesFn(beam.DoFn):
         decoder, least = served.protocol.decoder, served.spec.limits.min_reports
         (p_values,) = p_values_of(decoder, [total])
         sealed = seal(served, total, start, end, Pane(kind, past.panes), p_values)
+        if served.spec.key in self._specs.refused:
+            sealed = replace(sealed, flags=(*sealed.flags, Flag.SPEC_REFUSED))
         # Only a drain lets the watermark pass a window's end before the clock does.
         if kind is PaneKind.ON_TIME and not self._simulated_clock and time.time() * 1000 < end:
             sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import load, say, show_log, summarize
-from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options
+from uldp.pipelines.commands.output import files_below, load, say, show_log, summarize
+from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options, results_place
 from uldp.pipelines.process import interrupt, run_apart, stop_on_terminate
 
 if TYPE_CHECKING:
@@ -68,6 +68,14 @@ def backfill(
     sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S, where"
     " ?timestamp_attribute=A&id_label=A&pullers=N may follow.",
     results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
+    needs_spec=False,
+)
+@click.option(
+    "--specs",
+    "specs_in",
+    callback=results_place,
+    metavar="DIR_OR_URL",
+    help="Folder of specs, looked at every minute while the job runs; in place of --spec.",
 )
 @click.option(
     "--watermark-delay",
@@ -93,6 +101,7 @@ def backfill(
 def stream(
     ctx: click.Context,
     specs: tuple[Path, ...],
+    specs_in: str | None,
     source: str,
     out: str,
     private_to: str | None,
@@ -119,12 +128,16 @@ def stream(
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
     from uldp.pipelines.jobs import cluster, local
+    from uldp.pipelines.jobs.spec_folder import SpecFolder
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import FilesEndpoint
 
     stop_on_terminate()
     show_log(_KAFKA, logging.WARNING)
-    loaded, followed = load(specs), parse_endpoint(source, kafka_config)
+    if bool(specs) == (specs_in is not None):
+        raise click.UsageError("name the specs: by --spec FILE, which may be repeated, or by --specs DIR")
+    loaded = load(specs) if specs_in is None else SpecFolder(specs_in, out, files_below())
+    followed = parse_endpoint(source, kafka_config)
     publishing = _publishing(topics, kafka_config)
     folder = followed.path if isinstance(followed, FilesEndpoint) else None
     if isinstance(followed, FilesEndpoint) and folder is None:
@@ -133,6 +146,8 @@ def stream(
     if folder is None and not received:
         if metrics_port is not None:
             raise click.UsageError("--metrics-port shows a job without --runner; that of a runner has its own metrics")
+        if isinstance(loaded, SpecFolder):
+            raise click.UsageError("--specs needs a stream that is followed on this machine; name each spec by --spec")
         job = cluster.BrokerJob(
             loaded,
             followed,

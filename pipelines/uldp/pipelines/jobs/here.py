@@ -8,6 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp.pipelines.jobs.local import follow
 from uldp.pipelines.jobs.resuming import RESUME
+from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint, Following
@@ -29,7 +30,7 @@ def inbox_of(source: SubscriptionEndpoint, out: Path) -> Path:
 
 
 def follow_subscription(
-    specs: Sequence[CollectionSpec],
+    specs: Sequence[CollectionSpec] | SpecFolder,
     source: Endpoint,
     out: Path,
     options: PipelineOptions,

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,9 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
+from uldp.collector.admission import Admission
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
@@ -31,12 +34,15 @@ from uldp.pipelines.jobs.progress import (
     position,
 )
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
-from uldp.pipelines.jobs.resuming import Unwritten, resume_points
+from uldp.pipelines.jobs.resuming import Unwritten, has_begun, reach_of, resume_points
+from uldp.pipelines.jobs.spec_folder import SpecFolder
+from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
 from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.live.position import Position, PositionFile, now_ms
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.clock import clock_of_test_stream
@@ -167,7 +173,7 @@ def _naming_all_damage(source: Endpoint) -> Iterator[None]:
 
 
 def follow(
-    specs: Sequence[CollectionSpec],
+    specs: Sequence[CollectionSpec] | SpecFolder,
     source: Path,
     out: Path,
     options: PipelineOptions,
@@ -195,6 +201,9 @@ def follow(
     ``keep_ids``, ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``; for
     ``metrics_port``, ``monitored``.
 
+    Specs of a folder may change while the job runs. A new one opens, and a retired one closes, behind all messages that
+    the job has announced when it learns of it; see ``uldp.collector.admission``.
+
     Raises:
         RequestError, StreamError, ResultsError: before the pipeline runs.
     """
@@ -203,47 +212,65 @@ def follow(
         raise RequestError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source, clock)
     simulated = stream.simulated_clock
-    aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated, keep_ids=keep_ids)
+    folder = specs if isinstance(specs, SpecFolder) else None
+    begun = specs.found() if isinstance(specs, SpecFolder) else [*SharedSpecs.of(specs)]
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     publishing.check(here=True)
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
-    job = JobIdentity.of("stream", endpoint.name, stream.id, specs, registry_ids=registry_ids)
+    # The specs of a folder come and go: each collection has an identity of its own there.
+    job = JobIdentity.of("stream", endpoint.name, stream.id, begun if folder is None else (), registry_ids=registry_ids)
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
-        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
-        points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
+        keep = folder is None
+        claim = stack.enter_context(claimed_both(str(out), private, begun, job, sender_key=sender_key, keep=keep))
+        watch: SpecWatch | None = None
+        if folder is None:
+            shared = SharedSpecs.of(begun)
+        else:
+            admission = Admission(limits_senders(begun), any(spec.limits.cap_senders for spec in begun), chooses=True)
+            shared, watch = begin_watch(folder, admission, say, anew=not has_begun(claim))
+        points = stack.enter_context(resume_points(shared, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
         stack.enter_context(copied_state())
         stack.enter_context(next_timers())
         stack.enter_context(clock_of_test_stream())
-        say(following(specs, source, out))
-        windows = [spec.window for spec in specs]
+        say(following(shared, source, out))
+        windows = [spec.window for spec in shared]
+
+        def look(latest: int) -> list[WindowSpec] | None:
+            if watch is None or not watch.look(latest):
+                return None
+            points.reach = max(points.reach, reach_of(shared))
+            return [spec.window for spec in shared]
 
         def warn(early_ms: int) -> None:
             say(f"warning: {early(early_ms)}; set the clock of this machine")
 
-        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled))
-        beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
+        serving = LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled, look)
+        events = stack.enter_context(serving)
+        beat = stack.enter_context(Heartbeat(say, partial(_position, shared, events)))
         position = partial(_where, events, now_ms())
         stack.enter_context(PositionFile(Path(claim.results), position))
         if metrics_port is not None:
             url = stack.enter_context(_monitored(metrics_port, claim, position))
             say(f"metrics at {url}")
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
+        aggregate = JobAggregate(
+            shared, shards=1, registry_ids=registry_ids, simulated_clock=simulated, keep_ids=keep_ids
+        )
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
-            aggregated = Unwritten.after(points.start, specs).of(aggregated)
-        publishing.publish(aggregated, aggregate.shared, native=False)
+            aggregated = Unwritten.after(points.start, shared).of(aggregated)
+        publishing.publish(aggregated, shared, native=False)
         signed = partial(sign_file, points.journal, Path(claim.private))
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, signed)
         _ = aggregated.counts | "SignCounts" >> beam.Map(partial(sign_pane, points.journal))
         _ = aggregated.estimates | "SignEstimates" >> beam.Map(partial(sign_pane, points.journal))
-        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, aggregate.shared))
-        stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
-        _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, stopping))
+        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, shared))
+        _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, shared))
         result = pipeline.run()
         try:
             result.wait_until_finish()
@@ -302,7 +329,7 @@ def _monitored(port: int, claim: Claim, position: Callable[[], Position]) -> Abs
     return monitored(port, Path(claim.results), Path(claim.private), position)
 
 
-def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str:
+def _position(specs: Iterable[CollectionSpec], events: LocalStreamEvents) -> str:
     return position(
         [spec.window for spec in specs],
         messages=events.messages,

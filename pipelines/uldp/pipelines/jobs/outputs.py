@@ -1,7 +1,5 @@
 """Prepare a results directory before a job (lock, identity, specs), and mark windows that the job did not finish."""
 
-import csv
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,24 +10,23 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
-from uldp.pipelines.jobs.identity import JobIdentity, name_of
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.kept_specs import fetch, keep_specs, kept_folder
 from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import PaneRecord
-from uldp.pipelines.results.specs import kept_text, load_kept
-from uldp.schemas.arrays import Floats
+from uldp.pipelines.results.specs import load_kept
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
-from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, is_remote, kind_of, or_restore
-from uldp.transforms.io.remote import check_scheme, fetched, matching
+from uldp.transforms.io.remote import check_scheme
 from uldp.transforms.io.results import estimate_file, statistic_file
 
 
@@ -65,6 +62,7 @@ def claimed_both(
     from_savepoint: bool = False,
     sender_key: Path | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    keep: bool = True,
 ) -> Iterator[Claim]:
     """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
 
@@ -79,6 +77,7 @@ def claimed_both(
         from_savepoint: As in ``claimed``.
         sender_key: A file with the key of senders. None to draw it when it is needed, and to keep it in ``private``.
         is_over: Returns whether a backfill that has failed writes no more, so that it gives back what has no pane.
+        keep: Whether to write the specs into the results directory; a job that reads them from a folder does so itself.
 
     Raises:
         ResultsError, EndpointError: as ``claimed``; and as ``read_sender_key`` and ``stored_sender_key``.
@@ -90,7 +89,7 @@ def claimed_both(
         stored_sender_key(place)  # refuse before anything is written
     left = None if is_remote(out) else _stored_identity(Path(out))
     with ExitStack() as stack:
-        results, begun = stack.enter_context(claimed(out, specs, job, from_savepoint=from_savepoint))
+        results, begun = stack.enter_context(claimed(out, specs if keep else (), job, from_savepoint=from_savepoint))
         new = [results] if begun.shard_key == job.shard_key else []
         local = results
         if not _same_place(out, place):
@@ -158,7 +157,8 @@ def claimed(
         if is_remote(out):
             check_scheme(out)
             local = Path(stack.enter_context(TemporaryDirectory()))
-            _fetch(out, local)
+            for pattern in (JOB, "specs/*/*"):
+                fetch(out, pattern, local)
         else:
             _refuse_others(local, option)
             stack.enter_context(locked(local, option))
@@ -179,16 +179,6 @@ def claimed(
         write_file(FileSystems.join(out, JOB), begun.encode(), private=True)
         keep_specs(out, specs)
         yield (out if is_remote(out) else str(local.absolute())), begun
-
-
-def _fetch(out: str, folder: Path) -> None:
-    """Copy the identity and the specs of a job from a URL, as far as they exist."""
-    for pattern in (JOB, "specs/*/*"):
-        for found in matching(FileSystems.join(out, *pattern.split("/"))):
-            path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with fetched(found.path) as file:
-                path.write_bytes(file.read())
 
 
 def _refuse_others(out: Path, option: str) -> None:
@@ -238,28 +228,13 @@ def _stored_identity(local: Path) -> JobIdentity | None:
 
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
-        before = _folder(folder, spec) / "spec.yaml"
+        before = kept_folder(folder, spec) / "spec.yaml"
         key = changed_key(load_kept(before).device_half, spec.device_half) if before.exists() else None
         if key is not None:
             raise ResultsError(
                 f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"
                 " version, or choose another --to"
             )
-
-
-def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
-    """Write specs, and the files that they name, into a local or remote results directory."""
-    for parts, content in spec_files(specs).items():
-        write_file(FileSystems.join(out, *parts), content)
-
-
-def spec_files(specs: Sequence[CollectionSpec]) -> dict[tuple[str, ...], bytes]:
-    """Return the content of the files with which a results directory keeps specs, by the parts of their path."""
-    with TemporaryDirectory() as made:
-        for spec in specs:
-            _keep(_folder(Path(made), spec), spec)
-        paths = sorted(path for path in Path(made).rglob("*") if path.is_file())
-        return {path.relative_to(made).parts: path.read_bytes() for path in paths}
 
 
 def mark_open_windows(out: Path) -> int:
@@ -292,52 +267,3 @@ def _incomplete(pane: PaneRecord) -> PaneRecord:
 
 def _write(out: Path, name: str, content: bytes) -> None:
     write_file(str(out / name), content)
-
-
-def _folder(out: Path, spec: CollectionSpec) -> Path:
-    return out / "specs" / name_of(spec)
-
-
-def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that needs no outside files.
-
-    Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
-    because another release may choose others.
-    """
-    make_folder(folder.absolute())
-    data = spec.model_dump(mode="json", exclude_none=True)
-    data["mechanism"].update(spec.mechanism.record_parameters(spec.variables))
-    for name, variable in spec.variables.items():
-        domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]
-        if name:
-            domain = beside = domain["record"][name]
-            tags, mechanism = domain["tags"], mechanism.get("of", {}).get(name, {})
-        for key in type(variable.parameters).model_fields:
-            number = getattr(variable.parameters, key)
-            if number != getattr(variable.mechanism, key):
-                mechanism[key] = number
-        if beside.pop("candidates_file", None) is not None:
-            beside["candidates"] = list(variable.candidates)
-        if domain.get("strings", {}).pop("pieces_file", None) is not None:
-            domain["strings"]["pieces"] = dict(variable.kind.facts())["strings.pieces"]
-        if domain.pop("labels_file", None) is not None:
-            domain["labels"] = variable.labels
-        for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
-            if "background" in tag:
-                tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"
-                # No half of a share is a whole number, so the file itself gives no strength.
-                _write_background(folder / tag["background"], variable.labels, weights / 2)
-                if not math.isnan(strength):
-                    tag["strength"] = float(strength)
-        for tag, zones in zip(tags, variable.zones, strict=True):
-            if zones is not None:
-                tag["zones"] = f"{name}.{tag['name']}.zones.csv" if name else f"{tag['name']}.zones.csv"
-                write_zones(folder / tag["zones"], zones, variable.labels)
-    (folder / "spec.yaml").write_text(kept_text(data), encoding="utf-8")
-
-
-def _write_background(path: Path, labels: Sequence[str], weights: Floats) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["value", "weight"])
-        rows.writerows((label, repr(float(weight))) for label, weight in zip(labels, weights, strict=True) if weight)

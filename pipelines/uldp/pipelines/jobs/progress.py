@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
@@ -54,15 +54,15 @@ def announce_pane(say: Callable[[str], None], specs: SharedSpecs, estimate: Esti
         say(pane_line(estimate, specs.of_pane(estimate)))
 
 
-def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], pane: Statistic) -> None:
+def announce_stopped(say: Callable[[str], None], specs: SharedSpecs, pane: Statistic) -> None:
     """Announce that a window gets no estimate, because its collection stops above a share of rejected reports."""
-    if (pane.collection, pane.version) in stopping and Flag.REJECTED_RATIO in pane.flags:
+    if Flag.REJECTED_RATIO in pane.flags and specs.of_pane(pane).limits.when_exceeded == "stop":
         share = pane.accounting.rejected / pane.accounting.received
         window = minute_text(pane.window_start)
         say(f"{window}  {pane.collection} v{pane.version} is stopped: {share:.0%} of the reports were rejected")
 
 
-def following(specs: Sequence[CollectionSpec], source: object, out: object) -> str:
+def following(specs: Iterable[CollectionSpec], source: object, out: object) -> str:
     """Return the line that names the source, the results directory and the collections of a job."""
     return f"following {source} into {out}: {', '.join(f'{spec.collection} v{spec.version}' for spec in specs)}"
 

@@ -6,7 +6,7 @@ neither the sealed windows, of which it may see a part alone, nor late and rejec
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import metadata
@@ -15,19 +15,21 @@ from typing import Self
 
 import apache_beam as beam
 
+from uldp.collector.hot_specs import HotSpecs
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.outputs import Claim, spec_files
+from uldp.pipelines.jobs.kept_specs import spec_files
+from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.written import Results
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Message, iso
 from uldp.schemas.rejected import Rejected
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.local.events import CLOCK_TOLERANCE
-from uldp.transforms.io.local.journal import Journal, JournalError, PaneWritten, begins_with, segments_read
+from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalError, PaneWritten, begins_with, segments_read
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, number_of
 
@@ -36,7 +38,7 @@ RESUME = "resume.json"
 
 
 def resume_points(
-    specs: Sequence[CollectionSpec],
+    specs: SharedSpecs,
     stream: LocalStream,
     claim: Claim,
     watermark_delay_ms: int,
@@ -82,12 +84,22 @@ def resume_points(
         known = segments_read(results.journal, "" if start is None else start.first)
     except JournalError as error:
         raise ResultsError(str(error)) from error
-    reach = max(served.reach for served in SharedSpecs.of(specs).served.values())
+    reach = reach_of(specs)
     journal = Journal(results.journal, anew=start is None and whole)
     return ResumePoints(path, job, reach, journal, start, known)
 
 
-def _lost(start: ResumePoint | None, results: Results, specs: Sequence[CollectionSpec]) -> str | None:
+def has_begun(claim: Claim) -> bool:
+    """Return whether an earlier run of a job may have read a message: each opens its journal before it does."""
+    return Path(claim.results, JOURNAL).exists() or Path(claim.results, RESUME).exists()
+
+
+def reach_of(specs: SharedSpecs) -> int:
+    """Return how many milliseconds before the watermark messages may have been published that are needed again."""
+    return max(served.reach for served in specs.served.values())
+
+
+def _lost(start: ResumePoint | None, results: Results, specs: SharedSpecs) -> str | None:
     """Return what the journal says is written, and is gone although the job does not write it again."""
     if start is None:
         return results.lost(None, lambda pane: True)
@@ -97,11 +109,14 @@ def _lost(start: ResumePoint | None, results: Results, specs: Sequence[Collectio
     return results.lost(start.journal.size, lambda pane: not unwritten.has_pane(pane))
 
 
-def _digest(specs: Sequence[CollectionSpec], claim: Claim, watermark_delay_ms: int) -> str:
-    """Return a digest of the properties of a job that decide what it writes and where, beside those in ``job.json``."""
+def _digest(specs: SharedSpecs, claim: Claim, watermark_delay_ms: int) -> str:
+    """Return a digest of the properties of a job that decide what it writes and where, beside those in ``job.json``.
+
+    Specs that change while the job runs are not among them: what they decide does not change.
+    """
     private = "" if claim.private == claim.results else claim.private
     digest = hashlib.sha256(json.dumps([metadata.version("uldp-stream"), private, watermark_delay_ms]).encode())
-    for parts, content in spec_files(specs).items():
+    for parts, content in spec_files(() if isinstance(specs, HotSpecs) else [*specs]).items():
         digest.update(json.dumps([*parts, len(content)]).encode() + content)
     return digest.hexdigest()[:32]
 
@@ -140,12 +155,12 @@ class Unwritten:
     segment: str
 
     @classmethod
-    def after(cls, point: ResumePoint, specs: Sequence[CollectionSpec]) -> Self:
+    def after(cls, point: ResumePoint, specs: SharedSpecs) -> Self:
         """Return what is not written at a resume point."""
         if point.watermark is None:
             return cls(None, point.segment)
-        served = SharedSpecs.of(specs).served
-        return cls({key: point.watermark - each.sealed_after for key, each in served.items()}, point.segment)
+        opened = {key: point.watermark - each.sealed_after for key, each in specs.served.items()}
+        return cls(opened, point.segment)
 
     def of(self, aggregated: Aggregated) -> Aggregated:
         """Keep the panes of windows that are not sealed, and the late and rejected reports of new segments."""
@@ -160,7 +175,9 @@ class Unwritten:
 
     def has_pane(self, pane: PaneHeader | PaneWritten) -> bool:
         """Return whether the window of a pane is not sealed."""
-        return self.opened is None or pane.window_start > self.opened[pane.collection, pane.version]
+        key = pane.collection, pane.version
+        # A collection that is not there has come later, and no window of it was written before.
+        return self.opened is None or key not in self.opened or pane.window_start > self.opened[key]
 
     def has_report(self, record: Message | Rejected) -> bool:
         """Return whether a record is of a new segment: its source begins with the name of its segment."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.merge.folders import READ, Merging, folders_to_merge, ids_of, record_of, slices_of
 from uldp.pipelines.merge.joining import UnprovedError, join
 from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance

@@ -6,7 +6,7 @@ value and remedy.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -27,6 +27,7 @@ from uldp.schemas.specs.kinds import RECORD, Ends
 from uldp.schemas.specs.limits import Limits
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
+from uldp.schemas.specs.moments import Moment, format_moment
 from uldp.schemas.specs.numbers import as_record
 from uldp.schemas.specs.slices import By, Slices, attributes_of, check_by
 from uldp.schemas.specs.specfile import SpecError, read_spec
@@ -85,6 +86,10 @@ class CollectionSpec(Strict):
     assume_forgers: float | None = Field(default=None, gt=0, lt=1)
     limits: Limits = Limits()
     retired: bool = False
+    #: From when on a job counts reports, by their publish time. Until then it knows no such version.
+    opens: Moment | None = None
+    #: From when on a job rejects reports, by their publish time, as those of a version that is retired.
+    closes: Moment | None = None
 
     _variables: dict[str, Variable] = PrivateAttr()
     _device_digest: str | None = PrivateAttr(default=None)
@@ -104,6 +109,10 @@ class CollectionSpec(Strict):
             )
         self._check_budget()
         self._check_cap()
+        if self.opens is not None and self.closes is not None and self.closes <= self.opens:
+            raise ValueError(
+                f"closes must be later than opens, {format_moment(self.opens)}, got {format_moment(self.closes)}"
+            )
         if self.by is not None:
             check_by(self.by, list(self.domain.record or ()))
         if len(set(self.estimators)) != len(self.estimators):
@@ -305,6 +314,10 @@ class CollectionSpec(Strict):
     def key(self) -> CollectionKey:
         """The collection and version, which each report names."""
         return self.collection, self.version
+
+    def lasting(self, opens: datetime | None, closes: datetime | None) -> Self:
+        """Return this spec with another time in which reports count."""
+        return self.model_copy(update={"opens": opens, "closes": closes})
 
     @property
     def estimators(self) -> list[EstimatorName]:

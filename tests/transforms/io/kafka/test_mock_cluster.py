@@ -8,7 +8,7 @@ import apache_beam as beam
 import pytest
 
 from tests import build
-from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest

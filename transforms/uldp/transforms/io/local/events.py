@@ -44,6 +44,10 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     A job that resumes is told of the segments from its resume point on, with the watermark as it was there. The event
     that the job was reading then comes as it was, so that files of late and rejected reports get the same names.
 
+    Between two segments ``look`` is called with an upper bound of the publish times of all messages that the job may
+    have read, once it has read again what an earlier run has read. It returns the windows of all collections if others
+    have come.
+
     A watermark that is ahead of the stream's clock by more than ``CLOCK_TOLERANCE`` is told to ``warn``, in
     milliseconds, once until the clock has caught up.
 
@@ -69,12 +73,14 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         points: ResumePoints | None = None,
         warn: Callable[[int], None] = lambda ahead: None,
         settled: Callable[[], int | None] | None = None,
+        look: Callable[[int], Iterable[WindowSpec] | None] = lambda latest: None,
     ) -> None:
         self._stream = stream
         self._current = stream.path
         self._refused: tuple[str, Exception] | None = None
         self._delay = watermark_delay_ms
         self._settled = settled or self.latest
+        self._look = look
         self._waiting = Waiting(Moments.of(windows))
         self._points, self._start = points, None if points is None else points.start
         if self._start is not None:
@@ -204,6 +210,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def _events(self) -> Iterator[Event]:
         start, settled = self._start, self._settled()
         for segment in self._stream.follow(self.POLL_SECONDS, None if start is None else start.first):
+            if segment is None or self._points is None or segment.name > self._points.read_before:
+                self._look_for_windows()
             if segment is not None:
                 self._current = segment
                 header = read_header(segment)
@@ -229,6 +237,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             settled = self._settled()  # before the look for the next segment: what that holds is older
         yield from self._announce()
         self._ended = True
+
+    def _look_for_windows(self) -> None:
+        latest = max(self._published, 0 if self._waiting.watermark is None else self._waiting.watermark + self._delay)
+        if (windows := self._look(latest)) is not None:
+            self._waiting.moments = Moments.of(windows)
 
     def _announce(self) -> Iterator[Event]:
         """Announce how far the clock went, the segments that wait, and the watermark behind them."""

@@ -112,7 +112,8 @@ class ResumePoints:
     Args:
         path: The file of the point.
         job: As in ``ResumePoint``.
-        reach: How many milliseconds before the watermark messages may have been published that are needed again.
+        reach: How many milliseconds before the watermark messages may have been published that are needed again. It
+            grows with a collection that the job takes later, before the first report of which is counted.
         journal: The journal of the job.
         start: The point from which this job has resumed, if it has.
         known: The segments that an earlier run has read, and that this one may read again.
@@ -131,8 +132,10 @@ class ResumePoints:
         known: Mapping[str, SegmentRead] | None = None,
     ) -> None:
         self.start, self.journal = start, journal
-        self._path, self._job, self._reach = path, job, reach
+        self._path, self._job, self.reach = path, job, reach
         self._known = dict(known or {})
+        #: The last segment that an earlier run may have read.
+        self.read_before = max(["" if start is None else start.last, *(f"{name}.avro" for name in self._known)])
         self._marks: deque[_Mark] = deque()
         self._latest = -YEAR_9000
         self._failures = _Failures()
@@ -155,12 +158,12 @@ class ResumePoints:
 
         While the job reads again what it has read before, the point from which it resumed holds.
         """
-        if not self._marks or _distance(self._marks[-1].watermark, event.watermark) >= self._reach // self.MARKS:
+        if not self._marks or _distance(self._marks[-1].watermark, event.watermark) >= self.reach // self.MARKS:
             self._marks.append(_Mark(event.first, event.watermark, min(self._latest, present)))
         self._latest = event.latest
         if self._failures.seen or (self.start is not None and event.first < self.start.segment):
             return
-        needed = -YEAR_9000 if event.watermark is None else event.watermark - self._reach
+        needed = -YEAR_9000 if event.watermark is None else event.watermark - self.reach
         while len(self._marks) > 1 and self._marks[1].latest < needed:
             self._marks.popleft()
         first = self._marks[0]

@@ -58,6 +58,7 @@ class Waiting:
     """Segments that wait to be announced, each with the watermark before it.
 
     Attributes:
+        moments: The times at which a watermark makes something happen.
         watermark: The watermark behind the last of them, in milliseconds; None if there was no message yet.
     """
 
@@ -68,7 +69,7 @@ class Waiting:
 
     def __init__(self, moments: Moments) -> None:
         self.watermark: int | None = None
-        self._moments = moments
+        self.moments = moments
         self._segments: list[tuple[Path, int | None]] = []
         self._nbytes: float = 0
         self._fires = False
@@ -87,7 +88,7 @@ class Waiting:
     def advance(self, watermark: int) -> None:
         """Advance the watermark, unless it is later already."""
         if self.watermark is None or watermark > self.watermark:
-            self._fires |= self._moments.between(self.watermark, watermark)
+            self._fires |= self.moments.between(self.watermark, watermark)
             self.watermark = watermark
 
     def take(self) -> list[tuple[Path, int | None]]:

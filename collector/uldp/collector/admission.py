@@ -1,0 +1,117 @@
+"""Which specs a job takes that reads them while it runs, and from when on their reports count.
+
+What decides whether and where a report counts must not depend on when a job learns of a spec: a job that is killed
+reads reports again, and other workers learn of it earlier or later. So a spec that is new to a job opens, and one that
+is retired closes, at a publish time that no message has reached yet.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from uldp.collector.signals import limits_senders
+from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.device_half import changed_key
+from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.moments import format_moment, milliseconds_of, moment_at
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The rules of a job.
+
+    Attributes:
+        sender_key: Whether the job digests senders.
+        caps_senders: Whether the graph of the job has the steps that limit the reports of a sender.
+        chooses: Whether this process may choose when a spec opens or closes, because no other one counts reports.
+    """
+
+    sender_key: bool
+    caps_senders: bool
+    chooses: bool
+
+    def of_new(self, spec: CollectionSpec, latest: int | None) -> CollectionSpec:
+        """Return a spec of a collection and version that the job does not know, with the time at which it opens.
+
+        Args:
+            spec: The spec.
+            latest: An upper bound of the publish times of the messages that the job has read, in milliseconds; None if
+                it has read none.
+
+        Raises:
+            RequestError: if the job cannot take the spec.
+        """
+        self._check_senders(spec)
+        if latest is None:
+            return spec
+        if self.chooses:
+            after = moment_at(latest + 1)
+            return spec.lasting(after if spec.opens is None else max(spec.opens, after), spec.closes)
+        if spec.opens is None:
+            raise RequestError(
+                "the job runs already, and all workers must know the spec before its first report: write opens, a time"
+                " at least two minutes ahead"
+            )
+        return spec
+
+    def of_known(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> CollectionSpec:
+        """Return what a changed spec comes to: times at which it opens and closes that can still be kept.
+
+        Args:
+            before: The spec as the job knows it.
+            now: The spec as it is in the folder.
+            latest: As in ``of_new``.
+
+        Raises:
+            RequestError: if the job cannot take the change.
+        """
+        self._check_senders(now)
+        if (key := changed_key(dict(_fixed(before)), dict(_fixed(now)))) is not None:
+            raise RequestError(f"{key} has changed, and the job has counted by it; raise the version")
+        if now.opens is not None and (before.opens is None or now.opens > before.opens):
+            opened = "" if before.opens is None else f", {format_moment(before.opens)}"
+            raise RequestError(f"opens is later than when the job began to count{opened}; write that, or leave it out")
+        if before.retired and not now.retired:
+            raise RequestError("the version is retired, and stays so; raise the version")
+        return now.lasting(before.opens, self._closing(before, now, latest)).model_copy(
+            update={"retired": before.retired}
+        )
+
+    def _check_senders(self, spec: CollectionSpec) -> None:
+        if spec.limits.cap_senders and not self.caps_senders:
+            raise RequestError("limits.cap_senders: the job began without such a spec; start it again")
+        if limits_senders([spec]) and not self.sender_key:
+            raise RequestError("limits.max_reports_per_sender: the job began without such a spec; start it again")
+
+    def _closing(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> datetime | None:
+        """Return when a version closes."""
+        if before.retired:
+            return before.closes
+        closed = before.closes is not None and milliseconds_of(before.closes) <= latest
+        if closed:
+            if now.retired or (now.closes is not None and before.closes is not None and now.closes <= before.closes):
+                return before.closes
+            raise RequestError("the version is closed, and stays so; raise the version")
+        if not self.chooses and now.retired:
+            raise RequestError("the job runs already: write closes, a time at least two minutes ahead, not retired")
+        if not now.retired and (now.closes is None or now.closes == before.closes):
+            return now.closes
+        wanted = latest + 1 if now.closes is None or now.retired else milliseconds_of(now.closes)
+        if not self.chooses and wanted <= latest:
+            raise RequestError("closes is over, and workers have counted since; write a time two minutes ahead")
+        return moment_at(max(wanted, latest + 1))
+
+
+def _fixed(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
+    """Yield what a collection keeps while a job has state of it, by key of the spec."""
+    window = spec.window.model_dump(mode="json")
+    yield from ((f"window.{key}", window[key]) for key in ("size", "period", "offset", "allowed_lateness"))
+    yield "limits.max_clock_skew", format_duration(spec.limits.max_clock_skew)
+    yield "limits.max_age", format_duration(spec.max_age)
+    yield "limits.cap_senders", spec.limits.cap_senders
+    if spec.limits.cap_senders:
+        yield "limits.max_reports_per_sender", spec.limits.max_reports_per_sender
+    yield "dedup", spec.dedup
+    yield from spec.device_half.items()

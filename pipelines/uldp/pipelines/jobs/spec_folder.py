@@ -1,0 +1,241 @@
+"""A folder of specs that a job reads while it runs: what is new or changed in it, and what the job takes of that.
+
+The results directory keeps each spec as the job took it, with the times at which it opens and closes. A job that starts
+again goes on with these. So a file that is bad, or gone, changes nothing: what it said last stays in force.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from uldp.collector.admission import Admission
+from uldp.pipelines.jobs.identity import name_of
+from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs, spec_files
+from uldp.schemas.errors import EndpointError, RequestError, UldpError
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.moments import format_moment
+from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
+from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.remote import fetched, matching
+
+#: Of each file: its path, its size, and when it was last written.
+_Listing = tuple[tuple[str, int, float], ...]
+_NAMES = (
+    re.compile(r"^collection:\s*[\"']?([a-z0-9-]{1,64})[\"']?\s*(?:#.*)?$", re.M),
+    re.compile(r"^version:\s*(\d{1,10})\b", re.M),
+)
+
+
+@dataclass
+class Looked:
+    """What a look at the folder has found.
+
+    Attributes:
+        taken: The specs that are new or have changed, as the job takes them.
+        refused: The number of files that were refused, and that were not before in this form.
+        lines: A line about each of both.
+    """
+
+    taken: list[CollectionSpec] = field(default_factory=list)
+    refused: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+class SpecFolder:
+    """Reads the specs of a folder for one job: the files in it that end with ``.yaml``.
+
+    Args:
+        path: The folder, here or behind a URL of another of Beam's file systems. The files that a spec names are in it
+            too.
+        out: The results directory of the job, in which it keeps the specs; a path here or a URL.
+        below: The folder below which the files must be that specs name, if that is a larger one.
+
+    Attributes:
+        specs: The specs as the job has taken them, by collection and version.
+        refused: The collections that a file names whose newest content is refused.
+    """
+
+    def __init__(self, path: str, out: str, below: Path | None = None) -> None:
+        self.path, self._out, self._below = path.rstrip("/"), out, below
+        self.specs: dict[CollectionKey, CollectionSpec] = {}
+        self._listing: _Listing | None = None
+        self._of_file: dict[str, CollectionKey] = {}
+        self._bad: dict[str, str] = {}
+
+    @property
+    def refused(self) -> frozenset[CollectionKey]:
+        """See above."""
+        return frozenset(self._of_file[name] for name in self._bad if name in self._of_file)
+
+    def found(self) -> list[CollectionSpec]:
+        """Return all specs of the results directory and of the folder, those that the job may refuse too.
+
+        Raises:
+            RequestError: if there is none.
+            EndpointError: if the folder cannot be read.
+        """
+        found, errors = [*kept_specs(self._out).values()], list[str]()
+        with self._here() as here:
+            for path in _spec_paths(here):
+                spec, error = self._load(path, here)
+                if spec is not None:
+                    found.append(spec)
+                elif error is not None:
+                    errors.append(error)
+        if not found:
+            why = errors[0] if errors else f"{self.path}: holds no file that ends with .yaml; put specs there"
+            raise RequestError(why)
+        return found
+
+    def begin(self, admission: Admission, *, anew: bool) -> Looked:
+        """Read what an earlier run of the job has taken.
+
+        Args:
+            admission: The rules of the job.
+            anew: Whether no run has read a message yet, so that the job takes the folder as it is.
+
+        Raises:
+            RequestError: if the job takes nothing.
+            EndpointError, OSError: as ``look``.
+        """
+        self.specs = kept_specs(self._out)
+        looked = self.look(admission, None) if anew else Looked()
+        if not self.specs:
+            raise RequestError("\n".join(looked.lines) or f"{self._out}: holds no spec of an earlier run; restore it")
+        return looked
+
+    def look(self, admission: Admission, latest: int | None) -> Looked:
+        """Look for specs that are new or have changed, and keep those that the job takes.
+
+        The results directory has them before this function returns, so before a report is counted by them.
+
+        Args:
+            admission: The rules of the job.
+            latest: As in ``Admission.of_new``.
+
+        Raises:
+            EndpointError: if the folder cannot be read.
+            OSError: if the results directory cannot be written.
+        """
+        looked = Looked()
+        listing = self._list()
+        if listing == self._listing:
+            return looked
+        self._listing = listing
+        taken_from = dict[CollectionKey, str]()
+        with self._here() as here:
+            for path in _spec_paths(here):
+                spec, error = self._load(path, here)
+                if spec is not None:
+                    self._of_file[path.name] = spec.key
+                    if spec.key in taken_from:
+                        error = f"is of {name_of(spec)}, as {taken_from[spec.key]} is; raise the version, or remove one"
+                    else:
+                        taken_from[spec.key] = path.name
+                        error = self._take(spec, path.name, admission, latest, looked)
+                self._note(path.name, error, looked)
+        for name in self._bad.keys() - {Path(path).name for path, _, _ in listing}:
+            del self._bad[name]
+        return looked
+
+    def _take(
+        self, spec: CollectionSpec, name: str, admission: Admission, latest: int | None, looked: Looked
+    ) -> str | None:
+        """Take a spec if it is new or has changed; return why it is refused."""
+        before = self.specs.get(spec.key)
+        try:
+            if before is None:
+                now = admission.of_new(spec, latest)
+            else:
+                now = admission.of_known(before, spec, -1 if latest is None else latest)
+        except RequestError as error:
+            return str(error)
+        if before is not None and _content(before) == _content(now):
+            return None
+        keep_specs(self._out, [now])
+        self.specs[now.key] = now
+        looked.taken.append(now)
+        times = [
+            f"{what} reports published from {format_moment(moment)} on"
+            for what, moment in (("counts", now.opens), ("rejects", now.closes))
+            if moment is not None
+        ]
+        news = "new" if before is None else "changed"
+        looked.lines.append(", ".join([f"{self.path}: {name}: {news} spec of {name_of(now)}", *times]))
+        return None
+
+    def _note(self, name: str, error: str | None, looked: Looked) -> None:
+        """Note whether a file is refused."""
+        if error is None:
+            self._bad.pop(name, None)
+            return
+        if self._bad.get(name) != error:
+            looked.refused += 1
+            stays = name in self._of_file and self._of_file[name] in self.specs
+            fate = "the job goes on with the spec before" if stays else "the job does without it"
+            looked.lines.append(f"{self.path}: {name}: refused, {fate}: {error}")
+        self._bad[name] = error
+
+    def _load(self, path: Path, here: Path) -> tuple[CollectionSpec | None, str | None]:
+        """Read a spec; return it, or what is wrong."""
+        try:
+            return CollectionSpec.load(path, below=self._below), None
+        except UldpError as error:
+            self._name(path)
+            return None, "; ".join(str(error).replace(f"{path}: ", "").replace(str(here), self.path).splitlines())
+
+    def _name(self, path: Path) -> None:
+        """Find of which collection a bad file is, by its first lines that name one."""
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                text = file.read(MAX_SPEC_BYTES)
+        except OSError:
+            return
+        found = [pattern.search(text) for pattern in _NAMES]
+        if found[0] is not None and found[1] is not None:
+            self._of_file[path.name] = found[0][1], int(found[1][1])
+
+    def _list(self) -> _Listing:
+        if is_remote(self.path):
+            files = matching(f"{self.path}/**")
+            return tuple((file.path, file.size_in_bytes, file.last_updated_in_seconds or 0.0) for file in files)
+        try:
+            below = sorted(path for path in Path(self.path).rglob("*") if path.is_file())
+            return tuple((str(path), stat.st_size, stat.st_mtime) for path in below for stat in [path.stat()])
+        except OSError as error:  # a file that is replaced at this moment
+            raise EndpointError(f"{self.path}: {error.strerror}; check the folder") from error
+
+    @contextmanager
+    def _here(self) -> Iterator[Path]:
+        """Yield the folder, or a copy of it on this machine.
+
+        Raises:
+            EndpointError: if there is none, or it cannot be fetched.
+        """
+        if not is_remote(self.path):
+            if not Path(self.path).is_dir():
+                raise EndpointError(f"{self.path}: no such directory; check the path")
+            yield Path(self.path)
+            return
+        with TemporaryDirectory() as made:
+            for path, _, _ in self._list():
+                copy = Path(made, path.removeprefix(self.path).lstrip("/"))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                with fetched(path) as file:
+                    copy.write_bytes(file.read())
+            yield Path(made)
+
+
+def _content(spec: CollectionSpec) -> dict[tuple[str, ...], object]:
+    """Return what a results directory keeps of a spec, in whatever order its keys are."""
+    files = spec_files([spec])
+    return {parts: yaml.safe_load(data) if parts[-1] == "spec.yaml" else data for parts, data in files.items()}
+
+
+def _spec_paths(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("."))

@@ -1,0 +1,82 @@
+"""When a job looks at its folder of specs, and what its steps then hold."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from weakref import WeakValueDictionary
+
+from uldp.collector.admission import Admission
+from uldp.collector.hot_specs import HotSpecs
+from uldp.pipelines.jobs.spec_folder import SpecFolder
+from uldp.schemas.errors import EndpointError
+from uldp.schemas.specs.collection import CollectionSpec
+
+
+class SpecWatch:
+    """Looks at a folder of specs every minute, and soon after a report of an unknown collection or version.
+
+    Args:
+        folder: The folder.
+        specs: What the steps of this process hold.
+        admission: The rules of the job.
+        say: Called with a line about each change and refusal.
+    """
+
+    #: Seconds between two looks, and seconds between them if a report has come that no spec explains.
+    EVERY, AT_ONCE = 60.0, 10.0
+
+    def __init__(self, folder: SpecFolder, specs: HotSpecs, admission: Admission, say: Callable[[str], None]) -> None:
+        self._folder, self._specs, self._admission, self._say = folder, specs, admission, say
+        self._looked = -self.EVERY
+
+    def look(self, latest: int) -> bool:
+        """Look if it is time to; return whether the specs have changed. For ``latest``, see ``Admission.of_new``."""
+        now = time.monotonic()
+        if now - self._looked < (self.AT_ONCE if self._specs.wanted else self.EVERY):
+            return False
+        self._looked = now
+        try:
+            looked = self._folder.look(self._admission, latest)
+        except EndpointError as error:
+            self._say(f"{error}; the job goes on with the specs that it has")
+            return False
+        self._specs.refuse(looked.refused)
+        self._specs.change(looked.taken, self._folder.refused)
+        for line in looked.lines:
+            self._say(line)
+        return bool(looked.taken)
+
+
+class LocalSpecs(HotSpecs):
+    """The specs of a job whose steps run in one process, which another thread of it changes."""
+
+    def __init__(self, specs: Iterable[CollectionSpec]) -> None:
+        super().__init__(specs)
+        self._name = uuid.uuid4().hex
+        _LOCAL[self._name] = self
+
+    def __reduce__(self) -> tuple[Callable[[str], "LocalSpecs"], tuple[str]]:
+        return _of_process, (self._name,)
+
+
+def begin_watch(
+    folder: SpecFolder, admission: Admission, say: Callable[[str], None], *, anew: bool
+) -> tuple[LocalSpecs, SpecWatch]:
+    """Return what the steps of a job hold that has claimed its results, and what changes it; ``anew`` as in ``begin``.
+
+    Raises:
+        RequestError, EndpointError, OSError: as ``SpecFolder.begin``.
+    """
+    looked = folder.begin(admission, anew=anew)
+    for line in looked.lines:
+        say(line)
+    specs = LocalSpecs(folder.specs.values())
+    specs.refuse(looked.refused)
+    return specs, SpecWatch(folder, specs, admission, say)
+
+
+_LOCAL: WeakValueDictionary[str, LocalSpecs] = WeakValueDictionary()
+
+
+def _of_process(name: str) -> LocalSpecs:
+    return _LOCAL[name]

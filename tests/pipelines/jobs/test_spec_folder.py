@@ -1,0 +1,136 @@
+"""A folder of specs: what is new, changed, bad or gone in it, and what a job that starts again finds."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.build import HOUR, START
+from uldp.collector.admission import Admission
+from uldp.pipelines.jobs.spec_folder import Looked, SpecFolder
+from uldp.schemas.errors import EndpointError, RequestError
+from uldp.schemas.specs.moments import moment_at
+
+ADMISSION = Admission(sender_key=False, caps_senders=False, chooses=True)
+SPEC = """
+collection: {}
+version: 1
+domain: {{labels_file: labels.csv}}
+mechanism: {{name: urap, epsilon: 1.0}}
+sensitive: [a]
+tags: [{{name: home, background: home.csv}}]
+window: {{size: 1h}}
+"""
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Path:
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    (folder / "labels.csv").write_text("value\na\nb\nc\n")
+    (folder / "home.csv").write_text("a,1\nb,3\n")
+    write(folder, "one")
+    return folder
+
+
+def write(folder: Path, name: str, more: str = "") -> None:
+    (folder / f"{name}.yaml").write_text(SPEC.format(name) + more)
+
+
+def begun(specs: Path) -> SpecFolder:
+    folder = SpecFolder(str(specs), str(specs.parent / "out"))
+    folder.begin(ADMISSION, anew=True)
+    return folder
+
+
+def again(specs: Path) -> SpecFolder:
+    """The folder of a job that has started again."""
+    folder = SpecFolder(str(specs), str(specs.parent / "out"))
+    assert folder.begin(ADMISSION, anew=False) == Looked()
+    return folder
+
+
+def named(looked: Looked) -> Sequence[str]:
+    return [spec.collection for spec in looked.taken]
+
+
+def test_a_job_begins_with_all_specs_and_later_ones_open_behind_what_it_has_read(specs: Path) -> None:
+    folder = begun(specs)
+    write(specs, "two")
+    looked = folder.look(ADMISSION, START)
+    assert named(looked) == ["two"]
+    assert looked.lines == [
+        f"{specs}: two.yaml: new spec of two-v1, counts reports published from 2026-01-01T09:00:00.001Z on"
+    ]
+    assert folder.specs["one", 1].opens is None
+    assert folder.specs["two", 1].opens == moment_at(START + 1)
+    assert folder.look(ADMISSION, START + HOUR) == Looked()
+
+
+def test_a_job_that_starts_again_goes_on_with_the_same_times_and_finds_nothing_new(specs: Path) -> None:
+    folder = begun(specs)
+    write(specs, "two")
+    folder.look(ADMISSION, START)
+    restarted = again(specs)
+    assert restarted.specs["two", 1].opens == moment_at(START + 1)
+    assert restarted.look(ADMISSION, START + HOUR) == Looked()
+
+
+def test_a_changed_file_that_a_spec_names_changes_the_spec(specs: Path) -> None:
+    folder = begun(specs)
+    (specs / "home.csv").write_text("a,1\nb,1\n")
+    (changed,) = folder.look(ADMISSION, START).taken
+    assert changed.background.tolist() == [[0.5, 0.5, 0]]
+    assert again(specs).specs["one", 1].background.tolist() == [[0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_bad_file_keeps_the_spec_before_it_until_it_is_mended(specs: Path, restarted: bool) -> None:
+    folder = begun(specs)
+    write(specs, "one", "estimators: mle\n")
+    if restarted:
+        folder = again(specs)
+    looked = folder.look(ADMISSION, START)
+    (line,) = looked.lines
+    assert line.startswith(f"{specs}: one.yaml: refused, the job goes on with the spec before: estimators:")
+    assert (looked.taken, looked.refused, folder.refused) == ([], 1, frozenset({("one", 1)}))
+    os.utime(specs / "one.yaml", (1, 1))
+    assert folder.look(ADMISSION, START) == Looked()  # it is refused still, and was said
+    write(specs, "one", "estimator: wls\n")
+    mended = folder.look(ADMISSION, START)
+    assert mended.lines == [f"{specs}: one.yaml: changed spec of one-v1"]
+    assert folder.refused == frozenset()
+
+
+def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
+    folder = begun(specs)
+    (specs / "three.yaml").write_text("collection: [")
+    looked = folder.look(ADMISSION, START)
+    assert looked.lines[0].startswith(f"{specs}: three.yaml: refused, the job does without it: line 1: not YAML:")
+    assert folder.refused == frozenset()
+
+
+def test_a_file_that_is_gone_changes_nothing(specs: Path) -> None:
+    folder = begun(specs)
+    (specs / "one.yaml").unlink()
+    assert folder.look(ADMISSION, START) == Looked()
+    assert again(specs).specs.keys() == {("one", 1)}
+
+
+def test_a_change_that_decides_what_counts_is_refused_and_a_second_file_too(specs: Path) -> None:
+    folder = begun(specs)
+    (specs / "one.yaml").write_text(SPEC.format("one").replace("1h", "2h"))
+    (specs / "zweite.yaml").write_text(SPEC.format("one"))
+    lines = folder.look(ADMISSION, START).lines
+    assert [line.partition("refused, the job goes on with the spec before: ")[2] for line in lines] == [
+        "window.size has changed, and the job has counted by it; raise the version",
+        "is of one-v1, as one.yaml is; raise the version, or remove one",
+    ]
+
+
+def test_what_is_no_folder_of_specs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EndpointError, match="no such directory; check the path"):
+        SpecFolder(str(tmp_path / "specs"), str(tmp_path / "out")).found()
+    with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml; put specs there"):
+        SpecFolder(str(tmp_path), str(tmp_path / "out")).found()
