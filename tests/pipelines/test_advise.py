@@ -1,6 +1,8 @@
 """``uldp advise``: what it forecasts is what reports give, what it finds suffices, and nothing is missing from it."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +10,15 @@ import yaml
 from click.testing import CliRunner
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.inference.forecast import falling_shares
-from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
 from uldp.pipelines.advice.ranking import rank, ranked_mechanisms
+from uldp.pipelines.advice.text import advice_text
 from uldp.pipelines.cli import cli
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -165,8 +170,71 @@ def test_a_background_is_a_truth_in_which_nobody_hides(tmp_path: Path) -> None:
     spec = Question(TWO_HUNDRED, Path(), tmp_path / "background.csv", 2.0, 5000, None)
     same = Question(TWO_HUNDRED, Path(), tmp_path / "truth.csv", 2.0, 5000, None)
     urr = spec.spec({"name": "urr", "epsilon": 2.0}, plain=False)
-    assert spec.true_shares(urr).tolist() == same.true_shares(urr).tolist()
-    assert spec.true_shares(urr)[[0, 3, 17]].tolist() == [5 / 8, 2 / 8, 1 / 8]
+    protocol = build_protocol(urr)
+    assert spec.true_shares(urr, protocol).tolist() == same.true_shares(urr, protocol).tolist()
+    assert spec.true_shares(urr, protocol)[[0, 3, 17]].tolist() == [5 / 8, 2 / 8, 1 / 8]
+
+
+SETS: dict[str, Any] = {
+    "collection": "c",
+    "version": 1,
+    "window": {"size": "1d"},
+    "domain": {"set": {"of": {"size": 40}, "at_most": 3}},
+}
+
+
+def test_sets_are_ranked_by_the_error_of_the_shares_of_items() -> None:
+    ranked, left_out = rank(Question(SETS, Path(), None, 1.0, 50_000, None), quiet)
+    assert [each.mechanism for each in ranked] == ["set-ss", "set-olh"]
+    assert not left_out
+    for each in ranked:
+        protocol = build_protocol(CollectionSpec.parse(each.spec))
+        assert isinstance(protocol.decoder, SetDecoder)
+        r = np.append(np.full(40, 1.5 / 40), [0.75, 0.5, 0.25])
+        errors = protocol.decoder.stderr(r, 50_000)
+        assert each.errors.half_width == pytest.approx(1.96 * errors.mean(), rel=0.05)
+        assert each.errors.l2 == pytest.approx(math.sqrt((errors**2).sum()), rel=0.3)
+
+
+def test_a_truth_of_sets_and_pairs_has_the_shares_of_what_devices_report(tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("items,weight\n1;2,3\n1;2;3;4;5;6,1\n")
+    question = Question(SETS, Path(), tmp_path / "truth.csv", 1.0, 1000, None)
+    spec = question.spec({"name": "set-ss", "epsilon": 1.0}, plain=True)
+    shares = question.true_shares(spec, build_protocol(spec))
+    # A quarter of the users report three of six items; the others two, and a dummy.
+    assert np.abs(shares[[0, 1, 2, 3, 40, 41, 42]] - [0, 0.875, 0.875, 0.125, 0.75, 0, 0]).max() < 0.01
+
+
+def test_the_users_that_find_a_string_are_found(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        "collection: c\nversion: 1\ndomain: {strings: {longest: 12, alphabet: a-z}}\n"
+        "mechanism: {name: prefixes, epsilon: 4.0}\nwindow: {size: 1d}\n"
+    )
+    keys, _ = keys_of_spec(tmp_path / "spec.yaml")
+    question = Question(keys, tmp_path, None, 2.0, None, 0.02)
+    (advice,), left_out = rank(question, quiet)
+    assert {each.mechanism for each in left_out} == {"bloom", "cohort-olh"}
+    decoder = build_protocol(CollectionSpec.parse(advice.spec)).decoder
+    assert isinstance(decoder, FindingDecoder)
+    assert decoder.least_found(advice.users) <= 0.02 < decoder.least_found(round(0.95 * advice.users))
+    text = advice_text(question, [advice], left_out)
+    assert "found: half of the strings with this share are found" in text
+    assert "truth:" not in text
+
+
+def test_of_a_large_epsilon_that_has_too_many_cells_a_smaller_one_is_asked() -> None:
+    keys = {**SETS, "domain": {"strings": {"longest": 12, "alphabet": "a-z"}}}
+    (advice,), _ = rank(Question(keys, Path(), None, None, 1_000_000, 0.02), quiet)
+    assert 0.5 < advice.epsilon < 5
+
+
+def test_kinds_that_are_not_compared_are_named(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        "collection: c\nversion: 1\ndomain: {ranking: {of: [a, b]}}\n"
+        "mechanism: {name: pairs, epsilon: 1.0}\nwindow: {size: 1d}\n"
+    )
+    with pytest.raises(RequestError, match="compares mechanisms for values, sets, pairs and strings"):
+        keys_of_spec(tmp_path / "spec.yaml")
 
 
 _MANHATTAN = str(EXAMPLES / "manhattan")

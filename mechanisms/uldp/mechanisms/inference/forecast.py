@@ -34,7 +34,7 @@ class Errors(NamedTuple):
     """The expected errors of the published shares of values.
 
     Attributes:
-        l1: The l1 distance between them and the truth, at most 2.
+        l1: The l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items.
         l2: The l2 distance.
         half_width: Half of the width of an interval that covers a share with 95 %, the mean over values.
     """
@@ -49,7 +49,7 @@ def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, w
 
     Args:
         decoder: Reads the reports.
-        r: Shape (|Z|,): the distribution of true symbols.
+        r: Shape (|Z|,): the distribution of true symbols; of sets it sums to the number that a device holds.
         n: The number of reports.
         estimator: The name of the published estimator.
         windows: The number of windows.
@@ -57,7 +57,7 @@ def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, w
     rng = np.random.default_rng(SEED)
     errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
     return Errors(
-        min(float(np.mean([np.abs(each).sum() for each in errors])), 2.0),
+        min(float(np.mean([np.abs(each).sum() for each in errors])), 2.0 * max(round(float(r.sum())), 1)),
         float(np.mean([np.linalg.norm(each) for each in errors])),
         float(normal_quantile(0.975) * decoder.stderr(r, n).mean()),
     )

@@ -191,6 +191,23 @@ class MarginsDecoder(Decoder):
         """Return the part of the estimate of all tables that has the shares of the values of one attribute."""
 
 
+class FindingDecoder(Decoder):
+    """A decoder of shares of strings that says beforehand which of them it will find."""
+
+    @abstractmethod
+    def error(self, n: int) -> float:
+        """Return the standard error of the share of a rare string at n reports."""
+
+    @abstractmethod
+    def least_found(self, n: int) -> float:
+        """Return the share of a string that n reports find with a probability of one half."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The number of users for whom the heaviest report counts, of a rare string."""
+
+
 class SharesDecoder(Decoder):
     """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""
 

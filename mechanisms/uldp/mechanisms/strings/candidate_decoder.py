@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.decoder import FindingDecoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
 from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
@@ -25,7 +25,7 @@ FALSELY_FOUND = 0.05
 LARGE_SHARE = 0.1
 
 
-class CandidateDecoder(Decoder):
+class CandidateDecoder(FindingDecoder):
     """Estimates which share of the users holds each candidate, from the cells of cohorts.
 
     - ``share``: the share of each candidate. "empirical" is unbiased, and "auto" is the nearest to it of all shares
@@ -168,12 +168,12 @@ class CandidateDecoder(Decoder):
         if self._together < len(self.names):
             asked = f"{asked}, of which up to {self._together:,} that are found are fitted together"
         yield "candidates", asked if self.names else "none; estimates need candidates"
-        yield heaviest_fact(self._weight, n)
+        yield heaviest_fact(self.weight, n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self.error(n):.3g}; {shown}"
 
     @property
-    def _weight(self) -> float:
+    def weight(self) -> float:
         """The number of users for whom the heaviest report counts, of a rare candidate.
 
         A position of its own adds to the score of a candidate, less what random strings have there.
@@ -183,7 +183,7 @@ class CandidateDecoder(Decoder):
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of the shares of candidates."""
-        return self._weight if table.name is TableName.SHARE else None
+        return self.weight if table.name is TableName.SHARE else None
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if there are no candidates, or if n reports hardly find any; see ``Decoder``."""

@@ -6,7 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from uldp.mechanisms.inference.forecast import falling_shares
+import numpy as np
+
+from uldp.mechanisms.decoders.set_decoder import SetDecoder
+from uldp.mechanisms.inference.forecast import SEED, falling_shares
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
@@ -14,9 +18,14 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import VariableDomain
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import holds, is_listed
+from uldp.schemas.specs.kinds import Kind, Pairs, Sets, Strings, holds, is_listed
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_spec
+
+#: The kinds whose mechanisms are compared, beside values.
+_COMPARED = (Sets.name, Pairs.name, Strings.name)
+#: The shares of a truth of sets are those of so many users.
+_USERS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,8 @@ class Question:
         truth: A truth file, or None for shares in the ratio of 1, 1/2, 1/3, ... in a random order.
         epsilon: The budget of one report in nats.
         users: The number of users who report in a window.
-        error: The l1 distance between the published shares and the truth that may be expected.
+        error: The l1 distance between the published shares and the truth that may be expected; of strings, the least
+            share of a string that is found.
         lasting_epsilon: The budget of two or more reports of one value, if devices keep their responses. One report has
             the same probabilities with and without it.
         below: The folder below which these files may be; None for ``base``.
@@ -57,9 +67,14 @@ class Question:
                 raise RequestError(f"--epsilon {error} (got {self.epsilon:g})") from error
 
     @cached_property
+    def kind(self) -> Kind:
+        """What a device holds."""
+        return VariableDomain.model_validate(self.keys["domain"]).read(SpecFolder(self.base, self.below))
+
+    @property
     def size(self) -> int:
         """The number of values."""
-        return VariableDomain.model_validate(self.keys["domain"]).read(SpecFolder(self.base, self.below)).values.size
+        return self.kind.values.size
 
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
         """Return the spec with a mechanism; ``plain`` if it protects all values.
@@ -72,10 +87,16 @@ class Question:
     def spec_keys(self, mechanism: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
         """Return what ``spec`` parses, which can be written as YAML."""
         keys = {**self.keys, "mechanism": dict(mechanism), "estimator": "auto"}
-        return {**keys, "sensitive": "all"} if plain else keys
+        return {**keys, "sensitive": "all"} if plain and self.kind.listed else keys
 
-    def true_shares(self, spec: CollectionSpec) -> Floats:
-        """Return the distribution r of true symbols over Z."""
+    def true_shares(self, spec: CollectionSpec, protocol: LdpProtocol) -> Floats:
+        """Return the distribution r of true symbols over Z; of sets, the share of users who hold each symbol."""
+        if isinstance(protocol.decoder, SetDecoder):
+            if self.truth is None:
+                return protocol.decoder.symbol_shares(falling_shares(self.size))
+            rng = np.random.default_rng(SEED)
+            symbols = protocol.encoding.encode(Truth.load(self.truth, spec).sample(_USERS, rng), rng)
+            return np.bincount(symbols.ravel(), minlength=protocol.mechanism.size) / _USERS
         if self.truth is not None:
             return Truth.load(self.truth, spec).intermediate()
         variable = spec.variables[""]
@@ -96,15 +117,16 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
 
 
 def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None]:
-    """Return the keys of a spec of values, without its mechanism and its estimators, and its ``lasting_epsilon``.
+    """Return the keys of a spec, without its mechanism and its estimators, and its ``lasting_epsilon``.
 
     Raises:
-        ValueError: if the spec is invalid, or not one of values, or has zones.
+        ValueError: if the spec is invalid, or of a kind whose mechanisms are not compared, or has zones.
     """
     spec = CollectionSpec.load(path, below=below)
-    if not is_listed(spec.domain.kind):
+    if not (is_listed(spec.domain.kind) or spec.domain.kind in _COMPARED):
         raise RequestError(
-            f"{path}: uldp advise compares mechanisms for values, and this is a spec of {holds(spec.domain.kind)}"
+            f"{path}: uldp advise compares mechanisms for values, sets, pairs and strings, and this is a spec of"
+            f" {holds(spec.domain.kind)}"
         )
     for tag in spec.variables[""].tags:
         if tag.zones is not None:

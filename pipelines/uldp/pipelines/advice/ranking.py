@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.forecast import Errors, forecast_errors
-from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
@@ -21,6 +22,7 @@ from uldp.schemas.errors import UldpError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import MAX_EPSILON
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.kinds import Kind
 from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import SpecError
 
@@ -40,7 +42,7 @@ class Advice:
         spec: The spec with it.
         epsilon: The budget of one report: that of the question, or the least that suffices.
         users: The number of users: that of the question, or the least that suffices.
-        errors: The errors to expect.
+        errors: The errors to expect; of strings, with the least share that is found in place of l1.
         payload: The most bytes of a payload.
         draws: The numbers that a device draws for a report.
         weight: The number of users for whom one forged report counts.
@@ -104,7 +106,10 @@ def ranked_mechanisms(*, utility_optimized: bool) -> list[str]:
 
 
 def _candidates(question: Question) -> Iterator[str]:
-    """Yield the mechanisms to try: with tags, only those that PUM can use."""
+    """Yield the mechanisms to try: with tags, only those that PUM can use; of other kinds than values, all for them."""
+    if not question.kind.listed:
+        yield from (name for name in mechanism_names() if family(name).takes(question.kind.name))
+        return
     if not question.keys.get("tags"):
         yield from ranked_mechanisms(utility_optimized=False)
     if question.keys.get("sensitive", "all") != "all":
@@ -133,7 +138,7 @@ def _advise(question: Question, mechanism: str) -> Advice:
             lambda e: build(e).errors(users).l1,
             question.error,
             _LEAST_EPSILON,
-            question.lasting_epsilon or MAX_EPSILON,
+            _largest(build, question.lasting_epsilon or MAX_EPSILON),
             _LEAST_EPSILON,
             "epsilon",
         )
@@ -149,7 +154,7 @@ def _advise(question: Question, mechanism: str) -> Advice:
         users,
         simulated.errors(users),
         _payload_bytes(simulated.form),
-        _draws(simulated.protocol),
+        _draws(simulated.protocol, question.kind),
         simulated.decoder.weight,
         _lasting(simulated.protocol.mechanism, question, advised, users, plain=plain),
     )
@@ -168,13 +173,36 @@ class _Simulated:
         if isinstance(self.protocol.decoder, SlicedDecoder):
             # The table of all users is that of the sum of the slices: its errors are those without slices.
             self.protocol = self.protocol.decoder.protocol
-        assert isinstance(self.protocol.decoder, SharesDecoder), spec.mechanism.name
+        assert isinstance(self.protocol.decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
         self.decoder = self.protocol.decoder
-        self._r: Floats = question.true_shares(spec)
+        finds = isinstance(self.decoder, FindingDecoder)
+        self._r: Floats = np.zeros(0) if finds else question.true_shares(spec, self.protocol)
 
     def errors(self, users: float) -> Errors:
+        """Return the errors to expect; of strings the least share that is found, and the error of a rare one."""
+        if isinstance(self.decoder, FindingDecoder):
+            least, error = self.decoder.least_found(round(users)), self.decoder.error(round(users))
+            return Errors(min(least, 1.0), error, float(normal_quantile(0.975) * error))
         windows = int(np.clip(_SYMBOLS // len(self._r), _LEAST_WINDOWS, _MOST_WINDOWS))
         return forecast_errors(self.decoder, self._r, round(users), "auto", windows)
+
+
+def _largest(build: Callable[[float], _Simulated], most: float) -> float:
+    """Return ``most``, or half of it, and so on: the first epsilon at which the mechanism can be built.
+
+    Raises:
+        _UnsuitableError: if there is none above ``_LEAST_EPSILON``, with the reason at ``most``.
+    """
+    first: _UnsuitableError | None = None
+    while most > _LEAST_EPSILON:
+        try:
+            build(most)
+        except _UnsuitableError as error:
+            first = first or error
+            most /= 2
+        else:
+            return most
+    raise first or _UnsuitableError("no epsilon suits")
 
 
 def _least(error: Callable[[float], float], target: float, low: float, high: float, step: float, what: str) -> float:
@@ -215,10 +243,10 @@ class _Counting:
         return self._rng.integers(low, high, size)
 
 
-def _draws(protocol: LdpProtocol) -> int:
+def _draws(protocol: LdpProtocol, kind: Kind) -> int:
     """Return the number of draws for a report, which is the same for each value."""
     randomness = _Counting()
-    held = Held(np.zeros(1, dtype=np.int64), np.full(1, -1))
+    held = Held(kind.column([0 if kind.listed else kind.read("")]), np.full(1, -1))
     protocol.mechanism.perturb(protocol.encoding.encode([held], randomness), randomness)
     return randomness.draws
 

@@ -16,9 +16,15 @@ from uldp.schemas.specs.mechanism_family import family
 #: A mechanism whose error is within this part of the least is as good.
 _SAME = 0.02
 _HEADINGS = ("mechanism", "epsilon", "users", "l1", "l2", "± 95 %", "bytes", "draws", "forged", "kept")
-_MEANINGS = """\
+_HEADINGS_OF_STRINGS = ("mechanism", "epsilon", "users", "found", "error", *_HEADINGS[5:])
+_ERRORS = """\
 l1, l2: expected distance of the published shares, by auto, from the truth; ± 95 %: half of an interval, the mean over
-values; bytes: of a payload at the most; draws: random numbers of a device for a report; forged: the users for whom a
+values; """
+_ERRORS_OF_STRINGS = """\
+found: half of the strings with this share are found; error: standard error of the share of a rare string; ± 95 %: half
+of its interval; """
+_MEANINGS = """\
+bytes: of a payload at the most; draws: random numbers of a device for a report; forged: the users for whom a
 forged report counts, so 1 % of forged reports move a share by up to so many points; kept: whether lasting_epsilon
 bounds all reports of a value, and "links" if the response that a device keeps is almost a name. Without
 lasting_epsilon, the epsilons of a user's reports add up; with it, those of the user's values."""
@@ -34,8 +40,11 @@ def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence
     if not ranked:
         raise RequestError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
     truth = "shares in the ratio of 1, 1/2, 1/3, ..." if question.truth is None else str(question.truth)
-    table = _aligned([_HEADINGS, *map(_cells, ranked)])
-    lines = [f"truth: {truth}", "", *table, "", _MEANINGS, *reasons, *_not_ranked()]
+    strings = question.kind.takes_candidates
+    table = _aligned([_HEADINGS_OF_STRINGS if strings else _HEADINGS, *map(_cells, ranked)])
+    meanings = textwrap.wrap(f"{_ERRORS_OF_STRINGS if strings else _ERRORS}{_MEANINGS}".replace("\n", " "), 120)
+    lines = [*([] if strings else [f"truth: {truth}", ""]), *table, "", *meanings, *reasons]
+    lines += _not_ranked() if question.kind.listed else []
     best = ranked[0]
     near = [each for each in ranked[1:] if _as_good(each, best) and each.payload < best.payload]
     if near:

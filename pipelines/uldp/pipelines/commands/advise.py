@@ -15,7 +15,11 @@ from uldp.pipelines.options import SPEC
 @click.option("--sensitive", type=click.IntRange(1), help="Number of sensitive values of --size.  [default: all]")
 @click.option("--epsilon", type=click.FloatRange(0, min_open=True), help="Budget of one report, in nats.")
 @click.option("--users", type=click.IntRange(1), help="Number of users who report in a window.")
-@click.option("--error", type=click.FloatRange(0, 2, min_open=True), help="The expected l1 error to reach, up to 2.")
+@click.option(
+    "--error",
+    type=click.FloatRange(0, 2, min_open=True),
+    help="The expected l1 error to reach, up to 2; of strings, the share from which on they are found.",
+)
 @click.option(
     "--truth",
     type=SPEC,
@@ -31,7 +35,7 @@ def advise(
     error: float | None,
     truth: Path | None,
 ) -> None:
-    """Rank the mechanisms for values by simulating the published estimate, and print the spec of the best.
+    """Rank the mechanisms for values, sets, pairs or strings by what they will show, and print the spec of the best.
 
     Of --epsilon, --users and --error, give two; the third is found. Of a SPEC of a number, give --epsilon and --users:
     tree and block are compared by the errors of ranges.

@@ -6,7 +6,7 @@ import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports, two_digits
+from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
@@ -16,7 +16,7 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
 
 
-class WalkDecoder(Decoder):
+class WalkDecoder(FindingDecoder):
     """Finds strings that nobody has listed, and estimates which share of the users holds each.
 
     The reports about prefixes show which strings may be frequent; see ``Walk``. These, and the candidates of the spec,
@@ -121,33 +121,42 @@ class WalkDecoder(Decoder):
         if not self.names:
             del facts["candidates"]
         yield from facts.items()
-        shown = f"half of the strings with a share of {min(self._least_found(of_each), 1):.3g} are found"
-        yield "errors", f"of the share of a rare string at n = {of_each:,}: {self._asked.error(of_each):.3g}; {shown}"
+        shown = f"half of the strings with a share of {min(self.least_found(n), 1):.3g} are found"
+        yield "errors", f"of the share of a rare string at n = {of_each:,}: {self.error(n):.3g}; {shown}"
 
-    def _least_found(self, of_each: int) -> float:
-        """Return the share of a string that is found in half of all windows, if each length has so many reports."""
-        return self._asked.least_found(of_each, len(self.names) + self.walk.most)
+    def error(self, n: int) -> float:
+        """See the base class."""
+        return self._asked.error(self._of_a_part(n))
+
+    def least_found(self, n: int) -> float:
+        """See the base class; each length has its part of the reports."""
+        return self._asked.least_found(self._of_a_part(n), len(self.names) + self.walk.most)
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return self._asked.weight
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if n reports hardly find any string, or if there are too few cohorts; see ``Decoder``."""
-        least = self._least_found(self._of_a_part(n))
+        least = self.least_found(n)
         if least > LARGE_SHARE:
             yield (
                 f"a string is found only from a share of about {min(least, 1):.2g} on: take"
                 f" {two_digits(users * (least / LARGE_SHARE) ** 2):,} users or more in a window, a larger epsilon, or a"
                 " smaller depth"
             )
-        elif (enough := self._enough_cohorts(self._of_a_part(n))) > self._mechanism.cohorts:
+        elif (enough := self._enough_cohorts(n)) > self._mechanism.cohorts:
             yield (
                 f"{self._mechanism.cohorts:,} cohorts are few for {users:,} users: collisions of strings that are not"
                 f" found may add more than a quarter to the variance of scores; write cohorts: {enough}"
             )
 
-    def _enough_cohorts(self, of_each: int) -> int:
+    def _enough_cohorts(self, n: int) -> int:
         """Return how many cohorts keep the variance of collisions below a quarter of that of the noise.
 
         The squared shares of strings that are too rare to be found sum to no more than the largest of these.
         """
         channel = self._mechanism.cohort_channel
         rows = float(channel.row_variance(np.array(channel.covered)))
-        return two_digits(4 * min(self._least_found(of_each), 1.0) * channel.scatter * of_each / rows)
+        return two_digits(4 * min(self.least_found(n), 1.0) * channel.scatter * self._of_a_part(n) / rows)
