@@ -52,6 +52,8 @@ def _record(lasting: float | None = None, **attributes: Any) -> dict[str, Any]:
 #: All mechanisms: ``tests/test_pieces_of_a_mechanism.py`` names others. Domains have few symbols, so that a report
 #: has few draws.
 SPECS: Mapping[str, dict[str, Any]] = {
+    "set-ss with sizes": _keys("set-ss", _SETS, sizes=0.5),
+    "set-olh with sizes": _keys("set-olh", _SETS, sizes=0.5),
     "identity": {"domain": _FOUR, "mechanism": {"name": "identity"}},
     "rr": _keys("rr"),
     "rr at a large epsilon": _keys("rr", epsilon=20.0),

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
 
 STRINGS = {"strings": {"longest": 8}}
@@ -250,3 +252,16 @@ def test_candidates_are_of_the_reading_half() -> None:
     assert build.spec(**of("bloom", bits=64)).device_digest != without.device_digest
     longer = build.spec(**of("bloom") | {"domain": {"strings": {"longest": 9}}})
     assert longer.device_digest != without.device_digest
+
+
+def test_a_file_of_candidates_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("value\na\n")
+    with path.open("r+b") as file:
+        file.truncate((1 << 24) + 1)
+    (tmp_path / "spec.yaml").write_text(
+        "collection: c\nversion: 1\ndomain: {strings: {longest: 12}}\nmechanism: {name: cohort-olh, epsilon: 1.0}\n"
+        "candidates_file: names.csv\nwindow: {size: 1d}\n"
+    )
+    with pytest.raises(SpecError, match=r"names.csv: the file has 16,777,217 bytes, and 16,777,216 is the most"):
+        CollectionSpec.load(tmp_path / "spec.yaml")

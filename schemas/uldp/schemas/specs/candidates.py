@@ -8,6 +8,8 @@ from uldp.schemas.specs.tables import read_column
 
 #: The strings that a spec asks about have at most so many bytes together, because each estimate holds them.
 MOST_CANDIDATE_BYTES = 1 << 22
+#: The largest size of their file, which may have quotes, and ends of lines.
+MOST_CANDIDATE_FILE_BYTES = 1 << 24
 
 
 def read_candidates(
@@ -32,7 +34,10 @@ def read_candidates(
     else:
         key = f"candidates_file: {plain(str(folder.path / file))}"
         try:
-            found = read_column(folder.find(file))
+            path = folder.find(file)
+            if (size := path.stat().st_size) > MOST_CANDIDATE_FILE_BYTES:
+                raise ValueError(f"the file has {size:,} bytes, and {MOST_CANDIDATE_FILE_BYTES:,} is the most")
+            found = read_column(path)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     if len(found) > most:

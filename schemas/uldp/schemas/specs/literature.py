@@ -6,7 +6,9 @@ from functools import cache
 from uldp.schemas.specs.families import registered
 
 #: Names of systems with nothing in place of them.
-LEFT_OUT = "BLENDER Calibrate THRESH LoPub LoCop LDPart SAFARI SVR LATENT FedSel FedLDA"
+LEFT_OUT = (
+    "BLENDER Calibrate THRESH LoPub LoCop LDPart SAFARI SVR LATENT FedSel FedLDA k-means bandits graphs HR SEM CSEM"
+)
 
 #: How a keyboard without Greek letters, or a page that names them, writes these.
 _SPELLINGS = {"omega": "w", "ω": "w", "α": "alpha", "ε": "epsilon"}

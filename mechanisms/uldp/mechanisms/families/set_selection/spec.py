@@ -32,7 +32,7 @@ class SetSelectionSpec(SizedSetsSpec):
     domain_kind = "set"
     also_for = ("pairs",)
     largest_size = 10_000
-    large_domains = ("sends a bit for each item", "")
+    large_domains = ("sends a bit for each item", "set-olh for sets")
 
     name: Literal["set-ss"]
     w: BlockSize = None
