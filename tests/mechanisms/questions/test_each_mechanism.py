@@ -25,7 +25,7 @@ def test_each_question_has_an_answer(name: str) -> None:
     before = span_of(name, 1)
     after = span_of(name, 2, before.version)
     estimator = before.version.decoder.estimators[0]
-    tables = list(table_answers("roll_up", before, estimator))
+    tables = list(table_answers("roll_up", before, before.tables(estimator)))
     assert tables
     for first, second in zip(shares_of(before), shares_of(after), strict=True):
         changes = list(compare(first, second))

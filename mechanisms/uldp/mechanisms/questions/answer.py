@@ -1,6 +1,6 @@
 """An answer: one number with its error, and what it is of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,9 @@ class Answer:
     assumed: str
 
 
-def table_answers(question: str, span: Span | Pool, estimator: str) -> Iterator[Answer]:
-    """Yield the entries of the tables of a span that have rows."""
-    for table in span.tables(estimator):
+def table_answers(question: str, span: Span | Pool, tables: Iterable[Table]) -> Iterator[Answer]:
+    """Yield the entries of those of the tables of a span that have rows."""
+    for table in tables:
         if table.name not in (TableName.VISIBLE, TableName.BAND):
             yield from answers_of(question, span, table, " x ".join(table.of))
 

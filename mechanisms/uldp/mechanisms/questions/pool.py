@@ -118,8 +118,6 @@ def pool_up(rolled: Sequence[RollUp]) -> list[Pool]:
                 f" {newest.version}: {why}; leave out --pooled, or ask --since the newest version began"
             )
     of_versions = [{span.period: span for span in each.fine()} for each in rolled]
-    periods = sorted(set().union(*of_versions))
-    of_versions = [{span.period: span for span in each.fine()} for each in rolled]
     of_versions = [spans for spans in of_versions if spans]
     periods = sorted(set[Period]().union(*of_versions))
     if rolled[-1].overlapping:

@@ -17,6 +17,7 @@ from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import groups_of, sums
 from uldp.pipelines.asking.groups import Wanted
+from uldp.pipelines.asking.records import WantedTable, chosen
 from uldp.pipelines.results.kept import Kept
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
@@ -77,10 +78,18 @@ class Asked:
             return cls([each for each in spans if each], every, estimator)
         return cls([pools for each in rolled.values() if (pools := pool_up(each))], every, estimator)
 
-    def tables(self) -> Iterator[Answer]:
-        """Yield the tables of each span."""
+    def tables(self, wanted: Sequence[WantedTable] = ()) -> Iterator[Answer]:
+        """Yield the tables of each span; all of them, or those that are wanted.
+
+        Raises:
+            RequestError: if no table of a span is one that is wanted.
+        """
         for span in self._each():
-            yield from table_answers("roll_up", span, self._estimator(span))
+            tables = span.tables(self._estimator(span))
+            for each in wanted:
+                if not any(each.is_that(table) for table in tables):
+                    raise each.missing(span.version.spec, tables)
+            yield from table_answers("roll_up", span, list(chosen(wanted, tables)))
 
     def sums(self, wanted: Wanted) -> Iterator[Answer]:
         """Yield the sums over groups of values of each span."""

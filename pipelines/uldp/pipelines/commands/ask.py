@@ -49,6 +49,14 @@ if TYPE_CHECKING:
     help="Number or value below which this share of users is, as 0.5; may be repeated.",
 )
 @click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="A,B",
+    help="Of a record: the table of these attributes alone; may be repeated.",
+)
+@click.option("--given", metavar="A", help="Of --table A,B: the shares of B among the users with each value of A.")
+@click.option(
     "--compare",
     nargs=2,
     metavar="W1 W2",
@@ -132,6 +140,7 @@ def ask(
     """
     from uldp.pipelines.asking.parquet import check_parquet, write_answers
     from uldp.pipelines.asking.questions import Asked
+    from uldp.pipelines.asking.records import WantedTable, asking_given
     from uldp.pipelines.asking.strings import asking
     from uldp.pipelines.asking.text import answer_json, answers_text
     from uldp.pipelines.results.folder import ResultsFolder
@@ -148,6 +157,7 @@ def ask(
     steps: list[tuple[str, str]] = []
     answers: list[Answer] = []
     search = None if discover is None else Discover(keep=discover[0], most=discover[1])
+    tables = [WantedTable.read(text, question["given"]) for text in question["tables"]]
     by, counts, asked = question["by"] or _compared(question["compare"]), list[Kept](), list[Asked]()
     with ExitStack() as stack:
         for place, apart in ((out, private), (question["other"], None)):
@@ -155,12 +165,12 @@ def ask(
                 continue
             folder = ResultsFolder(stack.enter_context(here(place)), damaged.append, apart)
             found = Kept.of(folder, folder.select(collection, since, last, estimator))
-            counts.append(asking(found, candidates, search))
+            counts.append(asking_given(asking(found, candidates, search), tables))
             asked.append(Asked.of(counts[-1], every, zone, estimator, pooled=pooled, by=by))
         if question["explain"]:
             steps = list(asked[0].explain(*question["explain"]))
         else:
-            answers = list(_answers(asked, question))
+            answers = list(asked[0].tables(tables) if tables else _answers(asked, question))
     for heading, text in steps:
         say(json.dumps({"question": "explain", "step": heading, "text": text}) if as_json else f"{heading:<11} {text}")
     if target is not None:
@@ -185,6 +195,11 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
     groups = [name for name in ("sums", "groups", "where") if question[name]]
     if (question["ranges"] or question["levels"]) and (groups or question["compare"] or question["over"]):
         raise click.UsageError("--range and --quantile are a question of their own; leave out the other options")
+    others = (*groups, *(name for name in ("ranges", "levels", "compare", "over", "explain") if question[name]))
+    if question["tables"] and others:
+        raise click.UsageError("--table is a question of its own; leave out the other options")
+    if question["given"] and not question["tables"]:
+        raise click.UsageError("--given is about a table of two attributes; add --table A,B")
     if question["explain"] and (question["compare"] or groups or question["ranges"] or question["levels"] or target):
         raise click.UsageError(
             "--explain is a question of its own, and its answer is text; leave out the other options"

@@ -1,0 +1,102 @@
+"""The command ``uldp ask`` about tables of attributes, and about one attribute given another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.pipelines.command import SPEC, Run
+
+CRASHES: dict[str, Any] = {
+    "collection": "crashes",
+    "version": 1,
+    "domain": {"record": {"version": {"size": 3}, "crash": {"size": 2}, "os": {"size": 2}}},
+    "mechanism": {"name": "marginals", "epsilon": 2.0, "views": [["version", "crash"], ["os", "crash"]]},
+    "window": {"size": "1d"},
+}
+NO_TABLE = "collection crashes version 1 has no such table"
+TRUTH = "version,crash,os,weight\n0,0,0,3\n1,1,1,2\n2,0,1,3\n2,1,0,2\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the same reports: in ``asked`` of a spec that asks for a conditional table, in ``bare`` of another."""
+    from click.testing import CliRunner
+
+    from uldp.pipelines.cli import cli
+
+    folder = tmp_path_factory.mktemp("crashes")
+    (folder / "crashes.csv").write_text(TRUTH, encoding="utf-8")
+    for name, given in (("bare", {}), ("asked", {"given": [["version", "crash"]]})):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(CRASHES | given, sort_keys=False), encoding="utf-8")
+    stream = folder / "stream"
+    commands: list[list[object]] = [
+        ["simulate", folder / "bare.yaml", "--truth", folder / "crashes.csv", "--users", 4000, "--to", stream],
+        *(
+            ["backfill", "--spec", folder / f"{of}.yaml", "--from", stream, "--to", folder / of]
+            for of in ("bare", "asked")
+        ),
+    ]
+    for command in commands:
+        done = CliRunner().invoke(cli, [str(each) for each in command])
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+def answers(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_what_a_spec_asks_for_given_another_is_the_same_asked_later(uldp: Run, folder: Path) -> None:
+    by_spec = [each for each in answers(uldp("ask", folder / "asked", "--json")[1]) if each["quantity"] == "given"]
+    question = ("--table", "crash,version", "--given", "version", "--json")
+    assert [each["label"] for each in by_spec] == ["0 x 0", "0 x 1", "1 x 0", "1 x 1", "2 x 0", "2 x 1"]
+    assert answers(uldp("ask", folder / "bare", *question)[1]) == by_spec
+    assert answers(uldp("ask", folder / "asked", *question)[1]) == by_spec
+
+
+@pytest.mark.parametrize(("table", "of"), [("os", "os"), ("crash,version", "version x crash")])
+def test_only_the_named_table_is_answered(uldp: Run, folder: Path, table: str, of: str) -> None:
+    every = answers(uldp("ask", folder / "asked", "--json")[1])
+    wanted = [each for each in every if each["attribute"] == of and each["quantity"] == "share"]
+    assert wanted
+    assert answers(uldp("ask", folder / "asked", "--table", table, "--json")[1]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("question", "error"),
+    [
+        (["--table", "os,crsh"], "--table: no attribute 'crsh' (did you mean 'crash'?)"),
+        (
+            ["--table", "os,version"],
+            f"--table 'os,version': {NO_TABLE}; there are version; crash; os; version,crash; crash,os",
+        ),
+        (["--table", '"'], """--table '"': write attributes with commas between them: A,B"""),
+        (
+            ["--table", "os,crash", "--given", "version"],
+            "--given 'version': write two attributes in --table, one of which is given",
+        ),
+        (
+            ["--table", "os,version", "--given", "os"],
+            "--given: collection crashes version 1: no view holds os and version; add views: [os, version]",
+        ),
+        (["--given", "os"], "--given is about a table of two attributes; add --table A,B (see uldp ask --help)"),
+        (
+            ["--table", "os", "--where", "os=1"],
+            "--table is a question of its own; leave out the other options (see uldp ask --help)",
+        ),
+    ],
+)
+def test_a_wrong_table_is_one_clear_line(uldp: Run, folder: Path, question: list[str], error: str) -> None:
+    code, text, errors = uldp("ask", folder / "bare", *question)
+    assert code != 0
+    assert (text, errors) == ("", f"error: {error}\n")
+
+
+def test_a_collection_of_one_variable_has_no_tables_of_attributes(uldp: Run, simulated: Path, tmp_path: Path) -> None:
+    assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path / "out")[0] == 0
+    code, _, errors = uldp("ask", tmp_path / "out", "--table", "os")
+    assert (code, errors.count("\n")) == (1, 1)
+    assert errors.endswith("has no such table, because it collects no record; leave out --table\n")
