@@ -18,7 +18,7 @@ from tests.downloads import kept
 from uldp.pipelines.cli import cli
 from uldp.transforms.io.endpoints import parse_endpoint
 
-FOLDER = DEPLOY / "kubernetes"
+FOLDER = DEPLOY / "kubernetes" / "base"
 #: The operator that the manifests are for, and the Kubernetes that it is for.
 OPERATOR, KUBERNETES = "1.10.0", "1.31"
 #: What whoever applies them puts names for, as in the flex template.
