@@ -28,6 +28,7 @@ class SetHashingSpec(SizedSetsSpec):
     domain_kind = "set"
     largest_size = 100_000
     large_domains = ("hashes each item for each report", "")
+    # What a device would keep holds a seed of 32 bits, by which all of its reports could be linked.
     refuses: ClassVar = {"lasting_epsilon": "set-olh keeps no responses; remove lasting_epsilon, or choose set-ss"}
 
     name: Literal["set-olh"]
