@@ -1,6 +1,7 @@
 """The files that a spec names: labels of its domain, and background of its tags."""
 
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.build import MINIMAL
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.values import MOST_LABEL_LINES
 
 
 @pytest.fixture
@@ -70,6 +72,23 @@ def test_a_file_that_cannot_be_read_is_named_once(folder: Path, name: str, text:
         with pytest.raises(SpecError) as caught:
             CollectionSpec.parse(MINIMAL | keys, base=folder)
         assert str(caught.value).replace("'/", "/") == f"spec: {key}: {folder}{text}"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"], ids=["line feed", "carriage return", "both"])
+def test_labels_of_too_many_lines_are_refused_before_a_row_is_made(folder: Path, end: str) -> None:
+    (folder / "labels.csv").write_bytes(f"value{end}{f'x{end}' * MOST_LABEL_LINES}".encode())
+    tracemalloc.start()
+    try:
+        with pytest.raises(SpecError) as caught:
+            CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value) == (
+        f"spec: domain.labels_file: {folder}/labels.csv: the file has 1,048,577 lines, and 1,048,576 is the most;"
+        " is this the right file?"
+    )
+    assert peak < 1 << 27  # a buffer of the most bytes, and its text; rows take 366 MB
 
 
 def test_a_byte_order_mark_is_no_part_of_a_label(folder: Path) -> None:
@@ -169,8 +188,11 @@ def test_a_table_in_another_encoding_says_what_to_do(folder: Path, encoding: str
 def test_a_long_table_is_refused_before_it_is_read(folder: Path) -> None:
     with (folder / "labels.csv").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(SpecError, match="the file has more than 536,870,912 bytes"):
+    with pytest.raises(SpecError, match="the file has more than 67,108,864 bytes"):
         CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+    tags = [{"name": "home", "background": "labels.csv"}]
+    with pytest.raises(SpecError, match="the file has more than 536,870,912 bytes"):
+        CollectionSpec.parse(MINIMAL | {"sensitive": [0], "tags": tags}, base=folder)
 
 
 def keys_that_name(name: str) -> dict[str, dict[str, Any]]:

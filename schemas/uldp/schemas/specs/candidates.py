@@ -10,6 +10,8 @@ from uldp.schemas.specs.tables import read_column
 MOST_CANDIDATE_BYTES = 1 << 22
 #: The largest size of their file, which may have quotes, and ends of lines.
 MOST_CANDIDATE_FILE_BYTES = 1 << 24
+#: The most lines of it, empty ones too.
+MOST_CANDIDATE_LINES = 1 << 18
 
 
 def read_candidates(
@@ -34,10 +36,7 @@ def read_candidates(
     else:
         key = f"candidates_file: {plain(str(folder.path / file))}"
         try:
-            path = folder.find(file)
-            if (size := path.stat().st_size) > MOST_CANDIDATE_FILE_BYTES:
-                raise ValueError(f"the file has {size:,} bytes, and {MOST_CANDIDATE_FILE_BYTES:,} is the most")
-            found = read_column(path)
+            found = read_column(folder.find(file), MOST_CANDIDATE_FILE_BYTES, MOST_CANDIDATE_LINES)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     if len(found) > most:

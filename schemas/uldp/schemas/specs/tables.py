@@ -46,7 +46,16 @@ class Table:
         Raises:
             ValueError: if the file cannot be read, or has another header. The message does not name the file.
         """
-        rows = list(_rows(read_text(path, MAX_TABLE_BYTES)))
+        return cls.of(read_text(path, MAX_TABLE_BYTES), *headers, optional=optional)
+
+    @classmethod
+    def of(cls, text: str, *headers: Sequence[str], optional: bool = False) -> Self:
+        """Read the text of a table; see ``read``.
+
+        Raises:
+            ValueError: if the text is not CSV, or has another header.
+        """
+        rows = list(_rows(text))
         line, header = rows[0] if rows else (1, [])
         if header in map(list, headers):
             return cls(header, rows[1:])
@@ -70,13 +79,24 @@ class Table:
                 raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
 
 
-def read_column(path: Path) -> list[str]:
+def read_column(path: Path, most_bytes: int, most_lines: int) -> list[str]:
     """Read the table of one column, ``value``.
+
+    A file that is too large is refused before a row of it is made: a row of one character takes 366 bytes.
+
+    Args:
+        path: The file.
+        most_bytes: The largest size of the file in bytes.
+        most_lines: The most lines of the file, with its header.
 
     Raises:
         ValueError: if the file is no such table. The message does not name the file.
     """
-    table = Table.read(path, ["value"])
+    text = read_text(path, most_bytes)
+    # A line ends with one of these, or with both.
+    if (lines := max(text.count("\n"), text.count("\r"))) > most_lines:
+        raise ValueError(f"the file has {lines:,} lines, and {most_lines:,} is the most; is this the right file?")
+    table = Table.of(text, ["value"])
     column = list(table.each(itemgetter(0)))
     if separator := next((mark for mark in ";\t" if column and all(mark in text for text in column)), None):
         raise ValueError(f"every row has the character {quote(separator)}; write the values alone, in one column")

@@ -17,6 +17,9 @@ Sensitive = Literal["all"] | list[int | str]
 #: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
 #: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
 WEIGHT_OF_A_DRAW = 4
+#: The largest size of a file of labels in bytes, and the most lines of it, with its header. Larger domains have a size.
+MOST_LABEL_FILE_BYTES = 1 << 26
+MOST_LABEL_LINES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ def read_values(size: int | None, labels: list[str] | None, labels_file: str | N
 def _read_labels(name: str, folder: SpecFolder) -> list[str]:
     """Read the only column of a table."""
     try:
-        labels = read_column(folder.find(name))
+        labels = read_column(folder.find(name), MOST_LABEL_FILE_BYTES, MOST_LABEL_LINES)
         refuse_repeated(labels)
         if len(labels) < 2:
             raise ValueError(f"the file has {len(labels)} labels; write two or more")
