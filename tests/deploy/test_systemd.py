@@ -52,7 +52,7 @@ def test_what_one_writes_the_next_reads() -> None:
     collect, serve, stream = (started(unit).params for unit in UNITS)
     assert collect["to"] == stream["source"] == "/var/lib/uldp-stream/posted"
     assert serve["out"] == (Path(stream["out"]),)
-    assert collect["specs"] == stream["specs"] == (Path("/etc/uldp-stream/survey.yaml"),)
+    assert collect["specs_in"] == stream["specs_in"] == "/etc/uldp-stream/specs"
     assert collect["host"] == serve["host"] == "127.0.0.1"
 
 

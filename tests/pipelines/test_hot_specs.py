@@ -138,7 +138,7 @@ def test_counts_are_exact_while_specs_come_and_go_and_the_job_is_killed(tmp_path
         assert process.wait() == -9  # it was at work: the stream is not closed yet
     last = subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True).stdout
     publisher.join()
-    assert "steady.yaml: refused, the job goes on with the spec before: line 3:" in last
+    assert "steady.yaml: refused, the spec before stays in force: line 3:" in last
 
     opens, closes = dict.fromkeys(COLLECTIONS, 0), dict.fromkeys(COLLECTIONS, 1 << 62)
     for name in COLLECTIONS:

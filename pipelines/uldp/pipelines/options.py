@@ -101,6 +101,15 @@ def results_place(ctx: click.Context, param: click.Parameter, value: str | None)
     return value
 
 
+SPECS_IN = click.option(
+    "--specs",
+    "specs_in",
+    callback=results_place,
+    metavar="DIR_OR_URL",
+    help="Folder of specs, looked at every minute while the command runs; in place of --spec.",
+)
+
+
 def job_options(*, sources: str, results: str, needs_spec: bool = True) -> Callable[[Any], Any]:
     """Add what both jobs take; they differ in what they read, in where they write, and in where specs may be."""
 

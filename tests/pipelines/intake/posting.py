@@ -12,15 +12,16 @@ from tests.pipelines.command import ULDP
 
 
 class Collecting:
-    """``uldp collect``; a context manager."""
+    """``uldp collect`` by a spec, or by a folder of specs; a context manager."""
 
     def __init__(self, spec: Path, to: Path, *options: str, port: int = 0) -> None:
-        self._command = [str(ULDP), "collect", "--spec", str(spec), "--to", str(to), "--port", str(port), *options]
+        specs = "--specs" if spec.is_dir() else "--spec"
+        self._command = [str(ULDP), "collect", specs, str(spec), "--to", str(to), "--port", str(port), *options]
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        self.line = self.process.stdout.readline()
+        self.line = next((line for line in self.process.stdout if "/v1/" in line), "")
         if not self.line:
             assert self.process.stderr is not None
             raise AssertionError(self.process.stderr.read())

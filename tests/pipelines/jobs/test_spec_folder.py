@@ -61,7 +61,7 @@ def test_a_job_begins_with_all_specs_and_later_ones_open_behind_what_it_has_read
     looked = folder.look(ADMISSION, START)
     assert named(looked) == ["two"]
     assert looked.lines == [
-        f"{specs}: two.yaml: new spec of two-v1, counts reports published from 2026-01-01T09:00:00.001Z on"
+        f"{specs}: two.yaml: new spec of two-v1, takes reports published from 2026-01-01T09:00:00.001Z on"
     ]
     assert folder.specs["one", 1].opens is None
     assert folder.specs["two", 1].opens == moment_at(START + 1)
@@ -93,7 +93,7 @@ def test_a_bad_file_keeps_the_spec_before_it_until_it_is_mended(specs: Path, res
         folder = again(specs)
     looked = folder.look(ADMISSION, START)
     (line,) = looked.lines
-    assert line.startswith(f"{specs}: one.yaml: refused, the job goes on with the spec before: estimators:")
+    assert line.startswith(f"{specs}: one.yaml: refused, the spec before stays in force: estimators:")
     assert (looked.taken, looked.refused, folder.refused) == ([], 1, frozenset({("one", 1)}))
     os.utime(specs / "one.yaml", (1, 1))
     assert folder.look(ADMISSION, START) == Looked()  # it is refused still, and was said
@@ -107,7 +107,7 @@ def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
     folder = begun(specs)
     (specs / "three.yaml").write_text("collection: [")
     looked = folder.look(ADMISSION, START)
-    assert looked.lines[0].startswith(f"{specs}: three.yaml: refused, the job does without it: line 1: not YAML:")
+    assert looked.lines[0].startswith(f"{specs}: three.yaml: refused, and left out: line 1: not YAML:")
     assert folder.refused == frozenset()
 
 
@@ -123,7 +123,7 @@ def test_a_change_that_decides_what_counts_is_refused_and_a_second_file_too(spec
     (specs / "one.yaml").write_text(SPEC.format("one").replace("1h", "2h"))
     (specs / "zweite.yaml").write_text(SPEC.format("one"))
     lines = folder.look(ADMISSION, START).lines
-    assert [line.partition("refused, the job goes on with the spec before: ")[2] for line in lines] == [
+    assert [line.partition("refused, the spec before stays in force: ")[2] for line in lines] == [
         "window.size has changed, and the job has counted by it; raise the version",
         "is of one-v1, as one.yaml is; raise the version, or remove one",
     ]

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from uldp.pipelines.commands.output import load, say, show_log
-from uldp.pipelines.options import KAFKA_CONFIG, REGISTRY_IDS, SPEC, here_or_topic
+from uldp.pipelines.commands.output import load_or_follow, say, show_log
+from uldp.pipelines.options import KAFKA_CONFIG, REGISTRY_IDS, SPEC, SPECS_IN, here_or_topic
 from uldp.pipelines.process import end_at_signals
 from uldp.schemas.errors import RequestError
 
 
 @click.command()
-@click.option("--spec", "specs", required=True, multiple=True, type=SPEC, help="A collection to take; may be repeated.")
+@click.option("--spec", "specs", multiple=True, type=SPEC, help="A collection to take; may be repeated.")
+@SPECS_IN
 @click.option(
     "--to",
     required=True,
@@ -42,6 +43,7 @@ from uldp.schemas.errors import RequestError
 @KAFKA_CONFIG
 def collect(
     specs: tuple[Path, ...],
+    specs_in: str | None,
     to: str,
     port: int,
     host: str,
@@ -70,7 +72,7 @@ def collect(
 
     show_log("uldp.pipelines.intake", logging.WARNING)
     take(
-        load(specs),
+        load_or_follow(specs, specs_in, None),
         parse_endpoint(to, kafka_config),
         host=host,
         port=port,

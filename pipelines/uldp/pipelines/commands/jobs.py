@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import files_below, load, say, show_log, summarize
-from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options, results_place
+from uldp.pipelines.commands.output import load, load_or_follow, say, show_log, summarize
+from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, SPECS_IN, duration_ms, job_options
 from uldp.pipelines.process import interrupt, run_apart, stop_on_terminate
 
 if TYPE_CHECKING:
@@ -70,13 +70,7 @@ def backfill(
     results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
     needs_spec=False,
 )
-@click.option(
-    "--specs",
-    "specs_in",
-    callback=results_place,
-    metavar="DIR_OR_URL",
-    help="Folder of specs, looked at every minute while the job runs; in place of --spec.",
-)
+@SPECS_IN
 @click.option(
     "--watermark-delay",
     default="10s",
@@ -134,9 +128,7 @@ def stream(
 
     stop_on_terminate()
     show_log(_KAFKA, logging.WARNING)
-    if bool(specs) == (specs_in is not None):
-        raise click.UsageError("name the specs: by --spec FILE, which may be repeated, or by --specs DIR")
-    loaded = load(specs) if specs_in is None else SpecFolder(specs_in, out, files_below())
+    loaded = load_or_follow(specs, specs_in, out)
     followed = parse_endpoint(source, kafka_config)
     publishing = _publishing(topics, kafka_config)
     folder = followed.path if isinstance(followed, FilesEndpoint) else None

@@ -11,6 +11,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 
 if TYPE_CHECKING:
+    from uldp.pipelines.jobs.spec_folder import SpecFolder
     from uldp.pipelines.results.files import ResultsError
 
 
@@ -34,6 +35,19 @@ def files_below() -> Path | None:
 def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
     """Load the specs that a command names."""
     return [CollectionSpec.load(path, below=files_below()) for path in paths]
+
+
+def load_or_follow(paths: tuple[Path, ...], folder: str | None, out: str | None) -> "list[CollectionSpec] | SpecFolder":
+    """Load the specs that a command names, or return the folder that it follows; ``out`` is that of ``SpecFolder``.
+
+    Raises:
+        UsageError: unless the command names exactly one of both.
+    """
+    from uldp.pipelines.jobs.spec_folder import SpecFolder
+
+    if bool(paths) == (folder is not None):
+        raise click.UsageError("name the specs: by --spec FILE, which may be repeated, or by --specs DIR")
+    return load(paths) if folder is None else SpecFolder(folder, out, files_below())
 
 
 def summarize(out: str, private: str | None) -> None:

@@ -1,11 +1,15 @@
 """Which messages can never be counted, so that their senders hear why at once."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
+from uldp.collector.admission import Admission
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.pipelines.jobs.spec_folder import SpecFolder
+from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.schemas.places import numbers_in
 from uldp.schemas.reasons import MEANING, REMEDY, Reason
 from uldp.schemas.records import Message
@@ -13,6 +17,10 @@ from uldp.schemas.specs.collection import CollectionSpec
 
 #: Reports of a version that only the specs of tomorrow may know are kept, and can be replayed then.
 _LATER = frozenset({Reason.UNKNOWN_VERSION})
+#: Those of a collection too, if the specs are those of a folder.
+_LATER_OF_FOLDER = _LATER | {Reason.UNKNOWN_COLLECTION}
+#: A judge has no steps that a spec could need.
+_ADMISSION = Admission(sender_key=True, caps_senders=True, chooses=True)
 
 
 class Refusal(NamedTuple):
@@ -45,25 +53,60 @@ class Judge:
     """
 
     def __init__(self, specs: Iterable[CollectionSpec], registry_ids: Mapping[int, str] | None = None) -> None:
+        shared = SharedSpecs.of(specs)
         # No digest of a sender leaves the judge, so any key will do.
         self._reader = ReportReader(
-            SharedSpecs.of(specs), judge_lateness=False, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
+            shared, judge_lateness=False, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
         )
+        self._specs, self._later = shared, _LATER
+        self._latest: int | None = None
+        self._look: Callable[[int | None], object] = lambda latest: None
+
+    @classmethod
+    def following(
+        cls,
+        folder: SpecFolder,
+        say: Callable[[str], None],
+        registry_ids: Mapping[int, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Return a judge by the specs of a folder, which looks at it before it judges when it is time to.
+
+        Its refusals are final, and the collection of a report may be one of tomorrow: so it refuses none because it
+        does not know its collection.
+
+        Args:
+            folder: The folder.
+            say: Called with a line about each change and refusal of a spec.
+            registry_ids: As of the class.
+            clock: As of ``SpecWatch``.
+
+        Raises:
+            RequestError, EndpointError: as ``SpecFolder.begin``.
+        """
+        specs, watch = begin_watch(folder, _ADMISSION, say, anew=True, clock=clock)
+        judge = cls(specs, registry_ids)
+        judge._later, judge._look = _LATER_OF_FOLDER, watch.look
+        return judge
 
     def refusals(self, messages: Sequence[Message]) -> dict[int, Refusal]:
         """Return, by row, the messages of which no report can be counted; a report that can be later counts here.
 
         A message with a report that can be counted is none of them: the job rejects its other reports, and keeps them.
         """
+        self._look(self._latest)
+        self._latest = max((message.publish_time for message in messages), default=self._latest)
         numbered = [message._replace(source=f"post:{row}") for row, message in enumerate(messages)]
-        places = (record.place for record in self._reader.decode(numbered).rejected)
-        rows = {row for _, runs in places for row in numbers_in(runs).tolist()}
+        rejected = self._reader.decode(numbered).rejected
+        if any(record.reason in _LATER_OF_FOLDER for record in rejected):
+            self._specs.wanted = True
+        rows = {row for record in rejected for row in numbers_in(record.place[1]).tolist()}
         return {row: refusal for row in rows if (refusal := self._refusal(messages[row]))}
 
     def _refusal(self, message: Message) -> Refusal | None:
         """Judge one message alone."""
         decoded = self._reader.decode([message])
-        if decoded.columns or any(record.reason in _LATER for record in decoded.rejected):
+        if decoded.columns or any(record.reason in self._later for record in decoded.rejected):
             return None
         first = decoded.rejected[0]
         return Refusal(Reason(first.reason), first.detail)

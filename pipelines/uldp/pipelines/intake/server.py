@@ -8,6 +8,7 @@ from uldp.pipelines.intake.app import PATH, application
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.judging import Judge
 from uldp.pipelines.intake.tokens import Tokens
+from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
@@ -24,7 +25,7 @@ MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 256
 
 
 def collect(
-    specs: Sequence[CollectionSpec],
+    specs: Sequence[CollectionSpec] | SpecFolder,
     to: Endpoint,
     *,
     host: str,
@@ -38,7 +39,7 @@ def collect(
     """Take messages until a signal comes; each that was taken is in the stream then.
 
     Args:
-        specs: The collections.
+        specs: The collections, or a folder of their specs that is followed.
         to: The stream. A local one is begun if it is not there, and never closed.
         host: The address to listen at.
         port: The port; 0 for any.
@@ -49,15 +50,15 @@ def collect(
         until: Called with the function that ends the server, before it begins.
 
     Raises:
-        RequestError: if others would reach the address, and there are no tokens.
-        EndpointError: if the port cannot be opened, or the stream takes no messages.
+        RequestError: if others would reach the address, and there are no tokens; or if the folder has no spec.
+        EndpointError: if the port cannot be opened, the stream takes no messages, or there is no folder.
     """
     if tokens is None and not is_loopback(host):
         raise RequestError(
             f"--host {quote(host)}: others reach this address, so senders need tokens; write a table of token,sender,"
             " and name it by --tokens"
         )
-    judge = Judge(specs, registry_ids)
+    judge = Judge.following(specs, say, registry_ids) if isinstance(specs, SpecFolder) else Judge(specs, registry_ids)
     with bound(host, port) as opened, _writing(to) as stream:
         commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))))
         server = server_of(application(commits, tokens=tokens, origins=origins), MOST_CONNECTIONS)

@@ -1,7 +1,8 @@
 """A folder of specs that a job reads while it runs: what is new or changed in it, and what the job takes of that.
 
 The results directory keeps each spec as the job took it, with the times at which it opens and closes. A job that starts
-again goes on with these. So a file that is bad, or gone, changes nothing: what it said last stays in force.
+again goes on with these. So a file that is bad, or gone, changes nothing: what it said last stays in force. A server
+that takes reports has no results, and keeps the specs until it ends.
 """
 
 import re
@@ -52,7 +53,7 @@ class SpecFolder:
     Args:
         path: The folder, here or behind a URL of another of Beam's file systems. The files that a spec names are in it
             too.
-        out: The results directory of the job, in which it keeps the specs; a path here or a URL.
+        out: The results directory of the job, in which it keeps the specs; a path here or a URL. None to keep none.
         below: The folder below which the files must be that specs name, if that is a larger one.
 
     Attributes:
@@ -60,7 +61,7 @@ class SpecFolder:
         refused: The collections that a file names whose newest content is refused.
     """
 
-    def __init__(self, path: str, out: str, below: Path | None = None) -> None:
+    def __init__(self, path: str, out: str | None, below: Path | None = None) -> None:
         self.path, self._out, self._below = path.rstrip("/"), out, below
         self.specs: dict[CollectionKey, CollectionSpec] = {}
         self._listing: _Listing | None = None
@@ -79,7 +80,7 @@ class SpecFolder:
             RequestError: if there is none.
             EndpointError: if the folder cannot be read.
         """
-        found, errors = [*kept_specs(self._out).values()], list[str]()
+        found, errors = [*self._kept().values()], list[str]()
         with self._here() as here:
             for path in _spec_paths(here):
                 spec, error = self._load(path, here)
@@ -88,8 +89,7 @@ class SpecFolder:
                 elif error is not None:
                     errors.append(error)
         if not found:
-            why = errors[0] if errors else f"{self.path}: holds no file that ends with .yaml; put specs there"
-            raise RequestError(why)
+            raise RequestError(errors[0] if errors else self._empty())
         return found
 
     def begin(self, admission: Admission, *, anew: bool) -> Looked:
@@ -103,10 +103,11 @@ class SpecFolder:
             RequestError: if the job takes nothing.
             EndpointError, OSError: as ``look``.
         """
-        self.specs = kept_specs(self._out)
+        self.specs = self._kept()
         looked = self.look(admission, None) if anew else Looked()
         if not self.specs:
-            raise RequestError("\n".join(looked.lines) or f"{self._out}: holds no spec of an earlier run; restore it")
+            nothing = self._empty() if anew else f"{self._out}: holds no spec of an earlier run; restore it"
+            raise RequestError("\n".join(looked.lines) or nothing)
         return looked
 
     def look(self, admission: Admission, latest: int | None) -> Looked:
@@ -157,12 +158,13 @@ class SpecFolder:
             return str(error)
         if before is not None and _content(before) == _content(now):
             return None
-        keep_specs(self._out, [now])
+        if self._out is not None:
+            keep_specs(self._out, [now])
         self.specs[now.key] = now
         looked.taken.append(now)
         times = [
             f"{what} reports published from {format_moment(moment)} on"
-            for what, moment in (("counts", now.opens), ("rejects", now.closes))
+            for what, moment in (("takes", now.opens), ("rejects", now.closes))
             if moment is not None
         ]
         news = "new" if before is None else "changed"
@@ -177,9 +179,15 @@ class SpecFolder:
         if self._bad.get(name) != error:
             looked.refused += 1
             stays = name in self._of_file and self._of_file[name] in self.specs
-            fate = "the job goes on with the spec before" if stays else "the job does without it"
+            fate = "the spec before stays in force" if stays else "and left out"
             looked.lines.append(f"{self.path}: {name}: refused, {fate}: {error}")
         self._bad[name] = error
+
+    def _kept(self) -> dict[CollectionKey, CollectionSpec]:
+        return {} if self._out is None else kept_specs(self._out)
+
+    def _empty(self) -> str:
+        return f"{self.path}: holds no file that ends with .yaml; put specs there"
 
     def _load(self, path: Path, here: Path) -> tuple[CollectionSpec | None, str | None]:
         """Read a spec; return it, or what is wrong."""

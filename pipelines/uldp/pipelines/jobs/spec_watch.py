@@ -1,4 +1,4 @@
-"""When a job looks at its folder of specs, and what its steps then hold."""
+"""When a job, or a server that takes reports, looks at its folder of specs, and what its steps then hold."""
 
 import time
 import uuid
@@ -20,25 +20,33 @@ class SpecWatch:
         specs: What the steps of this process hold.
         admission: The rules of the job.
         say: Called with a line about each change and refusal.
+        clock: Returns seconds.
     """
 
     #: Seconds between two looks, and seconds between them if a report has come that no spec explains.
     EVERY, AT_ONCE = 60.0, 10.0
 
-    def __init__(self, folder: SpecFolder, specs: HotSpecs, admission: Admission, say: Callable[[str], None]) -> None:
-        self._folder, self._specs, self._admission, self._say = folder, specs, admission, say
+    def __init__(
+        self,
+        folder: SpecFolder,
+        specs: HotSpecs,
+        admission: Admission,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder, self._specs, self._admission, self._say, self._clock = folder, specs, admission, say, clock
         self._looked = -self.EVERY
 
-    def look(self, latest: int) -> bool:
+    def look(self, latest: int | None) -> bool:
         """Look if it is time to; return whether the specs have changed. For ``latest``, see ``Admission.of_new``."""
-        now = time.monotonic()
+        now = self._clock()
         if now - self._looked < (self.AT_ONCE if self._specs.wanted else self.EVERY):
             return False
         self._looked = now
         try:
             looked = self._folder.look(self._admission, latest)
         except EndpointError as error:
-            self._say(f"{error}; the job goes on with the specs that it has")
+            self._say(f"{error}; the specs before stay in force")
             return False
         self._specs.refuse(looked.refused)
         self._specs.change(looked.taken, self._folder.refused)
@@ -60,7 +68,12 @@ class LocalSpecs(HotSpecs):
 
 
 def begin_watch(
-    folder: SpecFolder, admission: Admission, say: Callable[[str], None], *, anew: bool
+    folder: SpecFolder,
+    admission: Admission,
+    say: Callable[[str], None],
+    *,
+    anew: bool,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[LocalSpecs, SpecWatch]:
     """Return what the steps of a job hold that has claimed its results, and what changes it; ``anew`` as in ``begin``.
 
@@ -72,7 +85,7 @@ def begin_watch(
         say(line)
     specs = LocalSpecs(folder.specs.values())
     specs.refuse(looked.refused)
-    return specs, SpecWatch(folder, specs, admission, say)
+    return specs, SpecWatch(folder, specs, admission, say, clock)
 
 
 _LOCAL: WeakValueDictionary[str, LocalSpecs] = WeakValueDictionary()
