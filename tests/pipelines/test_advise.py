@@ -115,10 +115,11 @@ def test_bit_flip_has_as_many_bits_as_its_designs_need(monkeypatch: pytest.Monke
 
 
 def test_tags_leave_those_that_can_hide_values() -> None:
-    keys, _ = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
+    keys, _, own = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
     question = Question(keys, EXAMPLES / "manhattan", EXAMPLES / "manhattan" / "truth.csv", 6.4, 100_000, None)
     ranked, left_out = rank(question, quiet)
     assert not left_out
+    assert not own
     assert sorted(each.mechanism for each in ranked) == sorted(UTILITY_OPTIMIZED)
     assert ranked[0].errors.l1 < 0.1
 
@@ -146,7 +147,7 @@ def test_devices_that_keep_their_responses_keep_them(
         "{collection: c, version: 1, domain: {size: 40}, sensitive: [1, 2, 5], window: {size: 1d},"
         " mechanism: {name: urr, epsilon: 1, lasting_epsilon: 1.5}}"
     )
-    keys, lasting = keys_of_spec(written)
+    keys, lasting, _ = keys_of_spec(written)
     ranked, _ = rank(Question(keys, tmp_path, None, epsilon, 5000, error, lasting), quiet)
     without, _ = rank(Question(keys, tmp_path, None, epsilon, 5000, error), quiet)
     assert {each.spec["mechanism"]["lasting_epsilon"] for each in ranked} == {1.5}
@@ -199,10 +200,43 @@ def test_sets_are_ranked_by_the_error_of_the_shares_of_items() -> None:
 def test_a_truth_of_sets_and_pairs_has_the_shares_of_what_devices_report(tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text("items,weight\n1;2,3\n1;2;3;4;5;6,1\n")
     question = Question(SETS, Path(), tmp_path / "truth.csv", 1.0, 1000, None)
-    spec = question.spec({"name": "set-ss", "epsilon": 1.0}, plain=True)
-    shares = question.true_shares(spec, build_protocol(spec))
-    # A quarter of the users report three of six items; the others two, and a dummy.
-    assert np.abs(shares[[0, 1, 2, 3, 40, 41, 42]] - [0, 0.875, 0.875, 0.125, 0.75, 0, 0]).max() < 0.01
+    for sizes in ({}, {"sizes": 0.5}):
+        spec = question.spec({"name": "set-ss", "epsilon": 1.0, **sizes}, plain=True)
+        shares = question.true_shares(spec, build_protocol(spec))
+        assert shares.shape == (43,)
+        # A quarter of the users report three of six items; the others two, and a dummy.
+        assert np.abs(shares[[0, 1, 2, 3, 40, 41, 42]] - [0, 0.875, 0.875, 0.125, 0.75, 0, 0]).max() < 0.01
+
+
+def advised(folder: Path, spec: str, *options: str) -> dict[str, Any]:
+    (folder / "spec.yaml").write_text(f"collection: c\nversion: 1\nwindow: {{size: 1d}}\n{spec}")
+    result = CliRunner().invoke(cli, ["advise", str(folder / "spec.yaml"), *options])
+    assert result.exit_code == 0, result.output
+    printed: dict[str, Any] = yaml.safe_load(result.output.split("\n# ", 1)[1].split("\n", 1)[1])
+    CollectionSpec.parse(printed)
+    return printed
+
+
+def test_a_mechanism_has_the_keys_of_the_spec_that_it_takes(tmp_path: Path) -> None:
+    sets = (
+        "domain: {set: {of: {size: 40}, at_most: 3}}\nmechanism: {name: set-olh, epsilon: 4, sizes: .1, buckets: 9}\n"
+    )
+    found = advised(tmp_path, sets, "--epsilon", "1", "--users", "1000")["mechanism"]
+    assert found == {"name": "set-ss", "epsilon": 1.0, "sizes": 0.1}  # which has no buckets
+    strings = (
+        "domain: {strings: {longest: 12, alphabet: a-z}}\nmechanism: {name: prefixes, epsilon: 4, depth: 6, step: 2}\n"
+    )
+    found = advised(tmp_path, strings, "--epsilon", "2", "--users", "1000000")["mechanism"]
+    assert found == {"name": "prefixes", "epsilon": 2.0, "depth": 6, "step": 2}
+
+
+def test_users_who_report_sizes_do_not_report_items() -> None:
+    (half, other), _ = rank(Question(SETS, Path(), None, 1.0, 50_000, None, own={"sizes": 0.5}), quiet)
+    (whole, _), _ = rank(Question(SETS, Path(), None, 1.0, 25_000, None), quiet)
+    assert (half.mechanism, other.mechanism) == ("set-ss", "set-olh")
+    assert half.errors == whole.errors
+    assert half.payload == whole.payload + 2
+    assert half.kept == whole.kept == "links"
 
 
 def test_the_users_that_find_a_string_are_found(tmp_path: Path) -> None:
@@ -210,7 +244,7 @@ def test_the_users_that_find_a_string_are_found(tmp_path: Path) -> None:
         "collection: c\nversion: 1\ndomain: {strings: {longest: 12, alphabet: a-z}}\n"
         "mechanism: {name: prefixes, epsilon: 4.0}\nwindow: {size: 1d}\n"
     )
-    keys, _ = keys_of_spec(tmp_path / "spec.yaml")
+    keys, _, _ = keys_of_spec(tmp_path / "spec.yaml")
     question = Question(keys, tmp_path, None, 2.0, None, 0.02)
     (advice,), left_out = rank(question, quiet)
     assert {each.mechanism for each in left_out} == {"bloom", "cohort-olh"}

@@ -37,6 +37,11 @@ class SizedDecoder(Decoder):
         self._parts = StrataDecoder(("items", "sizes"), (items, sizes), strata)
         self.estimators = items.estimators
 
+    @property
+    def items(self) -> SetDecoder:
+        """The decoder of the items."""
+        return self._items
+
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
         self._parts.check(cells, n)

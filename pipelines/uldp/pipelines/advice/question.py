@@ -1,7 +1,7 @@
 """What an operator asks: for these values, which mechanism, and how large an epsilon, or how many users."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
+from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.inference.forecast import SEED, falling_shares
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
@@ -24,6 +25,8 @@ from uldp.schemas.specs.specfile import read_spec
 
 #: The kinds whose mechanisms are compared, beside values.
 _COMPARED = (Sets.name, Pairs.name, Strings.name)
+#: The keys of a mechanism that a question has apart.
+_BUDGETS = {"name", "epsilon", "lasting_epsilon"}
 #: The shares of a truth of sets are those of so many users.
 _USERS = 1 << 16
 
@@ -43,6 +46,7 @@ class Question:
         lasting_epsilon: The budget of two or more reports of one value, if devices keep their responses. One report has
             the same probabilities with and without it.
         below: The folder below which these files may be; None for ``base``.
+        own: Further keys of the mechanism of the spec, such as ``sizes``: a mechanism that takes one has it.
     """
 
     keys: Mapping[str, Any]
@@ -53,6 +57,7 @@ class Question:
     error: float | None
     lasting_epsilon: float | None = None
     below: Path | None = None
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = [self.epsilon, self.users, self.error]
@@ -90,13 +95,18 @@ class Question:
         return {**keys, "sensitive": "all"} if plain and self.kind.listed else keys
 
     def true_shares(self, spec: CollectionSpec, protocol: LdpProtocol) -> Floats:
-        """Return the distribution r of true symbols over Z; of sets, the share of users who hold each symbol."""
-        if isinstance(protocol.decoder, SetDecoder):
+        """Return the distribution r of true symbols over Z; of sets, the share of users who hold each symbol.
+
+        With ``sizes``, these are the shares of those users who report items.
+        """
+        decoder = protocol.decoder.items if isinstance(protocol.decoder, SizedDecoder) else protocol.decoder
+        if isinstance(decoder, SetDecoder):
             if self.truth is None:
-                return protocol.decoder.symbol_shares(falling_shares(self.size))
-            rng = np.random.default_rng(SEED)
+                return decoder.symbol_shares(falling_shares(self.size))
+            rng, most = np.random.default_rng(SEED), decoder.channel.size
             symbols = protocol.encoding.encode(Truth.load(self.truth, spec).sample(_USERS, rng), rng)
-            return np.bincount(symbols.ravel(), minlength=protocol.mechanism.size) / _USERS
+            of_items = symbols[symbols[:, 0] < most]
+            return np.bincount(of_items.ravel(), minlength=most) / len(of_items)
         if self.truth is not None:
             return Truth.load(self.truth, spec).intermediate()
         variable = spec.variables[""]
@@ -116,8 +126,10 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
     return keys | {"window": {"size": "1d"}}
 
 
-def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None]:
-    """Return the keys of a spec, without its mechanism and its estimators, and its ``lasting_epsilon``.
+def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None, dict[str, Any]]:
+    """Return the keys of a spec, without its mechanism and its estimators, its ``lasting_epsilon``, and ``own``.
+
+    Of values there are no ``own`` keys: each of their mechanisms has parameters of another meaning.
 
     Raises:
         ValueError: if the spec is invalid, or of a kind whose mechanisms are not compared, or has zones.
@@ -137,4 +149,5 @@ def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any],
     keys = read_spec(path)
     assert isinstance(keys, dict)  # the spec is valid
     others = {key: value for key, value in keys.items() if key not in {"mechanism", "estimator"}}
-    return others, spec.mechanism.lasting_epsilon
+    own = {} if spec.variables[""].kind.listed else {**keys["mechanism"]}
+    return others, spec.mechanism.lasting_epsilon, {key: own[key] for key in own.keys() - _BUDGETS}

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.inference.forecast import Errors, forecast_errors
 from uldp.mechanisms.protocol.channel import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
@@ -119,9 +121,10 @@ def _candidates(question: Question) -> Iterator[str]:
 def _advise(question: Question, mechanism: str) -> Advice:
     model = family(mechanism)
     plain = not model.utility_optimized
+    own = {key: value for key, value in question.own.items() if key in model.model_fields}
 
     def keys(epsilon: float) -> dict[str, Any]:
-        return {"name": mechanism, "epsilon": epsilon, **model.example(question.size)}
+        return {"name": mechanism, "epsilon": epsilon, **model.example(question.size), **own}
 
     def build(epsilon: float) -> _Simulated:
         return _Simulated(question, question.spec(keys(epsilon), plain=plain))
@@ -156,7 +159,7 @@ def _advise(question: Question, mechanism: str) -> Advice:
         _payload_bytes(simulated.form),
         _draws(simulated.protocol, question.kind),
         simulated.decoder.weight,
-        _lasting(simulated.protocol.mechanism, question, advised, users, plain=plain),
+        _lasting(simulated.mechanism, question, advised, users, plain=plain),
     )
 
 
@@ -173,8 +176,16 @@ class _Simulated:
         if isinstance(self.protocol.decoder, SlicedDecoder):
             # The table of all users is that of the sum of the slices: its errors are those without slices.
             self.protocol = self.protocol.decoder.protocol
-        assert isinstance(self.protocol.decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
-        self.decoder = self.protocol.decoder
+        #: The mechanism of the shares, and the part of the users who report by it.
+        self.mechanism, self._part = self.protocol.mechanism, 1.0
+        decoder = self.protocol.decoder
+        if isinstance(decoder, SizedDecoder):
+            strata = self.mechanism
+            assert isinstance(strata, Strata)
+            self.mechanism, self._part = strata.parts[0], float(strata.shares[0])
+            decoder = decoder.items
+        assert isinstance(decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
+        self.decoder = decoder
         finds = isinstance(self.decoder, FindingDecoder)
         self._r: Floats = np.zeros(0) if finds else question.true_shares(spec, self.protocol)
 
@@ -184,7 +195,7 @@ class _Simulated:
             least, error = self.decoder.least_found(round(users)), self.decoder.error(round(users))
             return Errors(min(least, 1.0), error, float(normal_quantile(0.975) * error))
         windows = int(np.clip(_SYMBOLS // len(self._r), _LEAST_WINDOWS, _MOST_WINDOWS))
-        return forecast_errors(self.decoder, self._r, round(users), "auto", windows)
+        return forecast_errors(self.decoder, self._r, round(users * self._part), "auto", windows)
 
 
 def _largest(build: Callable[[float], _Simulated], most: float) -> float:

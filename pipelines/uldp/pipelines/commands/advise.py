@@ -54,8 +54,10 @@ def advise(
     if spec is not None and (of_number := number_spec(spec, files_below())) is not None:
         say(range_advice(spec, of_number, truth, *asked(epsilon, users, error)))
         return
-    keys, kept = keys_of_spec(spec, files_below()) if spec is not None else (keys_of_size(size or 0, sensitive), None)
-    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept, files_below())
+    keys, kept, own = (
+        keys_of_spec(spec, files_below()) if spec is not None else (keys_of_size(size or 0, sensitive), None, {})
+    )
+    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept, files_below(), own)
 
     def progress(mechanism: str) -> None:
         if sys.stderr.isatty():
