@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from tests.build import spec
 from tests.mechanisms.protocols import alternatives, examples
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
@@ -28,6 +30,10 @@ EXAMPLES = examples()
 THREE, MANY = np.ones(3, dtype=np.bool_), np.ones(1000, dtype=np.bool_)
 RR = RandomizedResponse(THREE, 1.0)
 OLH = LocalHashing(5, 1.0, 4)
+RECORD = {"version": {"size": 3}, "os": {"size": 2}, "crash": {"size": 2}}
+VIEWS = build_protocol(
+    spec(domain={"record": RECORD}, mechanism={"name": "marginals", "epsilon": 2.0, "views": "pairs"})
+).mechanism
 NESTED = NestedResponse(THREE, 1.0, [ProjectiveResponse(4, 1.0)])
 
 
@@ -100,6 +106,8 @@ def test_a_payload_is_one_line(name: str) -> None:
         (NESTED, 2, "symbol 2 of 7"),
         (NESTED, 5, "symbol 5 of 7: point 2 of 4 of tag 0"),
         (Strata([RR, RR], [0.5, 0.5]), 4, "attribute 1 of 2: symbol 1 of 3"),
+        (Strata([RR, RR], [0.5, 0.5], names=["app", "os"]), 4, "attribute 1 of 2, os: symbol 1 of 3"),
+        (VIEWS, 13, "view 2 of 3, os x crash: symbol 1 of 4"),
         (Strata([RR, OLH], [0.5, 0.5]), b"\0\0\x02\0\0\0\0\0", "attribute 0 of 2: symbol 2 of 3"),
         (Strata([RR, OLH], [0.5, 0.5]), b"\x01\0\x07\0\0\0\x02\0", "attribute 1 of 2: seed 7, bucket 2 of 4"),
     ],

@@ -75,19 +75,27 @@ class Strata(Mechanism):
         shares: Shape (S,): the probability with which devices draw each of the S parts.
         first_symbols: Shape (S,): the first input symbol of each part.
         noun: What a part is for, as text.
+        names: What each part is for; empty if it has its number alone.
     """
 
     parts: tuple[Mechanism, ...]
     shares: Floats
     first_symbols: Symbols
 
-    def __init__(self, parts: Sequence[Mechanism], shares: Sequence[float], noun: str = "attribute") -> None:
+    def __init__(
+        self,
+        parts: Sequence[Mechanism],
+        shares: Sequence[float],
+        noun: str = "attribute",
+        names: Sequence[str] = (),
+    ) -> None:
         """Build the mechanism.
 
         Args:
             parts: The mechanisms.
             shares: The probability with which devices draw each part.
             noun: What a part is for, as text.
+            names: What each part is for; empty if it has its number alone.
 
         Raises:
             ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
@@ -96,7 +104,7 @@ class Strata(Mechanism):
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
-        self.parts, self.noun = tuple(parts), noun
+        self.parts, self.noun, self.names = tuple(parts), noun, tuple(names)
         self.shares = np.array(shares, dtype=np.float64)
         total = self.shares.sum()
         if self.shares.shape != (len(parts),) or not ((self.shares >= _LEAST_SHARE).all() and abs(total - 1) < 1e-9):
@@ -227,8 +235,9 @@ class Strata(Mechanism):
         return f"{self.name_of(number)}: {self.parts[number].describe(part)}"
 
     def name_of(self, number: int) -> str:
-        """Return what a part is called: its number from 0."""
-        return f"{self.noun} {number} of {len(self.parts)}"
+        """Return what a part is called: its number from 0, and its name."""
+        name = f", {self.names[number]}" if self.names else ""
+        return f"{self.noun} {number} of {len(self.parts)}{name}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""

@@ -175,7 +175,9 @@ class MarginalsSpec(PrivateSpec):
         }
         protocols = [of_size[design.cells(view)] for view in views]
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        strata = kind([each.mechanism for each in protocols], [1 / len(views)] * len(views), "view")
+        shares = [1 / len(views)] * len(views)
+        named = [" x ".join(names[each] for each in view) for view in views]
+        strata = kind([each.mechanism for each in protocols], shares, "view", named)
         sources = [
             StratumSource(
                 ViewEncoding(tuple(encodings[each] for each in view), tuple(sizes[each] for each in view)), view

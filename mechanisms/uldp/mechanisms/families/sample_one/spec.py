@@ -75,7 +75,8 @@ class SampleOneSpec(PrivateSpec):
         """See ``MechanismFamily``."""
         # All parts have the lasting_epsilon of the record, or none of them.
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        strata = kind([part.mechanism for part in parts.values()], [each.share for each in variables.values()])
+        shares = [each.share for each in variables.values()]
+        strata = kind([part.mechanism for part in parts.values()], shares, names=list(parts))
         sources = [StratumSource(part.encoding, (number,)) for number, part in enumerate(parts.values())]
         decoder = StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
