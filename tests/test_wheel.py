@@ -3,6 +3,9 @@
 It is built from the source distribution, as an index would do it.
 """
 
+import hashlib
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -175,3 +178,19 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["error: a report needs jinja2; install it: pip install 'uldp-stream[report]'"]
+
+
+def test_another_build_gives_the_same_bytes(environment: Path, tmp_path: Path) -> None:
+    # Another folder, another time and rights of files; the first wheel is built by way of the source distribution.
+    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        if (ROOT / name).is_file():
+            copy = tmp_path / "copy" / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, copy)
+            copy.chmod(0o600)
+            os.utime(copy, (1_000_000_000, 1_000_000_000))
+    build = (sys.executable, "-m", "build", "--installer", "uv", "--wheel", "--outdir", tmp_path, tmp_path / "copy")
+    run(*build, cwd=tmp_path)
+    (first,), (second,) = environment.glob("*.whl"), tmp_path.glob("*.whl")
+    assert first.name == second.name
+    assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
