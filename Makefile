@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants release clean
+.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants sbom audit release clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -32,7 +32,7 @@ test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests
 nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
-	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons
+	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons audit
 	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
@@ -95,6 +95,15 @@ mutants: $(READY) ## Change 200 lines in a copy, which the date decides, and fai
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,mutants]'
 	$(BIN)/python -m pytest tests/mutants
 	$(BIN)/python -m mutants
+
+sbom: $(READY) ## Write what the image installs into build/sbom.json, as CycloneDX, from the lock.
+	mkdir -p build
+	$(BIN)/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/image/requirements.lock \
+	  --pyproject pyproject.toml --output-reproducible --spec-version 1.6 --output-file build/sbom.json
+
+audit: $(READY) ## Ask for known vulnerabilities of what the locks pin, and fail at one; says so if no service answers.
+	tests/audit.sh $(BIN)/uv tool run --quiet pip-audit==2.10.1 --vulnerability-service osv --progress-spinner off \
+	  --disable-pip --require-hashes --requirement deploy/image/requirements.lock --requirement deploy/image/build.lock
 
 release: ## Build what a release publishes into dist, and check it; see deploy/release.sh.
 	deploy/release.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What has to be true before a release, and what it publishes: dist gets the source distribution, the wheel, the package
-# for npm, the jar, and SHA256SUMS. With KEY, the path of an SSH key, the digests are signed.
+# for npm, the jar, the SBOM of the image, and SHA256SUMS. With KEY, the path of an SSH key, the digests are signed.
 #
 #     deploy/release.sh --check   # only whether the versions agree
 #     deploy/release.sh           # builds in a clean clone; needs Node, Java 17 and Maven
@@ -27,10 +27,14 @@ echo "version $version everywhere"
 
 rm -rf dist
 make setup
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) # whoever builds this commit gets the same wheel, byte for byte
+export SOURCE_DATE_EPOCH
 .venv/bin/python -m build --outdir dist .
 (cd clients/typescript && npm ci --no-audit --no-fund --silent && npm run --silent build && npm pack --silent --pack-destination ../../dist)
 mvn --batch-mode --quiet --file clients/kotlin clean package
 cp "clients/kotlin/target/uldp-client-$version.jar" dist
+make sbom
+cp build/sbom.json "dist/uldp-stream-$version.cdx.json"
 
 # The wheel alone, in an environment that has nothing else.
 python3 -m venv --clear build/release
