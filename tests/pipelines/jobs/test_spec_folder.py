@@ -95,12 +95,13 @@ def test_a_bad_file_keeps_the_spec_before_it_until_it_is_mended(specs: Path, res
     (line,) = looked.lines
     assert line.startswith(f"{specs}: one.yaml: refused, the spec before stays in force: estimators:")
     assert (looked.taken, looked.refused, folder.refused) == ([], 1, frozenset({("one", 1)}))
+    assert folder.refused_files == 1
     os.utime(specs / "one.yaml", (1, 1))
     assert folder.look(ADMISSION, START) == Looked()  # it is refused still, and was said
     write(specs, "one", "estimator: wls\n")
     mended = folder.look(ADMISSION, START)
     assert mended.lines == [f"{specs}: one.yaml: changed spec of one-v1"]
-    assert folder.refused == frozenset()
+    assert (folder.refused, folder.refused_files) == (frozenset(), 0)
 
 
 def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
@@ -108,7 +109,10 @@ def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
     (specs / "three.yaml").write_text("collection: [")
     looked = folder.look(ADMISSION, START)
     assert looked.lines[0].startswith(f"{specs}: three.yaml: refused, and left out: line 1: not YAML:")
-    assert folder.refused == frozenset()
+    assert (folder.refused, folder.refused_files) == (frozenset(), 1)
+    (specs / "three.yaml").unlink()
+    folder.look(ADMISSION, START)
+    assert folder.refused_files == 0
 
 
 def test_a_file_that_is_gone_changes_nothing(specs: Path) -> None:

@@ -94,6 +94,9 @@ def test_the_position_of_a_job_is_shown(tmp_path: Path) -> None:
     assert found["uldp_segments_ahead",] == 3
     assert found["uldp_messages_read_total",] == 2
     assert found["uldp_job_running",] == 1
+    assert found["uldp_spec_refused",] == 0
+    refused = samples(exposition_of(watched(tmp_path), position=replace(position, spec_refused=2)))
+    assert refused["uldp_spec_refused",] == 2
     assert 5 <= found["uldp_watermark_lag_seconds",] < 60
     simulated = samples(exposition_of(watched(tmp_path), position=replace(position, simulated=True)))
     assert ("uldp_watermark_lag_seconds",) not in simulated

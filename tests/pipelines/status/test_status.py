@@ -71,6 +71,14 @@ def test_a_running_job_has_its_position(tmp_path: Path) -> None:
     assert status.to_json()["lag_seconds"] >= 240
 
 
+def test_refused_specs_are_said(tmp_path: Path) -> None:
+    save(folder_of(tmp_path).path, ESTIMATE)
+    put(tmp_path, replace(HERE, spec_refused=2))
+    status = Status.of(tmp_path)
+    assert "  2 files of specs refused; the job's log says why" in list(status.lines())
+    assert status.to_json()["spec_refused"] == 2
+
+
 def test_a_job_that_was_killed_is_told_from_one_that_runs(tmp_path: Path) -> None:
     save(folder_of(tmp_path).path, ESTIMATE)
     put(tmp_path, replace(HERE, watermark=None))

@@ -252,7 +252,7 @@ def follow(
         serving = LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled, look)
         events = stack.enter_context(serving)
         beat = stack.enter_context(Heartbeat(say, partial(_position, shared, events)))
-        position = partial(_where, events, now_ms())
+        position = partial(_where, events, folder, now_ms())
         stack.enter_context(PositionFile(Path(claim.results), position))
         if metrics_port is not None:
             url = stack.enter_context(_monitored(metrics_port, claim, position))
@@ -300,7 +300,7 @@ def refuse_overlap(source: Endpoint, out: str, private: str | None = None) -> No
             )
 
 
-def _where(events: LocalStreamEvents, begun: int) -> Position:
+def _where(events: LocalStreamEvents, folder: SpecFolder | None, begun: int) -> Position:
     return Position(
         at=now_ms(),
         begun=begun,
@@ -311,6 +311,7 @@ def _where(events: LocalStreamEvents, begun: int) -> Position:
         messages=events.messages,
         ahead=events.ahead,
         asked=events.asked_ms,
+        spec_refused=0 if folder is None else folder.refused_files,
     )
 
 

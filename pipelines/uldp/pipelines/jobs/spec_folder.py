@@ -59,6 +59,7 @@ class SpecFolder:
     Attributes:
         specs: The specs as the job has taken them, by collection and version.
         refused: The collections that a file names whose newest content is refused.
+        refused_files: The number of files whose newest content is refused, those of no known collection too.
     """
 
     def __init__(self, path: str, out: str | None, below: Path | None = None) -> None:
@@ -72,6 +73,11 @@ class SpecFolder:
     def refused(self) -> frozenset[CollectionKey]:
         """See above."""
         return frozenset(self._of_file[name] for name in self._bad if name in self._of_file)
+
+    @property
+    def refused_files(self) -> int:
+        """See above."""
+        return len(self._bad)
 
     def found(self) -> list[CollectionSpec]:
         """Return all specs of the results directory and of the folder, those that the job may refuse too.

@@ -47,6 +47,7 @@ METRICS: dict[str, tuple[bool, tuple[str, ...], str]] = {
     "uldp_watermark_timestamp_seconds": (False, (), "The watermark of the job that follows a local stream."),
     "uldp_watermark_lag_seconds": (False, (), "By how much this watermark is behind the clock."),
     "uldp_segments_ahead": (False, (), "Segments that are there and that this job has not begun to read."),
+    "uldp_spec_refused": (False, (), "Files of specs that this job refuses as they are now; its log names them."),
     "uldp_messages_read": (True, (), "Messages that this job has read since it began, those that it reads again too."),
 }
 _Samples = Iterator[tuple[str, tuple[str, ...], float]]
@@ -129,6 +130,7 @@ def _of_position(position: Position, now: int) -> _Samples:
     if lag is not None:
         yield "uldp_watermark_lag_seconds", (), lag / 1000
     yield "uldp_segments_ahead", (), position.ahead
+    yield "uldp_spec_refused", (), position.spec_refused
     yield "uldp_messages_read", (), position.messages
 
 

@@ -33,6 +33,7 @@ class Position:
         messages: The number of messages in them.
         ahead: The number of segments that are there and that it has not begun to read.
         asked: When the runner last asked for an event. While it counts a segment or writes a pane, it does not ask.
+        spec_refused: The number of files of specs that the job refuses as they are now; see ``SpecFolder``.
     """
 
     at: int
@@ -44,6 +45,7 @@ class Position:
     messages: int
     ahead: int
     asked: int
+    spec_refused: int = 0
 
     def lag(self, now: int) -> int | None:
         """Return by how many milliseconds the watermark is behind a time; None if nobody can know."""

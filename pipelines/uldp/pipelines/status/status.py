@@ -114,6 +114,8 @@ class Status:
                 yield f"watermark {iso(position.watermark)}" + (
                     "" if lag is None else f", {_age(lag)} behind the clock"
                 )
+            if position.spec_refused:
+                yield f"{number_of(position.spec_refused, 'file')} of specs refused; the job's log says why"
             if not self.running:
                 yield f"it was killed after {iso(position.at)}; start it again, and it goes on"
         elif self.resumes is not None:
@@ -146,6 +148,7 @@ class Status:
             "watermark": None if position is None or position.watermark is None else iso(position.watermark),
             "lag_seconds": None if position is None or (lag := position.lag(self.at)) is None else lag / 1000,
             "segments_ahead": None if position is None else position.ahead,
+            "spec_refused": None if position is None else position.spec_refused,
             "messages_read": None if position is None else position.messages,
             "resumes_at": None if self.resumes is None else iso(self.resumes),
             "collections": [_collection_json(*each) for each in sorted(self.figures.collections.items())],
