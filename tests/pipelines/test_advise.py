@@ -18,7 +18,6 @@ from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
 from uldp.pipelines.advice.ranking import rank, ranked_mechanisms
 from uldp.pipelines.advice.text import advice_text
 from uldp.pipelines.cli import cli
-from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -260,15 +259,6 @@ def test_of_a_large_epsilon_that_has_too_many_cells_a_smaller_one_is_asked() -> 
     keys = {**SETS, "domain": {"strings": {"longest": 12, "alphabet": "a-z"}}}
     (advice,), _ = rank(Question(keys, Path(), None, None, 1_000_000, 0.02), quiet)
     assert 0.5 < advice.epsilon < 5
-
-
-def test_kinds_that_are_not_compared_are_named(tmp_path: Path) -> None:
-    (tmp_path / "spec.yaml").write_text(
-        "collection: c\nversion: 1\ndomain: {ranking: {of: [a, b]}}\n"
-        "mechanism: {name: pairs, epsilon: 1.0}\nwindow: {size: 1d}\n"
-    )
-    with pytest.raises(RequestError, match="compares mechanisms for values, sets, pairs and strings"):
-        keys_of_spec(tmp_path / "spec.yaml")
 
 
 _MANHATTAN = str(EXAMPLES / "manhattan")

@@ -19,12 +19,10 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import VariableDomain
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import Kind, Pairs, Sets, Strings, holds, is_listed
+from uldp.schemas.specs.kinds import Kind
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_spec
 
-#: The kinds whose mechanisms are compared, beside values.
-_COMPARED = (Sets.name, Pairs.name, Strings.name)
 #: The keys of a mechanism that a question has apart.
 _BUDGETS = {"name", "epsilon", "lasting_epsilon"}
 #: The shares of a truth of sets are those of so many users.
@@ -127,19 +125,16 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
 
 
 def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None, dict[str, Any]]:
-    """Return the keys of a spec, without its mechanism and its estimators, its ``lasting_epsilon``, and ``own``.
+    """Return the keys of a spec of values, sets, pairs or strings, its ``lasting_epsilon``, and ``own``.
+
+    The keys are those without the mechanism and the estimators.
 
     Of values there are no ``own`` keys: each of their mechanisms has parameters of another meaning.
 
     Raises:
-        ValueError: if the spec is invalid, or of a kind whose mechanisms are not compared, or has zones.
+        ValueError: if the spec is invalid, or has zones.
     """
     spec = CollectionSpec.load(path, below=below)
-    if not (is_listed(spec.domain.kind) or spec.domain.kind in _COMPARED):
-        raise RequestError(
-            f"{path}: uldp advise compares mechanisms for values, sets, pairs and strings, and this is a spec of"
-            f" {holds(spec.domain.kind)}"
-        )
     for tag in spec.variables[""].tags:
         if tag.zones is not None:
             raise RequestError(

@@ -184,12 +184,14 @@ def _keys(path: Path, name: str, bins: int, epsilon: float) -> dict[str, Any]:
     return keys | {"mechanism": mechanism, "estimator": ["empirical", "ems"] if name == "block" else "auto"}
 
 
-def asked(epsilon: float | None, users: int | None, error: float | None) -> tuple[float, int]:
-    """Return what a simulation of a number needs.
+def asked(
+    epsilon: float | None, users: int | None, error: float | None, what: str = "of a number", found: str = "of ranges"
+) -> tuple[float, int]:
+    """Return what errors follow from: of ranges of a number, or others.
 
     Raises:
         RequestError: if something else is given.
     """
     if epsilon is None or users is None or error is not None:
-        raise RequestError("of a number, give --epsilon and --users; what is found are errors of ranges")
+        raise RequestError(f"{what}, give --epsilon and --users; what is found are errors {found}")
     return epsilon, users

@@ -38,10 +38,12 @@ def advise(
     """Rank the mechanisms for values, sets, pairs or strings by what they will show, and print the spec of the best.
 
     Of --epsilon, --users and --error, give two; the third is found. Of a SPEC of a number, give --epsilon and --users:
-    tree and block are compared by the errors of ranges.
+    tree and block are compared by the errors of ranges. Of one of a ranking or a record, give these too: errors are
+    those of its tables.
 
     Example: uldp advise --size 400 --sensitive 76 --epsilon 2 --users 100000
     """
+    from uldp.pipelines.advice.promised import promised_advice, promised_spec
     from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
     from uldp.pipelines.advice.ranges import asked, number_spec, range_advice
     from uldp.pipelines.advice.ranking import rank
@@ -53,6 +55,12 @@ def advise(
         raise click.UsageError("--sensitive belongs to --size; the SPEC has its own sensitive values")
     if spec is not None and (of_number := number_spec(spec, files_below())) is not None:
         say(range_advice(spec, of_number, truth, *asked(epsilon, users, error)))
+        return
+    if spec is not None and (promised := promised_spec(spec, files_below())) is not None:
+        if truth is not None:
+            raise click.UsageError("--truth: of rankings and records, errors are those at equal shares; leave it out")
+        given = asked(epsilon, users, error, "of a ranking or a record", "of its tables")
+        say(promised_advice(spec, promised, files_below(), *given))
         return
     keys, kept, own = (
         keys_of_spec(spec, files_below()) if spec is not None else (keys_of_size(size or 0, sensitive), None, {})

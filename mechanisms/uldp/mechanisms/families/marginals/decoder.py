@@ -243,6 +243,16 @@ class MarginalsDecoder(MarginsDecoder):
             [np.full(self._cells(table), np.sqrt(self._variance(table) / n)) for table in self.asked.tables]
         )
 
+    def distances(self, n: int) -> Mapping[int, float]:
+        """Return the l2 distance of tables of so many attributes from the truth to expect from n reports.
+
+        It is the root of the mean square over these tables, at equal shares.
+        """
+        squares: dict[int, list[float]] = {}
+        for table in self.asked.tables:
+            squares.setdefault(len(table), []).append(self._cells(table) * self._variance(table) / n)
+        return {together: float(np.sqrt(np.mean(of))) for together, of in squares.items()}
+
     def _variance(self, table: Attributes) -> float:
         """Return the variance of a cell of a table of one report at equal shares."""
         return sum(
