@@ -29,7 +29,7 @@ def account_missing(
     """
     for record in missing:
         for key, served in collections.items():
-            if record.before < served.opens:
+            if max(record.before, 0) < served.opens:
                 continue
             starts = np.array(open_windows(served, record.after, record.before), dtype=np.int64)
             yield key, Partial(starts, numbers_of(len(starts), missing=record.count))

@@ -50,14 +50,18 @@ class SizedDecoder(Decoder):
         """Return the number of reports about items, and about sizes."""
         return self._parts.reports(cells, n)
 
+    def of_items(self, cells: Counts, n: int) -> tuple[Counts, int]:
+        """Return the cells of the reports about items, and their number."""
+        items, _ = self._parts.parts(cells, n)
+        return items.cells, items.n
+
     def linear(self, cells: Counts, n: int) -> Linear:
         """Return the unbiased estimate of the shares of items, or of keys.
 
         Raises:
             ValueError: if there are no reports about items, or the cells do not fit.
         """
-        items, _ = self._parts.parts(cells, n)
-        return self._items.linear(items.cells, items.n)
+        return self._items.linear(*self.of_items(cells, n))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

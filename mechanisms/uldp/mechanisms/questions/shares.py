@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.pooling.versions import WeightedLinear
@@ -126,6 +127,10 @@ def _all_of(span: Span) -> Iterator[Shares]:
                 yield _of(span, part.name, part.decoder, part.cells, part.n)
     elif isinstance(decoder, MarginsDecoder):
         yield from (_of(span, name, decoder, span.cells, span.n) for name in span.version.spec.variables if span.n)
+    elif isinstance(decoder, SizedDecoder):
+        cells, n = decoder.of_items(span.cells, span.n)
+        if n:
+            yield _of(span, "", decoder.items, cells, n)
     elif span.n:
         yield _of(span, "", decoder, span.cells, span.n)
 
