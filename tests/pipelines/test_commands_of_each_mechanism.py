@@ -93,6 +93,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {job: folder / job for job in ("backfill", "stream")}
 
 
+@pytest.mark.xdist_group("each mechanism")  # one process makes the results
 @pytest.mark.parametrize("name", FIRST)
 def test_it_is_counted_and_shown(name: str, results: dict[str, Path], uldp: Run) -> None:
     collection, counted = f"c{FIRST.index(name)}", {}

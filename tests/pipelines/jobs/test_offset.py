@@ -79,8 +79,14 @@ def backfill(folder: Path, of: CollectionSpec, later: int) -> Sequence[object]:
     return panes(folder / "out", later)
 
 
-@pytest.mark.parametrize("run", [stream, backfill])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    ("run", "window"),
+    [
+        (stream, "fixed"),
+        *(pytest.param(stream, window, marks=pytest.mark.nightly) for window in WINDOWS if window != "fixed"),
+        *((backfill, window) for window in WINDOWS),
+    ],
+)
 def test_panes_are_those_of_windows_without_offset(tmp_path: Path, run: Run, window: str) -> None:
     limits = {"min_reports": 4}
     plain, later = (
