@@ -63,6 +63,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_reports_from_before_a_spec_opened_count_once_after_a_replay(
     key: tuple[str, int], reason: Reason, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(SpecWatch, "EVERY", 0.0)
     monkeypatch.setattr(SpecWatch, "AT_ONCE", 0.0)
     specs, out = tmp_path / "specs", tmp_path / "out"
     specs.mkdir()
