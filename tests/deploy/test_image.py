@@ -1,5 +1,6 @@
 """The image: its locks hold what the project asks for, and its recipe makes an environment that works."""
 
+import hashlib
 import re
 import tomllib
 
@@ -82,3 +83,24 @@ def test_the_recipe_makes_an_environment_that_works(image: Image) -> None:
     assert "manhattan-checkins version 1" in image.run("uldp", "check", str(image.path("/specs/manhattan/spec.yaml")))
     assert "--watermark-delay" in image.run("python", str(DEPLOY / "dataflow" / "main.py"), "--help")
     image.run("python", "-c", "import confluent_kafka, google.cloud.bigquery, google.cloud.pubsub_v1")
+
+
+def test_the_list_of_jars_is_of_the_poms_versions() -> None:
+    lines = (DEPLOY / "flink" / "jars.sha256").read_text(encoding="utf-8").splitlines()
+    names = [re.fullmatch(r"[0-9a-f]{64}  (\S+\.jar)", line)[1] for line in lines]  # type: ignore[index]
+    assert names == sorted(set(names))
+    pom = (DEPLOY / "flink" / "pom.xml").read_text(encoding="utf-8")
+    (beam,) = set(
+        re.findall(r"<artifactId>(beam-runners-flink-[\d.]+)</artifactId>\s*<version>([\d.]+)</version>", pom)
+    )
+    assert "-".join(beam) + ".jar" in names
+
+
+@needs_downloads
+@pytest.mark.nightly
+def test_the_jars_are_those_of_the_list() -> None:
+    from tests.cluster.flink import job_server_jars
+
+    jars = sorted(path for path in job_server_jars().glob("*.jar") if path.name != "flink-job-server.jar")
+    found = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in jars]
+    assert found == (DEPLOY / "flink" / "jars.sha256").read_text(encoding="utf-8").splitlines()
