@@ -160,6 +160,7 @@ def selection_options(command: Any) -> Any:
     for option in (
         click.option("--estimator", metavar="NAME", help="Only estimates of this estimator."),
         click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection."),
+        click.option("--until", type=time_ms, metavar="TIME", help="Only windows that begin before this time."),
         click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time."),
         click.option("--collection", metavar="NAME", help="Only windows of this collection."),
     ):

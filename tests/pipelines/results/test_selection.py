@@ -54,6 +54,9 @@ def test_another_folder_says_nothing(name: str) -> None:
         (Selection(collection="nobody"), []),
         (Selection(since=HOUR - 1), [0, 1, 2, 3, 4]),
         (Selection(since=HOUR), [2, 3, 4]),
+        (Selection(until=HOUR), [0, 1]),
+        (Selection(until=HOUR + 1), [0, 1, 2, 3]),
+        (Selection(until=HOUR, last=1), [0, 1]),
         (Selection(last=1), [0, 4]),
         (Selection(last=2), [0, 2, 3, 4]),
         (Selection(last=9), [0, 1, 2, 3, 4]),
@@ -83,6 +86,8 @@ class TestSelection:
             (Selection(), [0, 0, 1, 1, 2, 2]),
             (Selection(last=2), [1, 1, 2, 2]),
             (Selection(since=START + 2 * HOUR), [2, 2]),
+            (Selection(until=START + 2 * HOUR), [0, 0, 1, 1]),
+            (Selection(until=START + 2 * HOUR, last=1), [1, 1]),
             (Selection(estimator="em"), [0, 1, 2]),
             (Selection(last=1, estimator="mle", collection="c"), [2]),
             (Selection(collection="other"), []),
@@ -118,7 +123,8 @@ class TestSelection:
         save(tmp_path, at(0, "em"))
         folder = folder_of(tmp_path)
         assert folder.select() == ALL
-        assert folder.select(collection="c", since=START, last=2) == Selection("c", START, 2)
+        chosen = folder.select(collection="c", since=START, until=START + HOUR, last=2)
+        assert chosen == Selection(collection="c", since=START, until=START + HOUR, last=2)
         assert [folder.select(estimator=name).estimator for name in ("em", "auto")] == ["em", "auto"]
         with pytest.raises(
             RequestError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: auto, em"

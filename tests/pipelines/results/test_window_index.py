@@ -128,6 +128,9 @@ def test_windows_since_a_time_are_read(since: int, tmp_path: Path) -> None:
     chosen = Selection(since=START + since * HOUR)
     assert found(tmp_path, chosen) == [(hour, 3) for hour in range(max(since, 0), HOURS)]
     assert found(tmp_path, Selection(since=START + since * HOUR, last=2)) == found(tmp_path, chosen)[-2:]
+    before = Selection(until=START + since * HOUR)
+    assert found(tmp_path, before) == [(hour, 3) for hour in range(min(max(since, 0), HOURS))]
+    assert found(tmp_path, Selection(until=START + since * HOUR, last=2)) == found(tmp_path, before)[-2:]
 
 
 @given(

@@ -115,7 +115,7 @@ def test_an_answer_is_bounded(site: Serving, results: Path, monkeypatch: pytest.
     with Serving(results) as small:
         answer = small.get(f"/api/results/{question}")
         assert answer.status == 413
-        assert "ask for less: by collection, last, since or every" in answer.json()["error"]
+        assert "ask for less: by collection, last, since, until or every" in answer.json()["error"]
 
 
 def test_rows_in_a_pooled_question_are_the_commands(uldp: Run, site: Serving, results: Path) -> None:

@@ -126,6 +126,7 @@ def ask(
     top: int,
     collection: str | None,
     since: int | None,
+    until: int | None,
     last: int | None,
     estimator: str | None,
     candidates: Path | None,
@@ -164,7 +165,7 @@ def ask(
             if place is None:
                 continue
             folder = ResultsFolder(stack.enter_context(here(place)), damaged.append, apart)
-            found = Kept.of(folder, folder.select(collection, since, last, estimator))
+            found = Kept.of(folder, folder.select(collection, since, until, last, estimator))
             counts.append(asking_given(asking(found, candidates, search), tables))
             asked.append(Asked.of(counts[-1], every, zone, estimator, pooled=pooled, by=by))
         if question["explain"]:

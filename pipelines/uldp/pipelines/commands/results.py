@@ -155,8 +155,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page of the newest pane of each window.
 
-    The page has lines over time with bands, and tables of the last windows; choose others by --since and --last. A
-    truth needs --collection if the results have several.
+    The page has lines over time with bands, and tables of the last windows; choose others by --since, --until and
+    --last. A truth needs --collection if the results have several.
 
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
     """

@@ -128,6 +128,7 @@ class ResultsFolder:
         self,
         collection: str | None = None,
         since: int | None = None,
+        until: int | None = None,
         last: int | None = None,
         estimator: str | None = None,
     ) -> Selection:
@@ -143,7 +144,7 @@ class ResultsFolder:
             files = finished(self.path, f"{ESTIMATES.folder}/{spec.collection}-v{spec.version}/*/*.avro")
             estimators |= {name for name in map(estimator_of, files) if name is not None}
         require("estimator", estimator, estimators)
-        return Selection(collection, since, last, estimator)
+        return Selection(collection, since, until, last, estimator)
 
     def current(self, selection: Selection = ALL) -> Current:
         """Return the newest estimates, and the newest panes of the windows without a published estimate.

@@ -56,14 +56,21 @@ def selected_folders(
     firsts = _first_windows(out, kinds, folders, selection)
     for folder in folders:
         first = firsts.get(folder.collection)
-        if folder.place is None or first is None or folder.place >= first:
+        if folder.place is None or ((first is None or folder.place >= first) and _begins_in(folder.place, selection)):
             yield folder.name, first
+
+
+def _begins_in(place: Place, selection: Selection) -> bool:
+    _, start = place
+    return selection.until is None or start < selection.until
 
 
 def _first_windows(
     out: Path, kinds: Sequence[Panes[Any]], folders: Sequence[_Folder], selection: Selection
 ) -> Mapping[str | None, Place]:
     """Return a window of each collection before which none is selected; not of one of which any may be."""
+    # Indices say which windows are last of all, not which are last before a time.
+    last = None if selection.until is not None else selection.last
     found: dict[str | None, list[Place]] = defaultdict(list)
     named: dict[str, set[Place]] = defaultdict(set)
     for folder in folders:
@@ -71,14 +78,14 @@ def _first_windows(
             continue
         if selection.since is not None:
             found[folder.collection].append((selection.since + 1, _LEAST))
-        if selection.last is not None and folder.place is not None:
+        if last is not None and folder.place is not None:
             named[folder.collection].add(folder.place)
-        elif selection.last is not None:
+        elif last is not None:
             paths = (path for kind in kinds for path in finished(out / kind.folder / folder.name))
             indices = (read_index(path) for path in paths if selection.has_estimator(estimator_of(path)))
-            firsts = (first_of_last(blocks, selection.last) for blocks in indices)
+            firsts = (first_of_last(blocks, last) for blocks in indices)
             found[folder.collection] += [first for first in firsts if first is not None]
     for collection, places in named.items():
-        if selection.last is not None and len(places) >= selection.last:
-            found[collection].append(sorted(places)[-selection.last])
+        if last is not None and len(places) >= last:
+            found[collection].append(sorted(places)[-last])
     return {collection: max(firsts) for collection, firsts in found.items() if firsts}

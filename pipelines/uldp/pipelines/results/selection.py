@@ -71,19 +71,25 @@ class Selection:
     Attributes:
         collection: The name of a collection; selects all of its versions.
         since: A time in milliseconds; selects windows that end after it.
+        until: A time in milliseconds; selects windows that begin before it.
         last: A number of windows; selects the windows of each collection that end last, published or not.
         estimator: The name of an estimator.
     """
 
     collection: str | None = None
     since: int | None = None
+    until: int | None = None
     last: int | None = None
     estimator: str | None = None
 
     def windows(self, keys: Iterable[Key]) -> set[Key]:
         """Return the selected windows."""
         chosen = {
-            key for key in keys if self.collection in (None, key[0]) and (self.since is None or self.since < key[3])
+            key
+            for key in keys
+            if self.collection in (None, key[0])
+            and (self.since is None or self.since < key[3])
+            and (self.until is None or key[2] < self.until)
         }
         if self.last is None:
             return chosen

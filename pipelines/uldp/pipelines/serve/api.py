@@ -171,7 +171,7 @@ def ask(served: Served, query: Query) -> Mapping[str, Any]:
 ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
     "collections": (collections, ("collection",)),
     "estimates": (estimates, (*SELECTION, "pooled")),
-    "windows": (windows, ("collection", "last", "since")),
+    "windows": (windows, ("collection", "last", "since", "until")),
     "rows": (rows, (*SELECTION, *OF_ROWS)),
     "ask": (
         ask,
@@ -198,7 +198,7 @@ def encoded(answer: Mapping[str, Any]) -> bytes:
     return "".join(parts).encode()
 
 
-_LESS = "ask for less: by collection, last, since or every"
+_LESS = "ask for less: by collection, last, since, until or every"
 
 
 def _bounded(things: Iterable[Any]) -> list[Any]:

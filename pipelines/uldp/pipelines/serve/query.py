@@ -92,6 +92,7 @@ class Query:
         return {
             "collection": self.one("collection"),
             "since": self._read("since", time_ms),
+            "until": self._read("until", time_ms),
             "last": self.number("last"),
             "estimator": self.one("estimator"),
         }
@@ -109,4 +110,4 @@ class Query:
 
 
 #: The names that choose windows.
-SELECTION = ("collection", "since", "last", "estimator")
+SELECTION = ("collection", "since", "until", "last", "estimator")
