@@ -176,7 +176,10 @@ def test_simulate_says_nothing_but_what_it_sent(uldp: Run, tmp_path: Path) -> No
     ("words", "offered"),
     [
         ("uldp sh", ["show"]),
-        ("uldp show --", ["--json", "--top", "--collection", "--since", "--last", "--estimator", "--pooled", "--help"]),
+        (
+            "uldp show --",
+            ["--json", "--top", "--collection", "--since", "--until", "--last", "--estimator", "--pooled", "--help"],
+        ),
         ("uldp stream --watermark", ["--watermark-delay"]),
     ],
 )
