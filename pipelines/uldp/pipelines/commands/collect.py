@@ -65,7 +65,6 @@ def collect(
         from uldp.pipelines.intake.server import collect as take
     except ImportError as error:
         install = "pip install 'uldp-stream[beam,serve]'"
-        install = "pip install 'uldp-stream[beam,serve]'"
         raise RequestError(f"collecting needs {error.name}; install it: {install}") from error
     from uldp.pipelines.intake.tokens import Tokens
     from uldp.transforms.io.endpoints import parse_endpoint
