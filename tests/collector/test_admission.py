@@ -9,8 +9,7 @@ from uldp.collector.admission import Admission
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.moments import format_moment, milliseconds_of, moment_at
 
-HERE = Admission(sender_key=False, caps_senders=False, chooses=True)
-WORKER = Admission(sender_key=False, caps_senders=False, chooses=False)
+ADMISSION = Admission(sender_key=False, caps_senders=False)
 
 
 def text(milliseconds: int) -> str:
@@ -28,15 +27,8 @@ def text(milliseconds: int) -> str:
     ],
 )
 def test_a_new_spec_opens_behind_what_was_read(keys: dict[str, Any], latest: int | None, opens: int | None) -> None:
-    taken = HERE.of_new(spec(**keys), latest)
+    taken = ADMISSION.of_new(spec(**keys), latest)
     assert taken.opens == (None if opens is None else moment_at(opens))
-
-
-def test_a_worker_among_others_takes_a_new_spec_only_with_a_time() -> None:
-    with pytest.raises(RequestError, match="write opens, a time at least two minutes ahead"):
-        WORKER.of_new(spec(), START)
-    late = spec(opens=text(START - HOUR))
-    assert WORKER.of_new(late, START) == late
 
 
 @pytest.mark.parametrize(
@@ -55,7 +47,7 @@ def test_a_worker_among_others_takes_a_new_spec_only_with_a_time() -> None:
 def test_a_retired_spec_closes_behind_what_was_read(
     before: dict[str, Any], now: dict[str, Any], closes: int | None
 ) -> None:
-    taken = HERE.of_known(spec(**before), spec(**now), START)
+    taken = ADMISSION.of_known(spec(**before), spec(**now), START)
     assert (taken.retired, taken.closes) == (False, None if closes is None else moment_at(closes))
 
 
@@ -85,21 +77,13 @@ def test_a_change_that_cannot_be_is_refused_by_its_key_with_the_remedy(
     before: dict[str, Any], now: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RequestError, match=message):
-        HERE.of_known(spec(**before), spec(**now), START)
+        ADMISSION.of_known(spec(**before), spec(**now), START)
 
 
 def test_the_reading_half_changes_and_the_times_stay() -> None:
     before = spec(opens=text(START - HOUR), closes=text(START + HOUR))
-    taken = HERE.of_known(before, spec(estimator="mle", closes=text(START + HOUR)), START)
+    taken = ADMISSION.of_known(before, spec(estimator="mle", closes=text(START + HOUR)), START)
     assert (taken.estimators, taken.opens, taken.closes) == (["mle"], before.opens, before.closes)
-
-
-def test_workers_close_a_version_at_a_time_that_is_ahead_of_all() -> None:
-    assert WORKER.of_known(spec(), spec(closes=text(START + HOUR)), START).closes == moment_at(START + HOUR)
-    with pytest.raises(RequestError, match="write closes, a time at least two minutes ahead, not retired"):
-        WORKER.of_known(spec(), spec(retired=True), START)
-    with pytest.raises(RequestError, match="closes is over, and workers have counted since"):
-        WORKER.of_known(spec(), spec(closes=text(START)), START)
 
 
 def test_moments_are_whole_milliseconds_of_any_time_zone() -> None:

@@ -25,12 +25,10 @@ class Admission:
     Attributes:
         sender_key: Whether the job digests senders.
         caps_senders: Whether the graph of the job has the steps that limit the reports of a sender.
-        chooses: Whether this process may choose when a spec opens or closes, because no other one counts reports.
     """
 
     sender_key: bool
     caps_senders: bool
-    chooses: bool
 
     def of_new(self, spec: CollectionSpec, latest: int | None) -> CollectionSpec:
         """Return a spec of a collection and version that the job does not know, with the time at which it opens.
@@ -46,15 +44,8 @@ class Admission:
         self._check_senders(spec)
         if latest is None:
             return spec
-        if self.chooses:
-            after = moment_at(latest + 1)
-            return spec.lasting(after if spec.opens is None else max(spec.opens, after), spec.closes)
-        if spec.opens is None:
-            raise RequestError(
-                "the job runs already, and all workers must know the spec before its first report: write opens, a time"
-                " at least two minutes ahead"
-            )
-        return spec
+        after = moment_at(latest + 1)
+        return spec.lasting(after if spec.opens is None else max(spec.opens, after), spec.closes)
 
     def of_known(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> CollectionSpec:
         """Return what a changed spec comes to: times at which it opens and closes that can still be kept.
@@ -94,13 +85,9 @@ class Admission:
             if now.retired or (now.closes is not None and before.closes is not None and now.closes <= before.closes):
                 return before.closes
             raise RequestError("the version is closed, and stays so; raise the version")
-        if not self.chooses and now.retired:
-            raise RequestError("the job runs already: write closes, a time at least two minutes ahead, not retired")
         if not now.retired and (now.closes is None or now.closes == before.closes):
             return now.closes
         wanted = latest + 1 if now.closes is None or now.retired else milliseconds_of(now.closes)
-        if not self.chooses and wanted <= latest:
-            raise RequestError("closes is over, and workers have counted since; write a time two minutes ahead")
         return moment_at(max(wanted, latest + 1))
 
 

@@ -6,7 +6,7 @@ find those that it has state of.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.groups import Groups, Place
@@ -18,13 +18,12 @@ class HotSpecs(SharedSpecs):
     """Specs that change while a job runs. Subclasses say where a process finds them.
 
     Attributes:
-        served: As in ``SharedSpecs``; another mapping after each change. It finds a collection that another process
-            counts already.
+        served: As in ``SharedSpecs``; another mapping after each change.
         wanted: Whether a report has come of an unknown collection or version since the last change.
     """
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
-        self.served = _Served(self, {})
+        self.served = {}
         self.__dict__["groups"] = _Alone(self)  # in place of those that the class would make once
         self.wanted = False
         self._changing = threading.Lock()
@@ -33,10 +32,6 @@ class HotSpecs(SharedSpecs):
 
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter([each.spec for each in self.served.values()])
-
-    def of_key(self, key: CollectionKey) -> ServedCollection:
-        """Return a collection of the job; see ``SharedSpecs.of_key``."""
-        return self.served[key]
 
     def change(self, specs: Iterable[CollectionSpec], refused: Set[CollectionKey] = frozenset()) -> None:
         """Take these specs in the place of those of the same collection and version, or beside the others.
@@ -48,21 +43,10 @@ class HotSpecs(SharedSpecs):
         new = list(specs)
         with self._changing:
             if new:
-                self.served = _Served(self, {**self.served, **serve(new)})
+                self.served = {**self.served, **serve(new)}
                 self.edition += 1
             self.refused = refused
             self.wanted = False
-
-    def look(self) -> None:
-        """Look for changes if it is time to; whoever has another way to do so overrides nothing."""
-
-    def find(self, key: CollectionKey) -> ServedCollection:
-        """Return a collection that this process does not know, and another one counts.
-
-        Raises:
-            RequestError: if there is none.
-        """
-        return super().of_key(key)
 
     def refuse(self, files: int) -> None:
         """Note that so many files were refused."""
@@ -75,17 +59,6 @@ class HotSpecs(SharedSpecs):
 
     def __reduce__(self) -> tuple[Callable[..., SharedSpecs], tuple[object, ...]]:
         raise TypeError("a subclass says where another process finds the specs")
-
-
-class _Served(dict[CollectionKey, ServedCollection]):
-    """Collections by key, which finds those that another process knows already."""
-
-    def __init__(self, specs: HotSpecs, served: Mapping[CollectionKey, ServedCollection]) -> None:
-        super().__init__(served)
-        self._specs = specs
-
-    def __missing__(self, key: CollectionKey) -> ServedCollection:
-        return self._specs.find(key)
 
 
 class _Places(dict[CollectionKey, Place]):

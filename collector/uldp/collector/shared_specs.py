@@ -46,9 +46,6 @@ class SharedSpecs:
         """Return ``specs`` if they are shared already, and share them otherwise."""
         return specs if isinstance(specs, SharedSpecs) else cls(specs)
 
-    def look(self) -> None:
-        """Look whether the specs have changed; these never do."""
-
     def take_refusals(self) -> int:
         """Return how many files of specs were refused since the last call."""
         return 0

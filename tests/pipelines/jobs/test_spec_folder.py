@@ -12,7 +12,7 @@ from uldp.pipelines.jobs.spec_folder import Looked, SpecFolder
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.moments import moment_at
 
-ADMISSION = Admission(sender_key=False, caps_senders=False, chooses=True)
+ADMISSION = Admission(sender_key=False, caps_senders=False)
 SPEC = """
 collection: {}
 version: 1

@@ -151,7 +151,6 @@ class _DecodeFn(beam.DoFn):
             _freeze_heap()
 
     def start_bundle(self) -> None:
-        self._specs.look()
         self._clear()
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._held = 0

@@ -20,7 +20,7 @@ _LATER = frozenset({Reason.UNKNOWN_VERSION})
 #: Those of a collection too, if the specs are those of a folder.
 _LATER_OF_FOLDER = _LATER | {Reason.UNKNOWN_COLLECTION}
 #: A judge has no steps that a spec could need.
-_ADMISSION = Admission(sender_key=True, caps_senders=True, chooses=True)
+_ADMISSION = Admission(sender_key=True, caps_senders=True)
 
 
 class Refusal(NamedTuple):

@@ -229,7 +229,7 @@ def follow(
         if folder is None:
             shared = SharedSpecs.of(begun)
         else:
-            admission = Admission(limits_senders(begun), any(spec.limits.cap_senders for spec in begun), chooses=True)
+            admission = Admission(limits_senders(begun), any(spec.limits.cap_senders for spec in begun))
             shared, watch = begin_watch(folder, admission, say, anew=not has_begun(claim))
         points = stack.enter_context(resume_points(shared, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
