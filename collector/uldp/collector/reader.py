@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from itertools import pairwise
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class ReportReader:
     ) -> None:
         specs = SharedSpecs.of(specs)
         self._specs = specs
-        self._openings = specs.edition, Openings(specs.served)
+        self._known = _Known.of(specs)
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
         self._registry = RegistryIds(registry_ids or {})
@@ -118,26 +119,24 @@ class ReportReader:
             undated = Unparsed(np.flatnonzero(~dated), Reason.INVALID_TIME)
             self._reject_all([undated], packed, partial(_time_of, packed), out)
             packed = packed.take(np.flatnonzero(dated))
-        for part, parser in self._opened().split(packed):
-            self._decode(part, parser, out)
+        known = self._newest()
+        for part, parser in known.openings.split(packed):
+            self._decode(part, parser, out, caps=known.caps)
         out.rejected = joined_rejected(out.rejected)
         return out
 
-    def _opened(self) -> Openings:
-        """Return the parsers of the specs as they are now; threads may each make them anew."""
-        edition, openings = self._openings
-        if edition != self._specs.edition:
-            edition = self._specs.edition
-            openings = Openings(self._specs.served)
-            self._openings = edition, openings
-        return openings
+    def _newest(self) -> "_Known":
+        """Return what is known of the specs as they are now; threads may each look it up anew."""
+        known = self._known
+        if known.edition != self._specs.edition:
+            self._known = known = _Known.of(self._specs)
+        return known
 
-    def _decode(self, packed: PackedMessages, parser: MessageParser, out: Decoded) -> None:
+    def _decode(self, packed: PackedMessages, parser: MessageParser, out: Decoded, *, caps: bool) -> None:
         """Decode messages for which the same collections are open."""
         parsed, unparsed = parser.parse(packed.bodies)
         self._reject_all(unparsed, packed, lambda origin: parser.detail(packed.bodies[origin]), out)
         senders = self._senders(packed)
-        caps = senders is not None and any(spec.limits.cap_senders for spec in self._specs)
         origins = Origins.of(packed, senders) if senders is not None and caps else None
         for alike in parsed:
             reports = alike.reports
@@ -231,6 +230,27 @@ class ReportReader:
             data = [_only(judged, of_message, bodies[int(origin[0])])]
             why = self._why(reason, len(of_message))
             yield from rejected_records(why, messages, origin, data, partial(_detail, judged, of_message))
+
+
+class _Known(NamedTuple):
+    """What is looked up once of the specs, until they change.
+
+    Attributes:
+        edition: That of the specs.
+        openings: The parsers.
+        caps: Whether one of the specs limits the reports of a sender that count.
+    """
+
+    edition: int
+    openings: Openings
+    caps: bool
+
+    @classmethod
+    def of(cls, specs: SharedSpecs) -> Self:
+        """Look it up."""
+        # First the edition: if the specs change meanwhile, the next batch looks again.
+        edition = specs.edition
+        return cls(edition, Openings(specs.served), any(spec.limits.cap_senders for spec in specs))
 
 
 def _time_of(messages: PackedMessages, origin: int) -> str:
