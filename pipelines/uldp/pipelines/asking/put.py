@@ -6,6 +6,7 @@ from uldp.mechanisms.questions.answer import Answer
 from uldp.mechanisms.questions.compare import Correction
 from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.asking.questions import Asked
+from uldp.pipelines.asking.records import WantedTable
 
 
 def put(
@@ -18,6 +19,7 @@ def put(
     same_devices: bool,
     ranges: Sequence[str] = (),
     levels: Sequence[float] = (),
+    tables: Sequence[WantedTable] = (),
     beside: Asked | None = None,
 ) -> Iterator[Answer]:
     """Yield the answers.
@@ -31,6 +33,7 @@ def put(
         same_devices: Whether a comparison is of the same devices, which keep their responses.
         ranges: Ranges of numbers or values, as text.
         levels: The levels of quantiles, between 0 and 1.
+        tables: The tables, if no sums are asked for; all without one.
         beside: Counts of other reports, of which the second time of a comparison is; None if both are of one folder.
 
     Raises:
@@ -42,4 +45,4 @@ def put(
         return asked.compare(*compare, wanted, correct, same_devices=same_devices, beside=beside)
     if ranges or levels:
         return asked.ranges(ranges, levels)
-    return asked.sums(wanted) if wanted else asked.tables()
+    return asked.sums(wanted) if wanted else asked.tables(tables)

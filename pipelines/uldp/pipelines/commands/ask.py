@@ -17,6 +17,7 @@ MOST_SEARCHED = 1024
 if TYPE_CHECKING:
     from uldp.mechanisms.questions.answer import Answer
     from uldp.pipelines.asking.questions import Asked
+    from uldp.pipelines.asking.records import WantedTable
     from uldp.pipelines.results.files import ResultsError
     from uldp.pipelines.results.kept import Kept
 
@@ -171,7 +172,7 @@ def ask(
         if question["explain"]:
             steps = list(asked[0].explain(*question["explain"]))
         else:
-            answers = list(asked[0].tables(tables) if tables else _answers(asked, question))
+            answers = list(_answers(asked, question, tables))
     for heading, text in steps:
         say(json.dumps({"question": "explain", "step": heading, "text": text}) if as_json else f"{heading:<11} {text}")
     if target is not None:
@@ -213,7 +214,7 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
         raise click.UsageError("--over is a question of its own, about each value; leave out the other options")
 
 
-def _answers(asked: "Sequence[Asked]", question: dict[str, Any]) -> "Iterator[Answer]":
+def _answers(asked: "Sequence[Asked]", question: dict[str, Any], tables: "Sequence[WantedTable]") -> "Iterator[Answer]":
     """Put the question."""
     from uldp.pipelines.asking.groups import Wanted
     from uldp.pipelines.asking.put import put
@@ -228,6 +229,7 @@ def _answers(asked: "Sequence[Asked]", question: dict[str, Any]) -> "Iterator[An
         same_devices=question["same_devices"],
         ranges=question["ranges"],
         levels=question["levels"],
+        tables=tables,
         beside=asked[1] if len(asked) > 1 else None,
     )
 
