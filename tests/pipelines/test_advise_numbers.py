@@ -8,15 +8,16 @@ import yaml
 
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.numbers.shape import Shape, SimulatesBins
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.advice.ranges import Shape, block_errors, tree_errors
+from uldp.pipelines.advice.ranges import range_errors
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
 
 NUMBER = {"number": {"low": 0, "high": 32}}
 BINS, USERS, WINDOWS = 32, 1000, 60
 POSITIONS = np.array([2.5, 9.25, 20.0, 31.0])
-SPIKES = Shape("spikes", POSITIONS, np.array([0.4, 0.3, 0.2, 0.1]))
+SPIKES = Shape(POSITIONS / BINS, np.array([0.4, 0.3, 0.2, 0.1]))
 
 
 @pytest.mark.parametrize(("name", "estimator"), [("tree", "auto"), ("block", "ems")])
@@ -35,7 +36,9 @@ def test_the_errors_are_those_of_reports(name: str, estimator: str) -> None:
         shares = next(table.values for table in tables if table.name is TableName.SHARE)
         below = np.concatenate([[0.0], np.cumsum(shares - SPIKES.of_bins(BINS))])
         squares.append(((below[end] - below[begin]) ** 2).mean())
-    forecast = {"tree": tree_errors, "block": block_errors}[name](SPIKES, BINS, 2.0, USERS).random ** 2
+    assert isinstance(protocol.decoder, SimulatesBins)
+    assert protocol.decoder.bins_estimator == estimator
+    forecast = range_errors(protocol.decoder, SPIKES, BINS, USERS).random ** 2
     # Of ranges with random ends, 1 in 33 is empty. The forecast is of eight windows.
     found, error = np.mean(squares) * BINS / (BINS + 1), np.std(squares) * np.sqrt(1 / WINDOWS + 1 / 8)
     assert abs(forecast - found) < 4.5 * error

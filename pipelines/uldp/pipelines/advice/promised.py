@@ -1,7 +1,7 @@
 """Of rankings and records: the errors that mechanisms promise beforehand, by a formula, where shares are equal.
 
-A ranking has one mechanism. A record has ``marginals``, with more or less of its attributes in a view, whose tables of
-two attributes are compared; and ``sample-one``, which knows each attribute better, and nothing of two together.
+A ranking has no others to compare. Mechanisms for a record are compared by their tables of two attributes, each with
+the parameters that its family names; those without such tables know each attribute better, and nothing of two together.
 """
 
 import math
@@ -13,17 +13,16 @@ from typing import Any, Protocol, runtime_checkable
 import yaml
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.least_variance import least_variance
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import RECORD, Ranking
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import read_spec
 
-_VIEWS = ("pairs", "triples", "auto")
-_HEADINGS = ("mechanism", "views", "of two", "of one")
+_HEADINGS = ("mechanism", "with", "of two", "of one")
 
 
 @runtime_checkable
@@ -65,20 +64,16 @@ def promised_advice(path: Path, spec: CollectionSpec, below: Path | None, epsilo
     Raises:
         ValueError: if no spec has such an epsilon, or no mechanism for tables of two attributes suits the record.
     """
-    try:
-        protects(epsilon)
-    except ValueError as error:
-        raise RequestError(f"--epsilon {error} (got {epsilon:g})") from error
     keys = read_spec(path)
     assert isinstance(keys, dict)  # the spec is valid
     lasting = {key: keys["mechanism"][key] for key in ("lasting_epsilon",) if key in keys["mechanism"]}
     budgets = {"epsilon": epsilon, **lasting}
     lines = [f"epsilon {epsilon:g}, {users:,} users", ""]
     if spec.domain.kind == Ranking.name:
-        best: Mapping[str, Any] = {"name": "pairs", **budgets}
+        best: Mapping[str, Any] = {"name": spec.mechanism.name, **budgets}
         decoder = _decoder({**keys, "mechanism": best, "estimator": "auto"}, path, below)
         lines += [text for heading, text in decoder.describe(users, "auto") if heading == "errors"]
-        note = "the only mechanism for rankings"
+        note = "the mechanism of the spec"
     else:
         promises, left_out = _promises(keys, budgets, spec, path, below, users)
         rows = [_HEADINGS, *map(_cells, promises)]
@@ -116,10 +111,11 @@ def _promises(
     found: list[Promise] = []
     left_out: list[str] = []
     sizes = {name: variable.size for name, variable in spec.variables.items()}
+    # What else is asked of the same counts changes none of these errors, and not every mechanism answers it.
+    asked = {key: value for key, value in keys.items() if key != "given"}
     for mechanism in _mechanisms(budgets, sizes):
-        own = {key: value for key, value in keys.items() if key != "given" or mechanism["name"] == "marginals"}
         try:
-            decoder = _decoder({**own, "mechanism": mechanism, "estimator": "auto"}, path, below)
+            decoder = _decoder({**asked, "mechanism": mechanism, "estimator": "auto"}, path, below)
         except ValueError as error:
             reason = str(error).splitlines()[0].removeprefix("spec: ")
             left_out.append(f"{' '.join(_cells(Promise(mechanism, None, 0.0))[:2])} is left out: {reason}")
@@ -136,13 +132,13 @@ def _promises(
 
 
 def _mechanisms(budgets: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
-    """Yield the keys of the mechanisms; of ``sample-one``, with the best one for each attribute."""
-    yield from ({"name": "marginals", **budgets, "views": views} for views in _VIEWS)
-    if all(size > 1 for size in sizes.values()):
-        of = {name: {"name": least_variance(size, budgets["epsilon"])} for name, size in sizes.items()}
-        yield {"name": "sample-one", **budgets, "of": of}
+    """Yield the keys of the mechanisms for records, with the parameters that their families name."""
+    for name in mechanism_names():
+        for parameters in family(name).record_examples(sizes, budgets["epsilon"]):
+            yield {"name": name, **budgets, **parameters}
 
 
 def _cells(promise: Promise) -> tuple[str, ...]:
+    name, *words = (value for value in promise.mechanism.values() if isinstance(value, str))
     two = "none" if promise.pairs is None else f"{promise.pairs:.3g}"
-    return promise.mechanism["name"], promise.mechanism.get("views", "-"), two, f"{promise.single:.3g}"
+    return name, ", ".join(words) or "-", two, f"{promise.single:.3g}"

@@ -1,6 +1,6 @@
 """What every model of a mechanism in a spec has: its capabilities, its budget, and the protocol that it builds."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -121,6 +121,16 @@ class MechanismFamily(Strict):
     def example(cls, size: int) -> dict[str, Any]:
         """Return the parameters beside epsilon that it must have, as ``uldp advise`` takes them for ``size`` values."""
         return {}
+
+    @classmethod
+    def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
+        """Yield the parameters beside budgets with which ``uldp advise`` compares it for a record; none by default.
+
+        Args:
+            sizes: The number of values of each attribute.
+            epsilon: The budget of one report in nats.
+        """
+        yield from ()
 
     @property
     def user_groups(self) -> Collection[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.estimators.grid_channels import PointChannel
 from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
@@ -12,6 +13,7 @@ from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distrib
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
+from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.schemas.arrays import Counts, Floats
@@ -34,6 +36,8 @@ class BlockDecoder(NumberDecoder):
     Numbers are drawn i.i.d.: errors contain the spread of the numbers themselves.
     """
 
+    bins_estimator, smooths = "ems", True
+
     def __init__(self, block: Block, low: float, high: float) -> None:
         """Build the decoder.
 
@@ -52,6 +56,12 @@ class BlockDecoder(NumberDecoder):
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, self.block.statistic_size)
+
+    def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
+        """See ``SimulatesBins``."""
+        law = self.block.law(shape.of_points(self.block.grid))
+        fitted = Distribution(self.block, rng.multinomial(n, law / law.sum()), n)
+        return fitted.shares().values - shape.of_bins(self.block.grid)
 
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.

@@ -7,7 +7,7 @@ Guarantee: one report is epsilon-LDP, for all attributes of the record together.
 are, and a report names it openly.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
@@ -145,6 +145,11 @@ class MarginalsSpec(PrivateSpec):
         views = [[names[attribute] for attribute in view] for view in self._views(variables)]
         lasting = {} if self.lasting_epsilon is None else {"lasting_epsilon": self.lasting_epsilon}
         return {"views": views} | lasting
+
+    @classmethod
+    def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
+        """See ``MechanismFamily``."""
+        yield from ({"views": word} for word in _WORDS)
 
     def check_given(self, names: Collection[str], given: Sequence[Sequence[str]]) -> None:
         """See ``MechanismFamily``."""

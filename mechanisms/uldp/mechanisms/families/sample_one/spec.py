@@ -1,13 +1,14 @@
 """The mechanism of a record in specs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.least_variance import least_variance
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
 from uldp.schemas.specs.any_mechanism import PartMechanism
@@ -63,6 +64,12 @@ class SampleOneSpec(PrivateSpec):
         if given and abs(math.fsum(given) - 1) > 1e-9:
             raise ValueError(f"the shares must sum to 1, got {math.fsum(given):.10g}")
         return self
+
+    @classmethod
+    def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
+        """Yield the mechanism of least variance for each attribute; see ``MechanismFamily``."""
+        if min(sizes.values()) > 1:
+            yield {"of": {name: {"name": least_variance(size, epsilon)} for name, size in sizes.items()}}
 
     @property
     def parts(self) -> Mapping[str, MechanismFamily]:

@@ -13,6 +13,7 @@ from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.tree.linear import TreeLinear, level_weight, tree_linear
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
+from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
@@ -77,6 +78,7 @@ class TreeDecoder(Decoder):
 
     estimators = ("auto", "empirical")
     quantity = TableName.SHARE
+    bins_estimator, smooths = "auto", False
 
     def __init__(
         self,
@@ -270,6 +272,10 @@ class TreeDecoder(Decoder):
             for decoder, own, reports in zip(self._decoders, of_levels, self._reports(n), strict=True)
         ]
         return self._shares(tree_linear(self._tree, self._decoders, parts), estimator) - r
+
+    def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
+        """See ``SimulatesBins``."""
+        return self.simulate(shape.of_bins(self.bins.number), n, self.bins_estimator, rng)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the levels, how far forged reports reach, and the errors at n reports."""
