@@ -74,7 +74,8 @@ class Key:
 
     def __init__(self, spec: CollectionSpec) -> None:
         specs = SharedSpecs([spec])
-        self.served, self._key = specs.served[spec.key], (spec.key, 0)
+        self.served = specs.served[spec.key]
+        self._key = spec.key, START if spec.window.period is None else 0
         self._step = _FirePanesFn(specs, simulated_clock=True)
         partial, packed = PartialCoder(), BytesCoder()
         self.slices, self.parts, self.waiting = Kept(partial), Bag(partial), Kept(partial)
@@ -175,7 +176,9 @@ def test_a_key_is_freed_when_nothing_can_change_its_windows(spec: CollectionSpec
     assert list(key.advance(freed - 1)) == []
     assert key.slices.entries
     assert key.histories.entries
+    reads = key.slices.reads
     assert list(key.advance(freed)) == []
+    assert key.slices.reads == reads + (spec is SLIDING)  # a fixed window is freed as a whole
     assert [state.entries for state in key.states] == [[]] * 5
     assert key.due.at is None
 

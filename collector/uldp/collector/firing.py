@@ -53,7 +53,11 @@ def windows_of(slots: Times, size: int, period: int, offset: int, after: int, un
         after: A time.
         until: A time.
     """
+    if after >= until:
+        return slots[:0]
     slots = np.unique(slots)
+    if size == period:  # as below: a window of one slice begins and ends with it
+        return slots[(slots + size > after) & (slots + size <= until)]
     # The ends of the windows of a slice that are not those of the slice before, as a range from first to last.
     first = slots + period
     first[1:] = np.maximum(first[1:], first[:-1] + size)

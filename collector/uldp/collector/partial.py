@@ -217,6 +217,8 @@ class Partial:
 
 def stack(parts: Mapping[int, Partial]) -> Partial:
     """Join parts with slot 0 by their slots: the inverse of ``Partial.slices``."""
+    if len(parts) == 1:
+        return next(part.at(slot) for slot, part in parts.items())
     slots = sorted(parts)
     rows = [parts[slot] for slot in slots]
     return Partial(

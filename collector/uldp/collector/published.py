@@ -169,6 +169,8 @@ class Histories:
             last, held = (_NO_PANE if pane is None else [pane.revision, pane.n] for pane in (each.last, each.held))
             numbers = [start, each.fired, each.panes, each.closed, *last, *held, *each.reports]
             row[: len(numbers)] = numbers
+        if not len(self):
+            return type(self)(rows)
         others = self._rows[~np.isin(self._rows[:, 0], rows[:, 0])]
         rows = np.concatenate([np.pad(others, ((0, 0), (0, width - others.shape[1]))), rows])
         return type(self)(rows[np.argsort(rows[:, 0])])

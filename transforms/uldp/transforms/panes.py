@@ -145,6 +145,10 @@ class _FirePanesFn(beam.DoFn):
         state = _State(slices, parts, histories, waiting, pending)
         before = Pending.unpack(pending.read())
         after = before._replace(until=max(before.until, at.micros // 1000 + 1))
+        if self._is_over(key, after.until):
+            for each in (*state, pending):
+                each.clear()
+            return
         slots = yield from self._fire(key, state, before.until, after.until, early=False)
         if len(slots):
             after = after._replace(due=next_due(self._specs.of_key(key[0]), slots, after.until))
@@ -169,6 +173,11 @@ class _FirePanesFn(beam.DoFn):
             state = _State(slices, parts, histories, waiting, pending)
             yield from self._fire(key, state, before.until, before.until, early=True)
             pending.write(before._replace(early=False).pack())
+
+    def _is_over(self, key: SpanKey, until: int) -> bool:
+        """Return whether a key is of a fixed window that can change no more; a sliding key holds slices of others."""
+        served, start = self._specs.of_key(key[0]), key[1]
+        return served.spec.window.period is None and start + served.window_size + served.held_for <= until
 
     def _fire(
         self, key: SpanKey, state: _State, before: int, until: int, *, early: bool
@@ -275,5 +284,6 @@ def _early_step(served: ServedCollection, waiting: Partial | None, total: Partia
 
 def _reports_at_ends(served: ServedCollection, slices: Partial, starts: list[int]) -> SliceReports:
     """Return the reports in the slices of the windows that begin at ``starts``; see ``SliceReports.of``."""
-    needed = slices.between(min(starts), max(starts) + served.window_size) if starts else Partial()
-    return SliceReports.of(served, dict(needed.slices()))
+    if not starts or served.spec.window.period is None:
+        return SliceReports.of(served, {})
+    return SliceReports.of(served, dict(slices.between(min(starts), max(starts) + served.window_size).slices()))

@@ -100,6 +100,8 @@ def stack_cells(rows: Sequence[Cells]) -> Cells:
 
 def unstack_cells(cells: Cells, k: int) -> list[Cells]:
     """Return the k rows of which ``stack_cells`` joined these cells, dense ones as views."""
+    if k == 1:
+        return [cells]
     if not isinstance(cells, SparseCells):
         return list(cells.reshape(k, -1))
     size = cells.size // k
@@ -112,6 +114,8 @@ def unstack_cells(cells: Cells, k: int) -> list[Cells]:
 
 def take_rows(cells: Cells, first: int, end: int, k: int) -> Cells:
     """Return the rows from ``first`` until ``end`` of the k rows of ``stack_cells``; dense ones are a view."""
+    if end - first == k:
+        return cells
     if not isinstance(cells, SparseCells):
         return cells.reshape(k, -1)[first:end].reshape(-1)
     size = cells.size // k
@@ -122,6 +126,8 @@ def take_rows(cells: Cells, first: int, end: int, k: int) -> Cells:
 
 def sum_rows(cells: Cells, k: int) -> Cells:
     """Add the k rows of ``stack_cells``."""
+    if k == 1:
+        return cells
     if not isinstance(cells, SparseCells):
         total: Counts = cells.reshape(k, -1).sum(axis=0)
         return total
