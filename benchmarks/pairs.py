@@ -87,9 +87,9 @@ def _coverage(decoder: PairDecoder, r: Floats, n: int, windows: int, rng: np.ran
     ):
         cells[:2] = of_minus + of_both, of_plus + of_both
         linear = decoder.linear(cells, n)
-        errors = linear.errors
+        errors = linear.own_errors
         low, high = ratio_interval(
-            linear.differences, linear.values, errors.of_differences, errors.of_shares, errors.of_both, Z
+            linear.differences, linear.values, errors.of_differences, errors.variance, errors.of_both, Z
         )
         covered += bool(low[0] <= 2 * POSITIVE - 1 <= high[0])
     return covered / windows

@@ -760,6 +760,7 @@ static inline uldp_payload uldp_uniform(const uldp_mechanism *m, uldp_draws draw
       return uldp_bytes_payload((size_t)(m->size + 7) / 8);
     }
     case ULDP_HASH:
+    case ULDP_HITS:
       uldp_little_endian(work->bytes, uldp_below(draws, UINT64_C(1) << 32), 4);
       uldp_little_endian(work->bytes + 4, uldp_below(draws, m->buckets), 2);
       return uldp_bytes_payload(6);

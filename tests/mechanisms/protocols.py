@@ -181,6 +181,8 @@ _SPECS: dict[str, dict[str, Any]] = {
     "set-ss of pairs with sizes": _keys("set-ss", _PAIRS, sizes=0.1),
     "set-ss with sizes and permanent responses": _keys("set-ss", _SET, sizes=0.1, lasting_epsilon=3.0),
     "set-ss with a permanent response": _keys("set-ss", _SET, lasting_epsilon=3.0),
+    "set-ss of pairs with a permanent response": _keys("set-ss", _PAIRS, lasting_epsilon=3.0),
+    "set-olh with a permanent response": _keys("set-olh", _SET, lasting_epsilon=3.0),
     "olh": _keys("olh"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
     "olh with a permanent response": _keys("olh", lasting_epsilon=3.0),

@@ -18,6 +18,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 NOON = 1_767_268_800_000
 NUMBER: dict[str, Any] = {"number": {"low": 0.0, "high": 8.0}}
 VALUES: dict[str, Any] = {"size": 100}
+SETS: dict[str, Any] = {"set": {"of": VALUES, "at_most": 2}}
+PAIRS: dict[str, Any] = {"pairs": {"of": VALUES, "at_most": 2, "low": 0.0, "high": 8.0}}
 RECORD: dict[str, Any] = {"record": {"app": VALUES, "hours": NUMBER, "place": VALUES}}
 OF = {"app": {"name": "urr"}, "hours": {"name": "block", "bins": 8}, "place": {"name": "olh"}}
 
@@ -26,6 +28,9 @@ SHOWN = {"epsilon": 1.0, "lasting_epsilon": 1.0}
 SPECS: dict[str, tuple[dict[str, Any], Any]] = {
     "ss": ({"domain": VALUES, "mechanism": {"name": "ss"} | SHOWN}, 5),
     "olh": ({"domain": VALUES, "mechanism": {"name": "olh"} | SHOWN}, 5),
+    "set-ss": ({"domain": SETS, "mechanism": {"name": "set-ss"} | SHOWN}, {1, 5, 7}),
+    "set-olh": ({"domain": SETS, "mechanism": {"name": "set-olh"} | SHOWN}, {1, 5, 7}),
+    "pairs": ({"domain": PAIRS, "mechanism": {"name": "set-ss"} | SHOWN}, {1: 3.3, 5: 0.1, 7: 4.0}),
     "duchi": ({"domain": NUMBER, "mechanism": {"name": "duchi"} | SHOWN}, 3.3),
     "block": ({"domain": NUMBER, "mechanism": {"name": "block", "bins": 8} | SHOWN}, 3.3),
     "record": (
@@ -85,6 +90,44 @@ def test_one_number_has_one_symbol_for_ever(name: str) -> None:
         for hours in range(5):
             device.report(3.5, NOON + hours * build.HOUR)
         assert responses(ledger) == 1
+
+
+@pytest.mark.parametrize(
+    ("domain", "name", "first", "others"),
+    [
+        (SETS, "set-ss", {1, 5}, [{1}, {1, 6}, set()]),
+        (SETS, "set-olh", {1, 5}, [{1}, {1, 6}, set()]),
+        (PAIRS, "set-ss", {1: 8.0, 5: 3.3}, [{1: 0.0, 5: 3.3}, {1: 8.0, 6: 3.3}, {}]),
+    ],
+)
+def test_a_changed_set_draws_anew_and_spends_again_and_one_that_returns_does_not(
+    domain: Any, name: str, first: Any, others: list[Any]
+) -> None:
+    spec = build.spec(domain=domain, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 1.5})
+    ledger, hours = MemoryLedger(), count()
+    device = Device(spec, {}, ledger=ledger)
+
+    def spent_after(held: Any) -> float:
+        device.report(held, NOON + next(hours) * build.HOUR)
+        with ledger.change() as content:
+            return sum(spent.epsilon for spent in content.spent)
+
+    assert [spent_after(first) for _ in range(4)] == [1.0, 1.5, 1.5, 1.5]
+    for number, changed in enumerate(others, start=1):
+        assert spent_after(changed) == 1.5 + number
+        assert responses(ledger) == 1 + number
+    assert spent_after(first) == 1.5 + len(others)
+    assert responses(ledger) == 1 + len(others)
+
+
+def test_a_number_of_a_key_has_a_response_for_each_end_of_its_range_and_no_more() -> None:
+    ledger, hours = MemoryLedger(), count()
+    mechanism = {"name": "set-ss", "epsilon": 1.0, "lasting_epsilon": 1.0}
+    device = Device(build.spec(domain=PAIRS, mechanism=mechanism), {}, ledger=ledger)
+    for number in [0.0, 8.0, *np.random.default_rng(1).uniform(0, 8, 100)]:
+        held: Any = {5: float(number)}
+        device.report(held, NOON + next(hours) * build.HOUR)
+    assert responses(ledger) == 2
 
 
 @pytest.mark.slow

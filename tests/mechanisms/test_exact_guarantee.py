@@ -81,6 +81,7 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
     "set-ss": _keys("set-ss", _SETS, w=2),
     "set-olh": _keys("set-olh", _SETS, buckets=5),
+    "set-olh with a permanent response": _keys("set-olh", _SETS, buckets=5, lasting_epsilon=3.0),
     "set-ss of one symbol": _keys("set-ss", _SETS, epsilon=2.0),
     "set-ss with a permanent response": _keys("set-ss", _SETS, w=2, lasting_epsilon=3.0),
     "uss": _keys("uss", more=_SOME),

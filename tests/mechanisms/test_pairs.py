@@ -110,7 +110,7 @@ def test_the_errors_of_keys_are_those_of_all_reports_of_all_devices(keys: int, h
     plus = np.kron(np.eye(keys), [1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
     minus = np.kron(np.eye(keys), [-1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
     for found, (one, other) in {
-        "of_shares": (plus, plus),
+        "variance": (plus, plus),
         "of_differences": (minus, minus),
         "of_both": (plus, minus),
     }.items():
@@ -201,7 +201,7 @@ def test_a_share_has_no_more_variance_than_by_pckv(keys: int, held: int, epsilon
     for share in (0.0, 0.05, 0.2):
         r = np.zeros(size)
         r[:2] = share / 2
-        assert PairErrors(channel, r, 1).of_shares[0] <= pckv_variance(keys, held, epsilon, share)
+        assert PairErrors(channel, r, 1).variance[0] <= pckv_variance(keys, held, epsilon, share)
 
 
 @pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (40, 2, 2.0)])
@@ -213,7 +213,7 @@ def test_the_best_size_has_the_least_variance_of_a_key(keys: int, held: int, eps
         for share in SHARES_OF_KEYS:
             r = np.zeros(size)
             r[:2] = share / 2
-            total += float(PairErrors(channel, r, 1).of_shares[0])
+            total += float(PairErrors(channel, r, 1).variance[0])
         return total
 
     chosen = best_chosen(size, held, epsilon, signed=True)
@@ -264,8 +264,3 @@ def test_a_wrong_domain_of_pairs_is_named(domain: dict[str, Any], message: str) 
     pairs = {"of": {"size": 6}, "at_most": 2, "low": LOW, "high": HIGH} | domain
     with pytest.raises(SpecError, match=message.replace("(", r"\(")):
         build.spec(domain={"pairs": pairs}, mechanism={"name": "set-ss", "epsilon": 1.0})
-
-
-def test_devices_keep_no_responses_to_pairs() -> None:
-    with pytest.raises(SpecError, match=r"mechanism\.lasting_epsilon: devices keep no responses to pairs; remove it"):
-        spec_of(lasting_epsilon=3.0)

@@ -129,7 +129,7 @@ def test_shares_and_the_mean_size_are_those_of_the_sets_and_no_window_is_flagged
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"lasting_epsilon": 2.0}, "set-olh keeps no responses; remove lasting_epsilon, or choose set-ss"),
+        ({"lasting_epsilon": 0.5}, "must be at least epsilon"),
         ({"buckets": 3}, "buckets: must be more than at_most, 3, and at most 65,536, or auto"),
     ],
 )

@@ -50,6 +50,7 @@ function uniform(form: Form, draws: Draws): Payload {
     case "design":
       return draws.below(form.blocks);
     case "hash":
+    case "hits":
       return joined(littleEndian(draws.below(2 ** 32), 4), littleEndian(draws.below(form.buckets), 2));
     case "row":
       return draws.below(2 * form.rows);

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetLinear, mean_size_table
+from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors, SetLinear, mean_size_table
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import draw_counts
 from uldp.mechanisms.kernels.ratios import ratio_interval
@@ -40,6 +40,10 @@ class PairErrors:
     r: Floats
     reports: int
 
+    @property
+    def _signed(self) -> SetErrors:
+        return SetErrors(self.channel, self.r, self.reports, self.channel.size - self.channel.held)
+
     @cached_property
     def _variances(self) -> Floats:
         """Shape (k, 2): the variances of the symbols without and with a sign."""
@@ -56,9 +60,17 @@ class PairErrors:
         return np.asarray((both - m.prod(axis=1)) / (float(self.channel.gain[0]) ** 2 * self.reports))
 
     @property
-    def of_shares(self) -> Floats:
+    def variance(self) -> Floats:
         """Shape (k,): the variances of the sums, which are the shares of the keys."""
         return np.asarray(self._variances.sum(axis=1) + 2 * self._covariance)
+
+    def times(self, w: Floats) -> Floats:
+        """Return a product that bounds the variance of sums of shares; see ``SetErrors``.
+
+        Both symbols of a key have one weight, so they count as what they are: never held together.
+        """
+        of_signed: Floats = self._signed.times(np.repeat(w, 2, axis=0))
+        return np.asarray(of_signed.reshape(-1, 2, w.shape[1]).sum(axis=1))
 
     @property
     def of_differences(self) -> Floats:
@@ -69,6 +81,21 @@ class PairErrors:
     def of_both(self) -> Floats:
         """Shape (k,): the covariances of the sum and the difference of each key."""
         return np.asarray(self._variances[:, 1] - self._variances[:, 0])
+
+    def most_of(self, other: "PairErrors") -> float:
+        """Return the largest ratio of a variance to that of the same number in others.
+
+        The numbers are all combinations of the share and the difference of a key, of which its mean has one, and the
+        mean size. So for each key it is the largest root x of |A - x B|, where A and B are the covariances of its
+        symbols.
+        """
+        (a, b), (of_a, of_b) = self._variances.T, other._variances.T
+        both, of_both = self._covariance, other._covariance
+        determinant = of_a * of_b - of_both**2
+        half = (a * of_b + b * of_a - 2 * both * of_both) / (2 * determinant)
+        product = (a * b - both**2) / determinant
+        roots = half + np.sqrt(np.maximum(half**2 - product, 0.0))
+        return max(float(roots.max()), self._signed.size_variance / other._signed.size_variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +108,14 @@ class PairLinear:
 
     signed: SetLinear
 
+    def errors(self, channel: Channel) -> PairErrors:
+        """Return the errors of reports by a channel, evaluated at these estimates, cut to [0, 1]."""
+        return PairErrors(channel, np.clip(self.signed.all_values, 0.0, 1.0), self.signed.reports)
+
     @cached_property
-    def errors(self) -> PairErrors:
-        """The errors at these estimates, cut to [0, 1]."""
-        signed = self.signed
-        return PairErrors(signed.channel, np.clip(signed.all_values, 0.0, 1.0), signed.reports)
+    def own_errors(self) -> PairErrors:
+        """The errors of these reports."""
+        return self.errors(self.signed.channel)
 
     @property
     def values(self) -> Floats:
@@ -100,7 +130,7 @@ class PairLinear:
     @property
     def variance(self) -> Floats:
         """Shape (k,): the variances of the shares."""
-        return self.errors.of_shares
+        return self.own_errors.variance
 
     @property
     def n(self) -> Counts:
@@ -112,12 +142,8 @@ class PairLinear:
         return normal(self.values, self.variance)(coverage)
 
     def times(self, w: Floats) -> Floats:
-        """Return a product that bounds the variance of sums; see ``SetErrors``.
-
-        Both symbols of a key have one weight, so they count as what they are: never held together.
-        """
-        of_signed: Floats = self.signed.times(np.repeat(w, 2, axis=0))
-        return np.asarray(of_signed.reshape(-1, 2, w.shape[1]).sum(axis=1))
+        """Return a product that bounds the variance of sums; see ``PairErrors``."""
+        return self.own_errors.times(w)
 
 
 def of_keys(signed: Floats) -> Floats:
@@ -168,6 +194,11 @@ class PairDecoder(SetDecoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         return PairLinear(self._of_symbols(cells, n))
+
+    @property
+    def tested(self) -> int:
+        """See the base class."""
+        return self.items
 
     @property
     def _symbols_text(self) -> str:
@@ -228,10 +259,10 @@ class PairDecoder(SetDecoder):
 
     def _means(self, linear: PairLinear, keys: Counts, n: int) -> Table:
         """Return the means of some keys in the units of the range."""
-        errors = linear.errors
+        errors = linear.own_errors
         share, difference = linear.values[keys], linear.differences[keys]
         of_share, of_difference, of_both = (
-            each[keys] for each in (errors.of_shares, errors.of_differences, errors.of_both)
+            each[keys] for each in (errors.variance, errors.of_differences, errors.of_both)
         )
         z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
         low, high = ratio_interval(difference, share, of_difference, of_share, of_both, z)
@@ -262,7 +293,7 @@ class PairDecoder(SetDecoder):
 
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class; ``r`` is over symbols and dummies."""
-        return np.sqrt(PairErrors(self.channel, r, n).of_shares)
+        return np.sqrt(PairErrors(self.channel, r, n).variance)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class; ``r`` is over symbols and dummies, and the errors are those of keys."""

@@ -81,6 +81,10 @@ class SetErrors:
         np.fill_diagonal(moments, m)
         return max(float(moments.sum() - m.sum() ** 2), 0.0) / (gain**2 * self.reports)
 
+    def most_of(self, other: "SetErrors") -> float:
+        """Return the largest ratio of a variance to that of the same number in others: of an item, or the mean size."""
+        return max(float((self.variance / other.variance).max()), self.size_variance / other.size_variance)
+
 
 @dataclass(frozen=True, eq=False)
 class SetLinear:
@@ -113,13 +117,14 @@ class SetLinear:
         return SetErrors(channel, np.clip(self.all_values, 0.0, 1.0), self.reports, self.items)
 
     @cached_property
-    def _own(self) -> SetErrors:
+    def own_errors(self) -> SetErrors:
+        """The errors of these reports."""
         return self.errors(self.channel)
 
     @property
     def variance(self) -> Floats:
         """Shape (k,): see ``SetErrors``."""
-        return self._own.variance
+        return self.own_errors.variance
 
     @property
     def n(self) -> Counts:
@@ -133,12 +138,12 @@ class SetLinear:
 
     def times(self, w: Floats) -> Floats:
         """Return a product that bounds the variance of sums; see ``SetErrors``."""
-        return self._own.times(w)
+        return self.own_errors.times(w)
 
     @property
     def mean_size(self) -> tuple[float, float]:
         """The mean number of items that users report, and its variance."""
-        return self.channel.held - float(self.all_values[self.items :].sum()), self._own.size_variance
+        return self.channel.held - float(self.all_values[self.items :].sum()), self.own_errors.size_variance
 
 
 def _of_other_sign(r: Floats, w: Floats) -> Floats:

@@ -63,6 +63,11 @@ class SizedDecoder(Decoder):
         """
         return self._items.linear(*self.of_items(cells, n))
 
+    @property
+    def tested(self) -> int:
+        """See the base class."""
+        return self._items.tested
+
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""
         return self._sizes.heaviest(table) if table.name is TableName.SIZE else self._items.heaviest(table)

@@ -114,6 +114,11 @@ class StrataDecoder(Decoder):
         """
         return tuple(part.n for part in self.parts(cells, n))
 
+    @property
+    def tested(self) -> int:
+        """See the base class: those of all parts together."""
+        return sum(decoder.tested for decoder in self._decoders)
+
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""
         (name,) = table.of

@@ -106,6 +106,11 @@ class Decoder(ABC):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
 
+    @property
+    def tested(self) -> int:
+        """The number of names that tables with p-values test for whether anybody holds them, at the most."""
+        return 0
+
     def heaviest(self, table: Table) -> float | None:
         """Return the number of reports for which the heaviest forged one counts in the entries of one of its tables.
 

@@ -16,6 +16,7 @@ The collector does not know which devices are in two windows. A covariance is ne
 taken to be of the same devices, and a difference of others, unless the caller says that they are the same.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,8 +25,9 @@ from typing import Protocol
 
 import numpy as np
 
+from uldp.mechanisms.decoders.pair_decoder import PairErrors, PairLinear
 from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.decoders.set_decoder import SetLinear
+from uldp.mechanisms.decoders.set_decoder import SetErrors, SetLinear
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -113,6 +115,18 @@ class Summed:
         with np.errstate(invalid="ignore"):
             ratio: Floats = np.where(self.once.variance > 0, np.sqrt(self.variance / self.once.variance), 1.0)
         return ratio
+
+    @property
+    def widest(self) -> float:
+        """The most by which intervals of any table are wider; sets and pairs have others than those of shares."""
+        match self.once, self.responses:
+            case SetLinear(own_errors=once), SetErrors() as responses:
+                ratio = responses.most_of(once)
+            case PairLinear(own_errors=once), PairErrors() as responses:
+                ratio = responses.most_of(once)
+            case _:
+                return float(np.max(self.wider))
+        return math.sqrt(1 + self.repeats * ratio)
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return the intervals of as many different devices, made wider on each side."""
@@ -301,7 +315,7 @@ def _responses(mechanism: Mechanism, once: Linear, n: int) -> Errors | None:
     if isinstance(mechanism, Memoized) and isinstance(mechanism.inner, PureMechanism):
         if isinstance(once, PureLinear):
             return OfResponses(mechanism.inner, np.clip(once.values, 0.0, 1.0), n)
-        if isinstance(once, SetLinear):
+        if isinstance(once, SetLinear | PairLinear):
             return replace(once.errors(mechanism.inner.channel), reports=n)
     return None
 

@@ -11,7 +11,8 @@ from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, pooled_tables
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.rollup import RollUp, runs, total
-from uldp.mechanisms.questions.span import Span, Version, spent_over, widened
+from uldp.mechanisms.questions.span import Span, Version, spent_over
+from uldp.mechanisms.questions.widened import widened
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import Table
 

@@ -5,8 +5,8 @@ from typing import Protocol, runtime_checkable
 
 from uldp.mechanisms.questions.answer import Answer, answers_of
 from uldp.mechanisms.questions.shares import Shares
-from uldp.mechanisms.questions.span import widened
 from uldp.mechanisms.questions.sums import groups_of, sums
+from uldp.mechanisms.questions.widened import widened
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.kinds import Range

@@ -1,7 +1,7 @@
 """The counts of a version over a span of time, as one number of reports and one vector of cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +15,12 @@ from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.questions.kept import Summed, repeats, summed
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.spent import spent
+from uldp.mechanisms.questions.widened import all_widened
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.table import NUMBERS, Table
+from uldp.schemas.table import Table
 
 #: What all answers assume.
 DRAWN = "users are drawn independently, and each report is of one of them"
@@ -120,7 +121,9 @@ class Span:
     def tables(self, estimator: str) -> tuple[Table, ...]:
         """Return the tables of an estimator, each of enough reports, as those of a window."""
         spec, decoder = self.version.spec, self.version.decoder
-        tables = (widened(table, self.wider(table.of)) for table in decoder.tables(self.cells, self.n, estimator))
+        tables = decoder.tables(self.cells, self.n, estimator)
+        if self.repeats:
+            tables = tuple(all_widened(tables, self.wider, decoder.tested))
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if spec.assume_forgers is None:
             return enough
@@ -150,7 +153,7 @@ class Span:
         if not self.repeats:
             return 1.0
         linear = self.linear("".join(of))
-        return float(np.max(linear.wider)) if isinstance(linear, Summed) else float(np.sqrt(1 + self.repeats))
+        return linear.widest if isinstance(linear, Summed) else float(np.sqrt(1 + self.repeats))
 
     def linear(self, attribute: str) -> Linear | None:
         """Return the unbiased estimate of a variable, with errors that hold if devices keep their responses.
@@ -190,15 +193,3 @@ def spent_over(spans: Sequence[Span]) -> float | None:
             return None
         total += most
     return total
-
-
-def widened(table: Table, wider: float) -> Table:
-    """Return a table whose errors are so many times as large; its intervals hold those of before."""
-    if wider == 1 or table.low is None or table.high is None:
-        return table
-    middle = table.values if table.unbiased is None else table.unbiased
-    low, high = (middle + wider * (end - middle) for end in (table.low, table.high))
-    if table.name not in NUMBERS:
-        low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
-    low, high = np.minimum(low, table.low), np.maximum(high, table.high)
-    return replace(table, stderr=wider * table.stderr, low=low, high=high)

@@ -72,6 +72,11 @@ class SlicedDecoder(Decoder):
         of_slices = (self._inner.reports(*each) for each in self.each(cells, n))
         return (*self._inner.reports(*self.total(cells)), *(reports for each in of_slices for reports in each))
 
+    @property
+    def tested(self) -> int:
+        """See the base class."""
+        return self._inner.tested
+
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""
         return self._inner.heaviest(_inside(table))

@@ -33,7 +33,7 @@ _HASHES_AT_ONCE = 1 << 15
 _ROWS_AT_ONCE = 255
 
 
-class SeededHashing(PureMechanism):
+class SeededHashing(PureMechanism, UniformNoise):
     """The reports of local hashing: a seed of 32 bits, and one of g buckets of its hash function.
 
     A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian. A report supports the symbols that its
@@ -58,6 +58,15 @@ class SeededHashing(PureMechanism):
         self.size = self.statistic_size = size
         self.sensitive = np.ones(size, dtype=np.bool_)
         self.chance_support = 1 / buckets
+
+    @property
+    def log_payloads(self) -> float:
+        """The logarithm of the number of seeds with a bucket."""
+        return math.log(SEEDS * self.buckets)
+
+    def uniform(self, n: int, randomness: Randomness) -> Packed:
+        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
+        return pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have a bucket below ``buckets``; all seeds are possible."""
@@ -101,7 +110,7 @@ class SeededHashing(PureMechanism):
         return supports.view(np.uint8)
 
 
-class LocalHashing(SeededHashing, UniformNoise):
+class LocalHashing(SeededHashing):
     """Local hashing with a seed of 32 bits: OLH if the number of buckets is ``default_buckets``, BLH if it is 2.
 
     The device draws a seed, uniform and independent of its symbol z. It hashes z into one of g buckets with the
@@ -176,15 +185,6 @@ class LocalHashing(SeededHashing, UniformNoise):
     def uniform_probability(self) -> float:
         """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
         return self.noise_probability * self.buckets / (self.buckets - 1)
-
-    @property
-    def log_payloads(self) -> float:
-        """The logarithm of the number of seeds with a bucket."""
-        return math.log(SEEDS * self.buckets)
-
-    def uniform(self, n: int, randomness: Randomness) -> Packed:
-        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
-        return pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""

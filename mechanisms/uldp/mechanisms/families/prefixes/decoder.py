@@ -79,6 +79,11 @@ class WalkDecoder(FindingDecoder):
         """Return those of ``StrataDecoder``."""
         return self._parts.p_values(cells, n)
 
+    @property
+    def tested(self) -> int:
+        """See the base class."""
+        return len(self.names) + self.walk.most
+
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of shares."""
         return self._asked.heaviest(table)

@@ -37,6 +37,9 @@ class SetHashing(SeededHashing):
     q = 1/t, because its bucket is uniform and independent of all else. So a report supports two symbols with q^2 if the
     device holds neither, and else with p q.
 
+    So each bucket has 1/O, and those that are hit have (E-1)/O more. This is a uniform bucket with the probability t/O,
+    and otherwise one of those that are hit.
+
     Guarantee: one report is epsilon-LDP for any two sets of l symbols. Whatever the seed, the probability of a bucket
     is E/O or 1/O. E/O is rounded down to a multiple of 2^-53, so the ratio is no larger than E.
 
@@ -106,6 +109,11 @@ class SetHashing(SeededHashing):
         missing = self.held - hit.sum(axis=1)
         hit |= np.cumsum(~hit, axis=1) <= missing[:, np.newaxis]
         return hit
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform bucket, t/O; otherwise it is a uniform one of those that are hit."""
+        return self.buckets * (DRAWS - self.held * self.hit) / ((self.buckets - self.held) * DRAWS)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.auto import BlockSize
@@ -28,8 +29,6 @@ class SetHashingSpec(SizedSetsSpec):
     domain_kind = "set"
     largest_size = 100_000
     large_domains = ("hashes each item for each report", "")
-    # What a device would keep holds a seed of 32 bits, by which all of its reports could be linked.
-    refuses: ClassVar = {"lasting_epsilon": "set-olh keeps no responses; remove lasting_epsilon, or choose set-ss"}
 
     name: Literal["set-olh"]
     buckets: BlockSize = Field(default=None)
@@ -49,8 +48,12 @@ class SetHashingSpec(SizedSetsSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         held, items = variable.of_kind(Sets).held, variable.size
-        mechanism = SetHashing(items + held, self.epsilon, held, self.buckets)
+
+        def build(epsilon: float) -> SetHashing:
+            return SetHashing(items + held, epsilon, held, self.buckets)
+
+        mechanism = build(self.epsilon)
         decoder = SetDecoder(
             mechanism.channel, items, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
         )
-        return self.sized(LdpProtocol(SetEncoding(items, held), mechanism, decoder), variable)
+        return self.sized(LdpProtocol(SetEncoding(items, held), kept(self, mechanism, build), decoder), variable)

@@ -41,12 +41,10 @@ class SetSelectionSpec(SizedSetsSpec):
         """Return this mechanism with the size of reports for which auto stands.
 
         Raises:
-            ValueError: if no report has ``w`` symbols, or devices are to keep responses to pairs.
+            ValueError: if no report has ``w`` symbols.
         """
         assert isinstance(kind, Sets)
         symbols, signed = kind.symbols + kind.held, isinstance(kind, Pairs)
-        if signed and self.lasting_epsilon is not None:
-            raise ValueError("lasting_epsilon: devices keep no responses to pairs; remove it")
         if self.w is None:
             return self.model_copy(update={"w": best_chosen(symbols, kind.held, self.epsilon, signed=signed)})
         if self.w >= symbols:
@@ -65,6 +63,7 @@ class SetSelectionSpec(SizedSetsSpec):
             return SetSelection(size, epsilon, held, self.w)
 
         mechanism = build(self.epsilon)
+        responses = kept(self, mechanism, build)
         if isinstance(kind, Pairs):
             pairs = PairDecoder(
                 mechanism.channel,
@@ -75,12 +74,11 @@ class SetSelectionSpec(SizedSetsSpec):
                 simultaneous=variable.simultaneous,
             )
             encoding = PairEncoding(variable.size, held, kind.low, kind.high)
-            return self.sized(LdpProtocol(encoding, mechanism, pairs), variable)
+            return self.sized(LdpProtocol(encoding, responses, pairs), variable)
         decoder = SetDecoder(
             mechanism.channel,
             variable.size,
             chance_support=mechanism.chance_support,
             simultaneous=variable.simultaneous,
         )
-        protocol = LdpProtocol(SetEncoding(variable.size, held), kept(self, mechanism, build), decoder)
-        return self.sized(protocol, variable)
+        return self.sized(LdpProtocol(SetEncoding(variable.size, held), responses, decoder), variable)

@@ -46,7 +46,8 @@ private fun uniform(form: Form, draws: Draws): Payload = when (form) {
     }
     is Form.Items -> Payload.Bytes(bitsOf(members(form.size, form.chosen, draws), form.size))
     is Form.Design -> Payload.Symbol(draws.below(form.blocks.toLong()))
-    is Form.Hash -> Payload.Bytes(littleEndian(draws.below(1L shl 32), 4) + littleEndian(draws.below(form.buckets), 2))
+    is Form.Hash -> bucket(form.buckets, draws)
+    is Form.Hits -> bucket(form.buckets, draws)
     is Form.Row -> Payload.Symbol(draws.below(2 * form.rows))
     is Form.Linear -> Payload.Symbol(draws.below(pointsOf(form.g, form.m) * form.g))
     is Form.Point -> Payload.Symbol(draws.below(pointsOf(form.g, form.m)))
@@ -55,3 +56,6 @@ private fun uniform(form: Form, draws: Draws): Payload = when (form) {
     is Form.Cohort -> Payload.Symbol(draws.below(form.cohorts * form.buckets))
     else -> error("this mechanism has no uniform payload")
 }
+
+private fun bucket(buckets: Long, draws: Draws): Payload =
+    Payload.Bytes(littleEndian(draws.below(1L shl 32), 4) + littleEndian(draws.below(buckets), 2))
