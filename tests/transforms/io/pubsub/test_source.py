@@ -9,6 +9,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from tests.beams import needs_sources
@@ -303,3 +305,12 @@ def test_beams_message_is_ours_at_its_element_time() -> None:
     theirs = PubsubMessage(b"body", {"key": "value", SENDER: "a"}, message_id="17")
     ours = Message(b"body", NOW, {SENDER: "a"}, "reports:17")
     assert to_message(theirs, "reports", Timestamp(micros=NOW * 1000 + 999)) == ours
+
+
+def test_what_a_runner_reads_itself_becomes_our_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = PubsubMessage(b"body", {SENDER: "a"}, message_id="17")
+    at_its_time = beam.Map(lambda message: TimestampedValue(message, NOW / 1000))
+    monkeypatch.setattr(beam.io, "ReadFromPubSub", lambda **_: beam.Create([theirs]) | at_its_time)
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        messages = pipeline | "Read" >> ReadSubscription(PubSubSource(SUBSCRIPTION), native=True)
+        assert_that(messages, equal_to([Message(b"body", NOW, {SENDER: "a"}, f"{SUBSCRIPTION.name}:17")]))

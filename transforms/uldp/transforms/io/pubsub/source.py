@@ -201,7 +201,7 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
                 with_attributes=True,
                 timestamp_attribute=self.source.timestamp_attribute,
             )
-            convert = beam.Map(to_message, name=self.source.subscription.name).with_output_types(Message)
+            convert = beam.Map(to_message, self.source.subscription.name).with_output_types(Message)
             messages: PCollection[Message | Chunk] = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
             return messages
         # Pub/Sub gives any reader any message, so that a few readers suffice; but all workers are to decode.
