@@ -59,7 +59,7 @@ class StandIn:
         elif (method, path) != ("GET", f"{JOBS}/2026-1"):
             return 404, "{}"
         job = dataflow.Job(self.jobs[-1], id="2026-1", current_state=dataflow.JobState.JOB_STATE_RUNNING)
-        return 200, dataflow.Job.to_json(job)
+        return 200, dataflow.Job.to_json(job, use_integers_for_enums=False)
 
 
 @contextmanager
