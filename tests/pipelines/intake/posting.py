@@ -14,7 +14,7 @@ from tests.pipelines.command import ULDP
 class Collecting:
     """``uldp collect`` by a spec, or by a folder of specs; a context manager."""
 
-    def __init__(self, spec: Path, to: Path, *options: str, port: int = 0) -> None:
+    def __init__(self, spec: Path, to: Path | str, *options: str, port: int = 0) -> None:
         specs = "--specs" if spec.is_dir() else "--spec"
         self._command = [str(ULDP), "collect", specs, str(spec), "--to", str(to), "--port", str(port), *options]
 

@@ -1,0 +1,53 @@
+"""Devices post to ``uldp collect``, which writes to a real broker: each report that was taken is counted once."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.daemons import Daemon
+from tests.cluster.devices import IMPOSSIBLE, Devices, assert_counted_once, one_each, write_spec
+from tests.cluster.following import Results, uldp
+from tests.cluster.prism import on_prism
+from tests.cluster.pubsub import PubSubServer
+from tests.cluster.streams import KafkaStream
+from tests.pipelines.intake.posting import Collecting, post
+
+BATCHES, EACH = 10, 100
+SPEC = one_each(BATCHES * EACH)
+AT_ONCE = 8
+
+
+@pytest.fixture(params=["kafka", "pubsub"])
+def ends(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """Where a server writes to, and where a job reads what it wrote."""
+    if request.param == "kafka":
+        stream = KafkaStream(request.getfixturevalue("broker"))
+        yield stream.uri, stream.uri
+        return
+    with PubSubServer(tmp_path / "pubsub") as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        topic, subscription = server.create("collected")
+        yield str(topic), str(subscription)
+
+
+@pytest.mark.nightly
+def test_each_report_that_was_taken_is_counted_once(ends: tuple[str, str], tmp_path: Path) -> None:
+    to, source = ends
+    spec, devices, results = write_spec(SPEC, tmp_path), Devices(SPEC), Results(tmp_path / "out")
+    runner = on_prism() if source.startswith("kafka:") else []
+    arguments = ["--spec", spec, "--from", source, "--to", results.folder, "--watermark-delay", "2s", *runner]
+    stream = Daemon(uldp("stream", *arguments), tmp_path / "stream.log", starts_others=True)
+    with Collecting(spec, to) as collecting, stream, ThreadPoolExecutor(AT_ONCE) as posting:
+        bodies = [body for _ in range(BATCHES) for body in devices.batch(EACH)]
+        answers = Counter(posting.map(lambda body: post(collecting.port, body)[0], bodies))
+        refused = BATCHES * IMPOSSIBLE
+        assert answers == {202: devices.sent.received - refused, 422: refused}
+        taken = replace(devices.sent, received=devices.sent.received - refused, rejected=0)
+        results.wait_for(taken)
+    assert results.total() == taken
+    assert_counted_once(devices, results)
