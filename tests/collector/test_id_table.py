@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uldp.collector.id_table import _FULL, _MIN_SLOTS, _PACE, BLOCK, IdTable, Links
+from uldp.collector.id_table import _CLEARED, _FULL, _MIN_SLOTS, _PACE, BLOCK, IdTable, Links
 from uldp.schemas.arrays import Rows, Words
 
 Hash = tuple[int, int]
@@ -58,9 +58,10 @@ def test_a_table_is_a_set(columns: int, batches: list[list[Hash]]) -> None:
 def test_a_table_is_a_set_as_it_grows(monkeypatch: pytest.MonkeyPatch, block: int, columns: int) -> None:
     """Hundreds of calls, each with copies of its own hashes and of others, through several sizes of the table.
 
-    A table that links seven rows at a time grows for as long as it takes to fill its new slots.
+    A table that links seven rows at a time, and clears five slots, grows for as long as it takes to fill its new slots.
     """
     monkeypatch.setattr("uldp.collector.id_table.BLOCK", block)
+    monkeypatch.setattr("uldp.collector.id_table._CLEARED", _CLEARED if block == BLOCK else 5)
     monkeypatch.setattr("uldp.collector.id_table._PACE", _PACE if block == BLOCK else 1)
     rng = np.random.default_rng(2)
     # The upper bits choose slots, and few of them differ from zero: half of the slots have most of the hashes.
@@ -146,6 +147,7 @@ def test_an_addition_moves_so_many_rows_at_the_most(monkeypatch: pytest.MonkeyPa
 def test_a_table_that_grows_finds_what_it_has_moved_and_what_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uldp.collector.id_table.BLOCK", 10)
     monkeypatch.setattr("uldp.collector.id_table._PACE", 1)
+    monkeypatch.setattr("uldp.collector.id_table._CLEARED", 100)
     table, (words,) = IdTable(1), random_hashes(1000)
     growing = 0
     for start in range(0, len(words), 10):
@@ -153,6 +155,22 @@ def test_a_table_that_grows_finds_what_it_has_moved_and_what_it_has_not(monkeypa
         growing += bool(len(table._next))
         assert (table.find([words]) == (np.arange(1000) < start + 10)).all()
     assert growing > 20
+
+
+def test_an_addition_clears_so_many_slots_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row moves to slots before all are cleared: the first would touch all of their pages."""
+    monkeypatch.setattr("uldp.collector.id_table._CLEARED", 64)
+    table, (words,) = IdTable(1), random_hashes(5000)
+    clearing = 0
+    for word in words:
+        before = table._cleared if len(table._next) else 0
+        table.insert([word.reshape(1)])
+        if table._cleared < len(table._next):
+            assert table._cleared == before + 64
+            assert not table._moved
+            clearing += 1
+    # Of 128 slots and twice as many each time, up to 4,096.
+    assert clearing == sum(slots // 64 - 1 for slots in (128, 256, 512, 1024, 2048, 4096))
 
 
 def test_slots_are_as_many_as_the_hashes_need() -> None:

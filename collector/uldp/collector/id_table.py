@@ -23,6 +23,8 @@ _MIN_SLOTS = 16
 _FULL = 1.54
 #: Number of hashes to handle at once. The intermediate arrays for a block of this size stay in the processor's cache.
 BLOCK = 8192
+#: Slots of a growing table that are written with zeros with each block that is added: a MiB takes two milliseconds.
+_CLEARED = 1 << 18
 #: Blocks of rows that a growing table links anew with each block that is added: they take some milliseconds.
 _PACE = 16
 
@@ -33,9 +35,9 @@ class IdTable:
     The table stores hashes in rows, counted from 1. Each slot holds the newest row of that slot, and each row holds the
     next older row of its slot. These links form a chain that ends with 0. The upper bits of a hash select its slot.
 
-    A table that is full gets twice as many slots beside the others, and moves its rows there with the next additions,
-    the oldest first. As the rows of a chain descend, those that have not moved are at its head. Behind them, the chain
-    leads into one of the others, and ends there.
+    A table that is full gets twice as many slots beside the others. The next additions write zeros to these, some at a
+    time, and then move the rows there, the oldest first. As the rows of a chain descend, those that have not moved are
+    at its head. Behind them, the chain leads into one of the others, and ends there.
 
     A row takes 12 bytes with one word and 20 with two, and room for a 64th more; slots take 2.6 to 5.2 bytes a hash,
     and another 2.6 while the table grows. A table holds less than 2^32 hashes.
@@ -44,9 +46,9 @@ class IdTable:
     def __init__(self, columns: int) -> None:
         self._count = 0
         self._heads: Links = np.zeros(_MIN_SLOTS, dtype=np.uint32)
-        #: The slots of a table that grows, else none, and the last row that has moved there.
+        #: The slots of a table that grows, else none; how many of them are zeros; the last row that has moved there.
         self._next: Links = self._heads[:0].copy()
-        self._moved = 0
+        self._cleared = self._moved = 0
         self._before: Links = np.zeros(1, dtype=np.uint32)
         self._columns: list[Words] = [np.zeros(1, dtype=np.uint64) for _ in range(columns)]
 
@@ -64,7 +66,7 @@ class IdTable:
         heads = self._heads.take(_slots(hashes[0], self._heads))
         positions = np.flatnonzero(heads > self._moved)
         rows = heads.take(positions)
-        if len(self._next):
+        if self._moved:
             heads = self._next.take(_slots(hashes[0], self._next))
             moved = np.flatnonzero(heads != 0)
             positions, rows = np.concatenate([positions, moved]), np.concatenate([rows, heads.take(moved)])
@@ -159,8 +161,14 @@ class IdTable:
         if not len(self._next):
             while count > _FULL * slots:
                 slots *= 2
-            # The system has pages of zeros for large arrays only when they are written to, so this takes no time.
-            self._next = np.zeros(slots, dtype=np.uint32)
+            self._next, self._cleared = np.empty(slots, dtype=np.uint32), 0
+        if self._cleared < len(self._next):
+            # In order, and not all at once: the system takes some microseconds for each page that is first written to,
+            # and rows move to slots on all pages.
+            self._next[self._cleared : self._cleared + _CLEARED] = 0
+            self._cleared += _CLEARED
+            if self._cleared < len(self._next):
+                return
         for _ in range(_PACE):
             start, stop = self._moved + 1, min(self._moved + BLOCK, self._count) + 1
             self._link(self._next, start, _slots(self._columns[0][start:stop], self._next))
