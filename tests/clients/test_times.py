@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.clients import FAMILIES, commands, compiled, measure, timed
+from benchmarks.clients import BY_CHANCE, FAMILIES, commands, compiled, measure, timed
 from tests.clients.c_vectors import held_line
 from tests.clients.fleets import HELD, uldp, written
 
@@ -48,8 +48,12 @@ def test_a_report_takes_the_same_draws_whatever_a_device_holds(client: str, name
         assert len(np.unique(draws)) == 1
 
 
-@pytest.mark.parametrize("family", FAMILIES[:2])
-def test_times_of_each_client_are_measured(family: str) -> None:
-    found = measure(family, CALLS)
-    assert [*found] == CLIENTS
-    assert all(nanoseconds > 0 and 0.5 <= auc <= 1 for nanoseconds, auc in found.values())
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_time_of_a_report_does_not_tell_its_value(family: str) -> None:
+    # By chance one run in 1,000 is above. Other work on the machine makes a run worse, so the best of five counts.
+    telling = {*CLIENTS}
+    for _ in range(5):
+        telling -= {client for client, (_, auc) in measure(family).items() if auc < BY_CHANCE}
+        if not telling:
+            return
+    pytest.fail(f"the time of {family} tells the value in {', '.join(sorted(telling))}")

@@ -10,10 +10,19 @@ export function bucketOf(seed: number, symbol: number, buckets: number): number 
   return Number((((word ^ (word >> 31n)) & 0xffffffffn) * BigInt(buckets)) >> 32n);
 }
 
+/** Of integers below 2^31, 1 if the first is below the second, else 0: by arithmetic, as a branch would tell by its time. */
+const below = (a: number, b: number): number => (a - b) >>> 31;
+
+/** Of the same, 1 if both are equal, else 0. */
+export const same = (a: number, b: number): number => 1 - (((a - b) | (b - a)) >>> 31);
+
+/** The first of two integers if `choice` is 1, the second if it is 0. */
+export const select = (choice: number, a: number, b: number): number => b ^ (-choice & (a ^ b));
+
 /** The m digits of a vector in base g, the highest first. */
 export function digitsOf(vector: number, g: number, m: number): number[] {
-  const digits = new Array<number>(m);
-  for (let place = m - 1, rest = vector; place >= 0; place--, rest = Math.floor(rest / g)) digits[place] = rest % g;
+  const digits = new Array<number>(m).fill(0);
+  for (let place = m - 1, rest = vector; place >= 0; place--, rest = (rest / g) | 0) digits[place] = rest % g;
   return digits;
 }
 
@@ -21,22 +30,41 @@ export function digitsOf(vector: number, g: number, m: number): number[] {
 export const pointsOf = (g: number, m: number): number => (g ** m - 1) / (g - 1);
 
 /** The vector of a point: the points are the vectors whose first digit but 0 is a 1, in ascending order. */
-export function vectorOf(point: number, g: number): number {
-  let power = 1;
-  for (; point >= power; power *= g) point -= power;
-  return power + point;
+export function vectorOf(point: number, g: number, m: number): number {
+  let vector = 0;
+  for (let i = 0, power = 1, points = 0; i < m; i++, points += power, power *= g)
+    vector = select(below(point, points), vector, power + point - points);
+  return vector;
 }
 
 /** The point of a vector, whose first digit but 0 must be a 1. */
-export function pointOf(vector: number, g: number): number {
-  let power = 1;
-  while (power * g <= vector) power *= g;
-  return vector - power + (power - 1) / (g - 1);
+export function pointOf(vector: number, g: number, m: number): number {
+  let point = 0;
+  for (let i = 0, power = 1, points = 0; i < m; i++, points += power, power *= g)
+    point = select(below(vector, power), point, vector - power + points);
+  return point;
 }
 
-export function inverseOf(number: number, g: number): number {
-  for (let other = 1; other < g; other++) if ((number * other) % g === 1) return other;
-  throw new Error("no inverse");
+/** Point number `number` of the hyperplane of a point; as many operations for each of them. */
+export function onPlane(point: number, number: number, g: number, m: number): number {
+  const x = digitsOf(vectorOf(point, g, m), g, m);
+  const others = [0, ...digitsOf(vectorOf(number, g, m - 1), g, m - 1), 0];
+  let place = 0; // of the last digit but 0
+  let last = 0;
+  for (let i = 0; i < m; i++) {
+    const zero = same(x[i]!, 0);
+    place = select(zero, place, i);
+    last = select(zero, last, x[i]!);
+  }
+  const y = new Array<number>(m).fill(0);
+  let sum = 0;
+  for (let i = 0; i < m; i++) {
+    y[i] = select(same(i, place), 0, select(below(i, place), others[i + 1]!, others[i]!));
+    sum = (sum + x[i]! * y[i]!) % g;
+  }
+  let solved = 0; // the digit at the place that makes the product 0
+  for (let digit = 1; digit < g; digit++) solved = select(same((sum + last * digit) % g, 0), digit, solved);
+  return pointOf(y.reduce((vector, digit, i) => vector * g + select(same(i, place), solved, digit), 0), g, m);
 }
 
 /** Packs bits, most significant bit first, with zeros up to whole bytes. */

@@ -4,14 +4,14 @@ import type { Sym } from "./encoding.js";
 import {
   bucketOf,
   digitsOf,
-  inverseOf,
   joined,
   littleEndian,
+  onPlane,
   packed,
   parity,
-  pointOf,
   pointsOf,
   reached,
+  select,
   vectorOf,
 } from "./numbers.js";
 import type { Form, IntegersForm, NestedForm, StrataForm, Thresholds } from "./table.js";
@@ -85,14 +85,14 @@ export function perturb(form: Form, symbol: Sym, draws: Draws): Payload {
     case "linear": {
       const { g, m } = form;
       const point = draws.below(pointsOf(g, m));
-      const own = product(digitsOf(vectorOf(point, g), g, m), digitsOf(z, g, m)) % g;
+      const own = product(digitsOf(vectorOf(point, g, m), g, m), digitsOf(z, g, m)) % g;
       return point * g + noisyBucket(own, { buckets: g, noise: form.noise }, draws);
     }
     case "point": {
       const noisy = happens(form.noise, draws);
       const anywhere = draws.below(pointsOf(form.g, form.m));
-      const near = onPlane(z, draws.below(pointsOf(form.g, form.m - 1)), form);
-      return noisy ? anywhere : near;
+      const near = onPlane(z, draws.below(pointsOf(form.g, form.m - 1)), form.g, form.m);
+      return select(Number(noisy), anywhere, near);
     }
     case "bit": {
       const bit = draws.below(form.grid) < z;
@@ -216,17 +216,6 @@ function noisyBucket(own: number, { buckets, noise }: { buckets: number; noise: 
 }
 
 const product = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, x, at) => sum + x * b[at]!, 0);
-
-/** Point number `number` of the hyperplane of a point. */
-function onPlane(point: number, number: number, { g, m }: { g: number; m: number }): number {
-  const x = digitsOf(vectorOf(point, g), g, m);
-  let place = m - 1;
-  while (!x[place]) place--;
-  const y = digitsOf(vectorOf(number, g), g, m - 1);
-  y.splice(place, 0, 0);
-  y[place] = ((g - (product(x, y) % g)) * inverseOf(x[place]!, g)) % g;
-  return pointOf(y.reduce((vector, digit) => vector * g + digit, 0), g);
-}
 
 function ofZone(form: NestedForm, z: number, draws: Draws): number {
   const noisy = happens(form.noise, draws);

@@ -59,14 +59,14 @@ private fun ofOne(form: Form, z: Long, draws: Draws): Payload = when (form) {
     }
     is Form.Linear -> {
         val point = draws.below(pointsOf(form.g, form.m))
-        val own = product(digitsOf(vectorOf(point, form.g), form.g, form.m), digitsOf(z, form.g, form.m)) % form.g
-        Payload.Symbol(point * form.g + noisyBucket(own.toLong(), form.g.toLong(), form.noise, draws))
+        val own = product(digitsOf(vectorOf(point, form.g, form.m), form.g, form.m), digitsOf(z, form.g, form.m)) % form.g
+        Payload.Symbol(point * form.g + noisyBucket(own, form.g.toLong(), form.noise, draws))
     }
     is Form.Point -> {
         val noisy = draws.happens(form.noise)
         val anywhere = draws.below(pointsOf(form.g, form.m))
-        val near = onPlane(z, draws.below(pointsOf(form.g, form.m - 1)), form)
-        Payload.Symbol(if (noisy) anywhere else near)
+        val near = onPlane(z, draws.below(pointsOf(form.g, form.m - 1)), form.g, form.m)
+        Payload.Symbol(select(if (noisy) 1 else 0, anywhere, near))
     }
     is Form.Bit -> {
         val bit = draws.below(form.grid) < z
@@ -200,17 +200,7 @@ private fun noisyBucket(own: Long, buckets: Long, noise: Long, draws: Draws): Lo
     return (own + if (noisy) shift else 0) % buckets
 }
 
-private fun product(a: IntArray, b: IntArray): Int = a.indices.sumOf { a[it] * b[it] }
-
-/** Point number [number] of the hyperplane of a point. */
-private fun onPlane(point: Long, number: Long, form: Form.Point): Long {
-    val x = digitsOf(vectorOf(point, form.g), form.g, form.m)
-    val place = x.indexOfLast { it != 0 }
-    val others = digitsOf(vectorOf(number, form.g), form.g, form.m - 1)
-    val y = IntArray(form.m) { if (it < place) others[it] else if (it > place) others[it - 1] else 0 }
-    y[place] = (-product(x, y)).mod(form.g) * inverseOf(x[place], form.g) % form.g
-    return pointOf(vectorOf(y, form.g), form.g)
-}
+private fun product(a: LongArray, b: LongArray): Long = a.indices.sumOf { a[it] * b[it] }
 
 private fun ofZone(form: Form.Nested, z: Int, draws: Draws): Long {
     val noisy = draws.happens(form.noise)
