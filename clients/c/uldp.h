@@ -72,7 +72,7 @@ struct uldp_encoding {
 
 typedef struct {
   const char *collection;
-  uint64_t version, slice_ms;
+  uint64_t version, slice_ms, offset_ms;
   bool exact_time;
   const uldp_encoding *encoding;
   const uldp_mechanism *mechanism;
@@ -834,7 +834,8 @@ static inline size_t uldp_message(const uldp_table *table, const uint8_t id[16],
   length += uldp_varint(out + length, table->version);
   memcpy(out + length, id, 16);
   length += 16;
-  length += uldp_varint(out + length, table->exact_time ? time_ms : time_ms / table->slice_ms * table->slice_ms);
+  uint64_t since = (time_ms + table->slice_ms - table->offset_ms) % table->slice_ms; /* the slice of the time began */
+  length += uldp_varint(out + length, table->exact_time ? time_ms : time_ms - since);
   out[length++] = payload.length ? 2 : 0;
   if (!payload.length) return length + uldp_varint(out + length, payload.symbol);
   length += uldp_varint(out + length, payload.length);

@@ -88,6 +88,7 @@ MORE: dict[str, dict[str, Any]] = {
     "metric of a line without weights": _more("metric", {"size": 9}, 0.1),
     "metric of a grid with corners": _more("metric", {"size": 12}, 1.0, columns=4),
     "metric of a grid without weights": _more("metric", {"size": 12}, 0.5, columns=4),
+    "rr of weeks that begin on Monday": _more("rr", {"size": 5}, 1.0) | {"window": {"size": "7d", "offset": "4d"}},
     "rr in slices": _more("rr", {"size": 5}, 1.0) | {"by": _BY},
     "oue in slices": _more("oue", {"size": 13}, 1.0) | {"by": _BY},
     "oue in slices with a permanent response": _more("oue", {"size": 6}, 1.0, lasting_epsilon=3.0) | {"by": _BY},

@@ -57,8 +57,7 @@ export class Device {
 
   /** The time that a report of an observation has. */
   sentTime(time: number): number {
-    const { exact_time, slice_ms } = this.table;
-    return exact_time ? time : Math.floor(time / slice_ms) * slice_ms;
+    return this.table.exact_time ? time : this.sliceStart(time);
   }
 
   /** Perturbs a value into the payload of a report. This spends a budget. */
@@ -82,6 +81,11 @@ export class Device {
       return [encoded, await this.response(content, encoded, time)] as const;
     });
     return again(table.mechanism, symbol, response, draws);
+  }
+
+  private sliceStart(time: number): number {
+    const { slice_ms, offset_ms } = this.table;
+    return Math.floor((time - offset_ms) / slice_ms) * slice_ms + offset_ms;
   }
 
   private get spends(): Spends {
@@ -116,8 +120,7 @@ export class Device {
     this.spend(content, spentBy(this.spends, reports), time);
     const kept = before === null ? drawn : typeof before === "string" ? bytesOf(before) : before;
     content.kept[key] = JSON.stringify([Math.min(reports + 1, 2), typeof kept === "number" ? kept : hex(kept)]);
-    const { slice_ms, window_ms } = this.table;
-    content.kept[until] = String(Math.floor(time / slice_ms) * slice_ms + window_ms);
+    content.kept[until] = String(this.sliceStart(time) + this.table.window_ms);
     return kept;
   }
 

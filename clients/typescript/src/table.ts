@@ -5,6 +5,7 @@ export interface DeviceTable {
   version: number;
   device_digest: string;
   slice_ms: number;
+  offset_ms: number;
   window_ms: number;
   exact_time: boolean;
   kept: boolean;

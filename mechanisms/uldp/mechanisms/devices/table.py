@@ -38,6 +38,7 @@ def device_table(spec: CollectionSpec) -> dict[str, Any]:
         "version": spec.version,
         "device_digest": spec.device_digest,
         "slice_ms": milliseconds(window.slice),
+        "offset_ms": milliseconds(window.offset),
         "window_ms": milliseconds(window.size),
         "exact_time": spec.event_time == "exact",
         "kept": mechanism.memory,

@@ -42,7 +42,8 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
         yield f"static const char *const {name}_pieces[] = {{{', '.join(map(_literal, pieces))}}};"
     yield f"static const uldp_table {name} = {{"
     yield f"  .collection = {_literal(table['collection'])}, .version = {table['version']},"
-    yield f"  .slice_ms = {table['slice_ms']}, .exact_time = {str(table['exact_time']).lower()},"
+    yield f"  .slice_ms = {table['slice_ms']}, .offset_ms = {table['offset_ms']},"
+    yield f"  .exact_time = {str(table['exact_time']).lower()},"
     if pieces:
         yield f"  .pieces = {name}_pieces, .pieces_count = {len(pieces)},"
     yield f"  .encoding = {_pointer('uldp_encoding', [_encoding(table['encoding'])])},"

@@ -48,8 +48,7 @@ public class Device(
         message(table.collection, table.version, Report(randomBytes(16), sentTime(time), payload(record, time, by)))
 
     /** The time that a report of an observation has: rounded down, unless the spec says `exact`. */
-    public fun sentTime(time: Long): Long =
-        if (table.exactTime) time else time.floorDiv(table.sliceMs) * table.sliceMs
+    public fun sentTime(time: Long): Long = if (table.exactTime) time else sliceStart(time)
 
     /** Perturbs values into the payload of a report. This spends a budget. */
     public fun payload(record: Map<String, Value>, time: Long, by: Map<String, String>?): Payload {
@@ -72,6 +71,8 @@ public class Device(
         }
         return again(table.mechanism, symbol, response, draws)
     }
+
+    private fun sliceStart(time: Long): Long = time - (time - table.offsetMs).mod(table.sliceMs)
 
     private fun spends(): Spends = table.spendsAtLevel[level] ?: table.spends
 
@@ -105,7 +106,7 @@ public class Device(
                 is Payload.Bytes -> Response(reports, bytes = hex(kept.bytes))
             },
         )
-        content.kept[until] = (time.floorDiv(table.sliceMs) * table.sliceMs + table.windowMs).toString()
+        content.kept[until] = (sliceStart(time) + table.windowMs).toString()
         return kept
     }
 

@@ -31,6 +31,7 @@ internal class Table(
     val version: Int,
     @SerialName("device_digest") val deviceDigest: String,
     @SerialName("slice_ms") val sliceMs: Long,
+    @SerialName("offset_ms") val offsetMs: Long,
     @SerialName("window_ms") val windowMs: Long,
     @SerialName("exact_time") val exactTime: Boolean,
     val kept: Boolean,
