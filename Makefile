@@ -32,6 +32,7 @@ test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests
 nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
+	$(MAKE) test-clients
 	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons audit
 	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
 
@@ -45,7 +46,7 @@ clients: ## Build the clients in TypeScript and Kotlin; needs Node, Java 17 and 
 	mvn --batch-mode --quiet --file clients/kotlin package
 
 test-clients: $(READY) clients ## Run the tests of the clients, or those of one name: make test-clients ONLY=vectors; needs a C compiler too.
-	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients $(if $(ONLY),-k $(ONLY))
+	ULDP_CLIENTS=1 $(BIN)/python -m pytest -n auto tests/clients $(if $(ONLY),-k '$(ONLY)')
 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.
 	tests/kernels.sh $(BIN)/python Haswell Zen

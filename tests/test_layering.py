@@ -227,6 +227,7 @@ def test_families_are_asked_and_not_told_apart() -> None:
             "identity",
             "metric",
             "block",
+            "bloom",
             "levels",
             "pairs",
         }  # words of other things, too

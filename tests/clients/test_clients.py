@@ -1,12 +1,14 @@
 """Each client in another language sends what its table says: by the vectors, by ``verify``, and as a fleet."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.clients.bad_tables import bad_tables
 from tests.clients.commands import CLIENTS, run
 from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, uldp, written
 from tests.clients.tables import cases, write
@@ -30,6 +32,18 @@ def test_a_client_follows_the_vectors_of_a_spec_of_ones_own(client: str, tmp_pat
     spec, _ = written(tmp_path, HELD["record"][0] | {"budget": {"epsilon": 2, "every": "30d"}})
     (tmp_path / "vectors.jsonl").write_text(uldp("vectors", spec))
     assert json.loads(run(client, "vectors", tmp_path / "vectors.jsonl")) == {"cases": 1, "reports": 6, "differ": []}
+
+
+@each_client
+def test_a_client_refuses_wrong_tables_in_one_line(client: str) -> None:
+    tables = list(bad_tables())
+    lines = [{"text": bad.text, "device": bad.device} for bad in tables]
+    errors = map(json.loads, run(client, "refuses", lines=lines).splitlines())
+    said = {bad.what: error for bad, error in zip(tables, errors, strict=True)}
+    assert [what for what, error in said.items() if error is None] == []
+    # What is no JSON at all never comes to the client in TypeScript: JSON.parse refuses it.
+    known = re.compile("the device table is wrong: .+|this client reads tables of format 1, not .+; update it|.*JSON.*")
+    assert {what: error for what, error in said.items() if not known.fullmatch(error) or len(error) > 200} == {}
 
 
 @each_client

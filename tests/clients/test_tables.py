@@ -1,5 +1,6 @@
 """The table of a spec has all that a client needs, in numbers that every language reads exactly."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ import pytest
 
 from tests import build
 from tests.mechanisms.protocols import specs
-from uldp.mechanisms.devices.table import device_table
+from uldp.mechanisms.devices.table import device_table, table_digest
 from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.pipelines.clients.c_table import c_table
 from uldp.schemas.specs.collection import CollectionSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "device-table.md"
@@ -48,6 +50,27 @@ def test_a_table_names_what_it_says() -> None:
     table, other = (device_table(build.spec(mechanism={"name": "rr", "epsilon": epsilon})) for epsilon in (1.0, 1.1))
     assert table["digest"] != other["digest"]
     assert table == device_table(build.spec(mechanism={"name": "rr", "epsilon": 1.0}))
+
+
+def test_a_digest_is_that_of_json_with_the_bits_of_numbers() -> None:
+    text = '{"a":["3ff0000000000000","bfe0000000000000",true,null],"é":"\\n"}'
+    found = table_digest({"é": "\n", "a": [1, -0.5, True, None]})
+    assert found == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def test_a_table_has_the_offset_of_its_windows() -> None:
+    table = device_table(build.spec(window={"size": "7d", "offset": "4d"}))
+    assert (table["slice_ms"], table["offset_ms"]) == (7 * 86_400_000, 4 * 86_400_000)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"form": "new"}, "does not know the form new"), ({"new": 1}, "has no field for new")],
+)
+def test_the_header_for_c_refuses_what_its_client_does_not_know(changed: dict[str, Any], said: str) -> None:
+    table = device_table(build.spec())
+    with pytest.raises(ValueError, match=said):
+        list(c_table(table | {"mechanism": table["mechanism"] | changed}, "t"))
 
 
 def test_a_change_of_the_reading_half_changes_no_table() -> None:

@@ -1,4 +1,5 @@
 /** A device of one user: it perturbs a value and encodes the report. */
+import { check, checkDigest } from "./check.js";
 import { type Draws, KeptDraws, SystemDraws } from "./draws.js";
 import { type By, encode, type Held, type Pair, type Sym, type Value } from "./encoding.js";
 import { again, permanent } from "./kept.js";
@@ -35,13 +36,14 @@ export interface DeviceOptions {
  */
 export class Device {
   private readonly draws: Draws;
+  private whole: Promise<void> | null = null;
   private readonly tags: ReadonlyMap<number, number>[];
 
   constructor(
     private readonly table: DeviceTable,
     private readonly options: DeviceOptions = {},
   ) {
-    if (table.format !== 1) throw new Error(`this client reads tables of format 1, not ${table.format}; update it`);
+    check(table);
     if ((table.kept || table.budget) && !options.ledger)
       throw new Error(`${table.collection} needs a ledger: its devices keep responses or a budget`);
     this.draws = options.draws ?? new SystemDraws();
@@ -63,6 +65,7 @@ export class Device {
   /** Perturbs a value into the payload of a report. This spends a budget. */
   async payload(value: Holding | Readonly<Record<string, Holding>>, time = Date.now(), by?: By): Promise<Payload> {
     const { table, options, draws } = this;
+    await (this.whole ??= checkDigest(table));
     const columns = table.columns.map((column, at) => this.held(column, at, value));
     const { ledger } = options;
     if (!table.kept) {

@@ -3,13 +3,16 @@
 A client that computes by a table needs no YAML, no exponential and none of the formulas of mechanisms.
 """
 
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
 from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import Guarantee
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.device_half import digest
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.variable import Variable
 
@@ -20,8 +23,8 @@ FORMAT = 1
 def device_table(spec: CollectionSpec) -> dict[str, Any]:
     """Return the table of a spec: of JSON numbers, text, lists and mappings.
 
-    The key ``digest`` names the table: it is that of all other keys. ``device_digest`` is that of the device half of
-    the spec, which results name.
+    The key ``digest`` names the table: it is the ``table_digest`` of all other keys. ``device_digest`` is that of the
+    device half of the spec, which results name.
 
     Raises:
         ValueError: if a mechanism or an encoding of the spec, which a package outside may bring, has no form.
@@ -54,7 +57,27 @@ def device_table(spec: CollectionSpec) -> dict[str, Any]:
     if levels is not None and isinstance(mechanism, Strata):
         of_levels = zip(levels, mechanism.parts, strict=True)
         table["spends_at_level"] = {name: _spends(part.guarantee) for name, part in of_levels}
-    return table | {"digest": digest(table)}
+    return table | {"digest": table_digest(table)}
+
+
+def table_digest(table: Mapping[str, Any]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of a table without its key ``digest``.
+
+    The bytes are those of JSON in UTF-8 without spaces, with keys in the order of their UTF-16 units, as in RFC 8785.
+    In place of each number are the hex digits of its 64 bits as a double, as a text: languages write doubles in
+    different ways, and some do not tell 1.0 from 1.
+    """
+    text = json.dumps(_canonical(table), separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _canonical(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _canonical(node[key]) for key in sorted(node, key=lambda key: key.encode("utf-16-be"))}
+    if isinstance(node, list | tuple):
+        return [_canonical(each) for each in node]
+    is_number = isinstance(node, int | float) and not isinstance(node, bool)
+    return struct.pack(">d", node).hex() if is_number else node
 
 
 def _spends(guarantee: Guarantee) -> dict[str, float | None]:

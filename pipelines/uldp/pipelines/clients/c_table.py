@@ -18,6 +18,14 @@ _LISTS = frozenset(
 # fmt: on
 #: The names in C of forms that have another name in a table.
 _MAPS = {"drawn": "DRAWN", "level": "GIVEN", "named": "GIVEN"}
+#: The other forms.
+# fmt: off
+_FORMS = frozenset(
+    ("identity", "response", "bits", "flips", "integers", "subset", "set", "design", "hash", "row", "linear", "point",
+     "bit", "interval", "steps", "cohort", "bloom", "near", "nested", "strata", "kept", "value", "zones", "grid",
+     "bins", "string", "prefix", "pair", "signed", "view", "hits", "size", "blocks")
+)
+# fmt: on
 
 
 def c_name(collection: str) -> str:
@@ -27,8 +35,14 @@ def c_name(collection: str) -> str:
 
 
 def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield the lines of a header that defines a table under a name of C, and the memory ``NAME_work``."""
+    """Yield the lines of a header that defines a table under a name of C, and the memory ``NAME_work``.
+
+    Raises:
+        ValueError: if ``clients/c/uldp.h`` has not a form of the table, or no field for a key.
+    """
     nodes = [*_nodes(table["encoding"]), *_nodes(table["mechanism"])]
+    if unknown := {node["form"] for node in nodes if "form" in node} - _FORMS - _MAPS.keys():
+        raise ValueError(f"the client in C does not know the form {min(unknown)}")
     symbols = sum(len(node["bases"]) for node in nodes if "bases" in node)
     scratch = 3 * max(1, *(node.get(key) or 0 for node in nodes for key in ("size", "held", "buckets")))
     payload = 8 + max(_payload_bytes(node) for node in nodes)

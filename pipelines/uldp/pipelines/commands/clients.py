@@ -33,12 +33,10 @@ def device_table(spec: Path, as_json: bool, as_c: bool) -> None:
     (loaded,) = load((spec,))
     try:
         table = table_of(loaded)
+        lines = list(c_table(table, c_name(loaded.collection)) if as_c else table_lines(table))
     except ValueError as error:
         raise RequestError(f"{spec}: {error}") from None
-    if as_json:
-        say(json.dumps(table, separators=(",", ":")))
-        return
-    for line in c_table(table, c_name(loaded.collection)) if as_c else table_lines(table):
+    for line in [json.dumps(table, separators=(",", ":"))] if as_json else lines:
         say(line)
 
 

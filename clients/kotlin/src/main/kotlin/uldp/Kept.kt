@@ -18,13 +18,7 @@ internal fun again(form: Form, symbol: Sym, kept: Payload, draws: Draws): Payloa
         val anew = uniform(form.once, draws)
         return if (replaced) anew else kept
     }
-    val size = when (val once = form.once) {
-        is Form.Integers -> once.size
-        is Form.Bits -> once.size
-        is Form.Flips -> once.size
-        is Form.Bloom -> once.size
-        else -> error("this mechanism has no bits")
-    }
+    val size = checkNotNull(form.once.bits)
     val bytes = (kept as Payload.Bytes).bytes
     val head = bytes.size - (size + 7) / 8
     val bits = BooleanArray(size) { j ->
