@@ -41,8 +41,8 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/pipelines/jobs/test_dataflow_request.py tests/transforms/io/test_bigquery.py
 
-clients: ## Build the clients in TypeScript and Kotlin; needs Node, Java 17 and Maven.
-	cd clients/typescript && npm ci --prefer-offline --no-audit --no-fund --silent && npm run --silent build
+clients: ## Build the clients in TypeScript and Kotlin, and run their own tests; needs Node, Java 17 and Maven.
+	cd clients/typescript && npm ci --prefer-offline --no-audit --no-fund --silent && npm run --silent build && npm test --silent
 	mvn --batch-mode --quiet --file clients/kotlin package
 
 test-clients: $(READY) clients ## Run the tests of the clients, or those of one name: make test-clients ONLY=vectors; needs a C compiler too.

@@ -12,6 +12,6 @@ export {
 } from "./ledger.js";
 export { batch, message, type Report } from "./message.js";
 export type { Payload } from "./perturb.js";
-export { Sender, type SenderOptions } from "./sender.js";
+export { Sender, type SenderOptions, type Sent } from "./sender.js";
 export { BudgetExceededError } from "./spending.js";
 export type * from "./table.js";

@@ -14,8 +14,18 @@ export interface SenderOptions {
 /** What became of one attempt: the server has the message, will never count it, or may take it later. */
 type Outcome = "taken" | "refused" | { retryAfterMs: number };
 
+/** How many messages the server has taken, and how many it will never count. */
+export interface Sent {
+  taken: number;
+  refused: number;
+}
+
+/** Timers of browsers count up to 2^31 ms, and a server may ask for longer than anybody wants to wait. */
+const LONGEST_RETRY_S = 86_400;
+
 export class Sender {
   private last: Promise<unknown> = Promise.resolve();
+  private sending: Promise<Sent> | null = null;
 
   constructor(
     private readonly url: string,
@@ -31,8 +41,13 @@ export class Sender {
     });
   }
 
-  /** Sends all that waits, and returns how many messages the server has taken and refused. It waits while it must. */
-  async flush(): Promise<{ taken: number; refused: number }> {
+  /** Sends all that waits; it waits while it must. While it does, another call waits for the same. */
+  flush(): Promise<Sent> {
+    this.sending ??= this.send().finally(() => (this.sending = null));
+    return this.sending;
+  }
+
+  private async send(): Promise<Sent> {
     const counts = { taken: 0, refused: 0 };
     const { longestWaitMs = 60_000, sleep = (ms) => new Promise((done) => setTimeout(done, ms)) } = this.options;
     let wait = 500;
@@ -59,7 +74,8 @@ export class Sender {
       const { status, headers: answered } = await send(`${this.url}/v1/reports`, { method: "POST", headers, body: message as BodyInit });
       if (status === 202) return "taken";
       if (status === 413 || status === 422) return "refused";
-      return { retryAfterMs: 1000 * Number(answered.get("retry-after") ?? 0) };
+      const seconds = Number(answered.get("retry-after")); // NaN if it is a date
+      return { retryAfterMs: seconds > 0 ? 1000 * Math.min(seconds, LONGEST_RETRY_S) : 0 };
     } catch {
       return { retryAfterMs: 0 }; // there was no answer: the server may have the message, and copies are removed
     }

@@ -10,6 +10,7 @@ import kotlinx.serialization.json.Json
 
 private const val FIRST_WAIT_MS = 500L
 private const val TIMEOUT_MS = 30_000
+private const val LONGEST_RETRY_S = 86_400L // a server may ask for longer than anybody wants to wait
 private val TEXTS = ListSerializer(String.serializer())
 
 /** What became of one attempt: the server has the message, will never count it, or may take it later. */
@@ -53,8 +54,12 @@ public class Sender(
         waiting += hex(message)
     }
 
-    /** Sends all that waits; it waits while it must. */
-    public fun flush(): Sent {
+    private val sending = Any()
+
+    /** Sends all that waits; it waits while it must. While it does, another thread waits for it. */
+    public fun flush(): Sent = synchronized(sending) { send() }
+
+    private fun send(): Sent {
         var sent = Sent(0, 0)
         var wait = FIRST_WAIT_MS
         while (true) {
@@ -90,7 +95,7 @@ public class Sender(
             when (status) {
                 202 -> Outcome.Taken
                 413, 422 -> Outcome.Refused
-                else -> Outcome.Later(1000 * (connection.getHeaderField("retry-after")?.toLongOrNull() ?: 0))
+                else -> Outcome.Later(1000 * (connection.getHeaderField("retry-after")?.toLongOrNull() ?: 0).coerceIn(0, LONGEST_RETRY_S))
             }
         } catch (_: IOException) {
             Outcome.Later(0) // there was no answer: the server may have the message, and copies are removed

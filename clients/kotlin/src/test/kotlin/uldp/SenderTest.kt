@@ -13,11 +13,11 @@ internal class SenderTest {
     private val waits = mutableListOf<Long>()
 
     /** Runs what is given with the URL of a server that answers with the statuses in turn, and then with 202. */
-    private fun <T> answering(vararg statuses: Int, run: (String) -> T): T {
+    private fun <T> answering(vararg statuses: Int, after: String = "7", run: (String) -> T): T {
         val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
         server.createContext("/v1/reports") { exchange ->
             received += hex(exchange.requestBody.readBytes())
-            if (statuses.getOrNull(received.size - 1) == 503) exchange.responseHeaders.add("retry-after", "7")
+            if (statuses.getOrNull(received.size - 1) == 503) exchange.responseHeaders.add("retry-after", after)
             exchange.sendResponseHeaders(statuses.getOrElse(received.size - 1) { 202 }, -1)
             exchange.close()
         }
@@ -42,6 +42,21 @@ internal class SenderTest {
         assertEquals(Sent(1, 0), sent)
         assertEquals(listOf("0102", "0102", "0102"), received)
         assertTrue(waits[0] in 250..500 && waits[1] == 7000L)
+    }
+
+    @Test
+    fun `no answer of a server makes a device wait for ever, or not at all`() {
+        for (after in listOf("Wed, 21 Oct 2026 07:28:00 GMT", "-5", "999999999999999999")) {
+            answering(503, after = after) { url ->
+                sender(url, MemoryStorage()).run {
+                    add(byteArrayOf(1))
+                    flush()
+                }
+            }
+            received.clear()
+        }
+        assertEquals(3, waits.size)
+        assertTrue(waits.all { it in 250..86_400_000L })
     }
 
     @Test
