@@ -51,7 +51,6 @@ _FLINK = (
 _PRISM = ("--prism_log_level=error",)
 #: Seconds between two lines that say that the job runs. It may run for months.
 _BEAT_SECONDS = 60.0
-#: The runner that has its own connector for Pub/Sub.
 
 
 def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
