@@ -45,7 +45,8 @@ def missing() -> list[str]:
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
     of_symbols = {each.spec.mechanism.name for each in tried_by if each.protocol.mechanism.form.symbols is not None}
-    spec, client, literature = page("spec.md"), cells("client/obfuscate.md", 1, "Mechanism"), cells("mechanisms.md", 2)
+    spec = "".join(page(f"spec/{each.name}") for each in sorted((DOCS / "spec").glob("*.md")))
+    client, literature = cells("client/obfuscate.md", 1, "Mechanism"), cells("mechanisms.md", 2)
     draws = cells("client/testing.md", 1, "Mechanism of a vector")
     replayed = {keys["mechanism"]["name"] for keys in REPLAYED.values()}
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
@@ -56,7 +57,7 @@ def missing() -> list[str]:
             ("say in its spec.py what it is called on a page: title", bool(getattr(family(name), "title", ""))),
             ("add an example to _SPECS of tests/mechanisms/protocols.py", name in tried),
             (
-                "say in docs/spec.md what its specs say, by a row in the tables.toml of its folder or in the text",
+                "say in docs/spec what its specs say, by a row in the tables.toml of its folder or in the text",
                 f"`{name}`" in spec or f"name: {name}" in spec,
             ),
             (

@@ -1,4 +1,4 @@
-"""Difference sets and the numbers that ``auto`` stands for, after docs/client and docs/spec.md, without NumPy."""
+"""Difference sets and the numbers that ``auto`` stands for, after docs/client and docs/spec, without NumPy."""
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -87,7 +87,7 @@ def best_subset(v: int, k: int, epsilon: float) -> int:
 
 
 def regret(epsilon: float, v: int, k: int, of: tuple[int, int], others: list[tuple[int, int]]) -> float:
-    """How many times the least error that of w and V is, at the worst share; docs/spec.md."""
+    """How many times the least error that of w and V is, at the worst share; docs/spec."""
     if v == 1:
         return 1
     of_others = [errors(epsilon, v, k, *each) for each in others]
@@ -97,7 +97,7 @@ def regret(epsilon: float, v: int, k: int, of: tuple[int, int], others: list[tup
 
 @cache
 def errors(epsilon: float, v: int, k: int, w: int, points: int) -> list[float]:
-    """The sums of variances of docs/spec.md, by the share of users with a sensitive symbol."""
+    """The sums of variances of docs/spec, by the share of users with a sensitive symbol."""
     h, t = w / points, (w - 1) / (points - 1) if w > 1 else 0
     return [variance(epsilon, v, k, h, t, step / 16) for step in range(17 if v < k else 0)] or [
         variance(epsilon, v, k, h, t, 1)
@@ -115,7 +115,7 @@ def variance(epsilon: float, v: int, k: int, h: float, t: float, s: float) -> fl
 
 @cache
 def best_theta(v: int, k: int, epsilon: float) -> float:
-    """The theta of urap with the least l1 error, of docs/spec.md."""
+    """The theta of urap with the least l1 error, of docs/spec."""
 
     def error(theta: float) -> float:
         d, p = theta / ((1 - theta) * exp(epsilon) + theta), theta * (1 - exp(-epsilon))

@@ -16,7 +16,15 @@ from uldp.schemas.specs.families import mechanism_names
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "docs" / name
-    for name in ("spec.md", "client/obfuscate.md", "client/kept.md", "client/testing.md", "mechanisms.md")
+    for name in (
+        "spec/values.md",
+        "spec/strings.md",
+        "spec/sets.md",
+        "client/obfuscate.md",
+        "client/kept.md",
+        "client/testing.md",
+        "mechanisms.md",
+    )
 ]
 FILES = sorted((ROOT / "mechanisms" / "uldp" / "mechanisms").rglob("tables.toml"))
 COMMAND = "python -m tests.docs.tables"

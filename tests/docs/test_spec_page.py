@@ -1,4 +1,4 @@
-"""The specs of the page about specs are valid, and it explains each mechanism."""
+"""The specs of the pages about specs are valid, and these explain each mechanism."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,9 @@ from uldp.schemas.specs.literature import LEFT_OUT, folded, in_place, in_place_o
 
 NAMES = mechanism_names()
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "spec.md").read_text(encoding="utf-8")
+PAGES = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "spec.md", *sorted((DOCS / "spec").glob("*.md"))))
 LITERATURE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
-SPECS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+SPECS = re.findall(r"^```yaml\n(.*?)^```$", PAGES, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("text", SPECS, ids=lambda text: text.splitlines()[0])

@@ -30,7 +30,7 @@ def mistakes(spec: object) -> list[str]:
 def shown() -> Iterator[Any]:
     """Every whole spec that a page shows or a folder of examples has."""
     texts = [(path, path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("examples/*/*.yaml"))]
-    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]:
         blocks = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         texts += [(page, block) for block in blocks]
     for number, (path, text) in enumerate(texts):

@@ -1,0 +1,65 @@
+"""The road of a newcomer: the README, and the pages that docs/index.md names for somebody with one survey."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.docs.test_documents import ROOT, blocks
+
+README = ROOT / "README.md"
+INDEX = ROOT / "docs" / "index.md"
+#: What somebody with one survey by ``urr`` reads from the README to production, at the most.
+WORDS = 5_000
+PICTURE = ROOT / "docs" / "images" / "days.svg"
+
+
+def path() -> list[Path]:
+    """The pages between the two comments of docs/index.md, in their order."""
+    found = re.search("<!-- the path of a survey -->(.*)<!-- the end of the path -->", INDEX.read_text(), re.DOTALL)
+    assert found
+    return [(INDEX.parent / link).resolve() for link in re.findall(r"\]\(([^)]+)\)", found[1])]
+
+
+def test_the_path_of_one_survey_is_short() -> None:
+    words = {str(page.relative_to(ROOT)): len(page.read_text(encoding="utf-8").split()) for page in path()}
+    total = sum(words.values())
+    assert total <= WORDS, f"the pages of docs/index.md have {total:,} words, {total - WORDS:,} too many: {words}"
+
+
+def test_the_path_goes_from_the_readme_to_estimates() -> None:
+    first, *_, last = path()
+    assert (first, last) == (README, ROOT / "docs" / "analyst.md")
+    assert {"tutorial.md", "spec.md", "client.md", "collecting.md"} <= {page.name for page in path()}
+
+
+def test_the_readme_shows_its_first_command_and_a_picture_at_once() -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    first = next(blocks(README))
+    assert int(first.where.rpartition(":")[2]) < 20
+    assert "docs/images/days.svg" in "\n".join(lines[:40])
+    assert [line for line in lines if re.match(r"10\. ", line)]
+    assert not [line for line in lines if re.match(r"11\. ", line)]
+
+
+@pytest.mark.slow
+def test_the_picture_is_what_its_command_draws(tmp_path: Path) -> None:
+    """Bands of 95 % hold the truth at 70 of 84 points or more, but for one seed in 50,000; the seed is fixed."""
+    script = runpy.run_path(str(PICTURE.with_suffix(".py")))
+    shares = script["truths"]()
+    bands = list(script["estimates"](shares))
+    shown = [script["LABELS"].index(label) for label in script["SHOWN"]]
+    held = sum(
+        low[i] <= truth[i] <= high[i] for truth, (_, low, high) in zip(shares, bands, strict=True) for i in shown
+    )
+    assert held >= 70
+    drawn = tmp_path / "days.svg"
+    subprocess.run([sys.executable, PICTURE.with_suffix(".py"), drawn], check=True)
+    kept, made = (ElementTree.parse(file).getroot() for file in (PICTURE, drawn))
+    assert [(each.tag, each.text) for each in kept.iter()] == [(each.tag, each.text) for each in made.iter()]
+    assert PICTURE.stat().st_size < 100_000
