@@ -55,7 +55,7 @@ def windows_of(slots: Times, size: int, period: int, offset: int, after: int, un
     """
     if after >= until:
         return slots[:0]
-    slots = np.unique(slots)
+    slots = np.unique(slots) if len(slots) > 1 else slots
     if size == period:  # as below: a window of one slice begins and ends with it
         return slots[(slots + size > after) & (slots + size <= until)]
     # The ends of the windows of a slice that are not those of the slice before, as a range from first to last.

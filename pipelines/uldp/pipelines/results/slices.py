@@ -26,6 +26,8 @@ class SideBySide:
 
 def without_slices(estimate: Estimate) -> Estimate:
     """Return an estimate with the tables of all users alone."""
+    if not any(slice_of(table.of) for table in estimate.tables):
+        return estimate
     return replace(estimate, tables=tuple(table for table in estimate.tables if not slice_of(table.of)))
 
 

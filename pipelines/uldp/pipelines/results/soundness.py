@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.arrays import Floats
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, PaneHeader
@@ -105,11 +106,16 @@ def _check_header(pane: PaneHeader) -> None:
         raise ValueError("too many ranges of clock skew")
 
 
+def _bounded(figures: Floats) -> bool:
+    """Return whether all are numbers within the limit."""
+    return bool((np.abs(figures) < _FIGURE_LIMIT).all())
+
+
 def _check_table(table: Table, n: int) -> None:
     arrays, size = table.arrays, len(table.values)
     if min(table.shape, default=0) < 1 or math.prod(table.shape) != size:
         raise ValueError("a table has another shape than its values")
-    if any(len(array) != size or not (np.abs(array) < _FIGURE_LIMIT).all() for array in arrays.values()):
+    if any(len(array) != size for array in arrays.values()) or not _bounded(np.concatenate([*arrays.values()])):
         raise ValueError("the figures or the errors of a table are impossible")
     ends = set() if table.basis is Basis.NONE else {"low", "high"}
     of_forgers = ends and {"low_forged", "high_forged"}

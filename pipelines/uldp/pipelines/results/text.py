@@ -2,10 +2,10 @@
 
 import calendar
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-
-import numpy as np
+from itertools import accumulate
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.shuffle import forecast_shuffled
@@ -298,7 +298,8 @@ def skew_range(counts: Sequence[int], share: float) -> int:
     >>> skew_range([5, 4, 1], 0.5), skew_range([5, 4, 1], 0.99)
     (0, 2)
     """
-    return int(np.searchsorted(np.cumsum(counts), math.ceil(share * sum(counts))))
+    below = [*accumulate(counts)]
+    return bisect_left(below, math.ceil(share * below[-1])) if below else 0
 
 
 def skew_bound(skew: int) -> str:

@@ -369,6 +369,8 @@ class CollectionSpec(Strict):
 
         None if the table is about several attributes, or about one that the record has not.
         """
+        if not of:  # this is asked for each line that shows an estimate
+            return self._variables.get("")
         about = attributes_of(of)
         if len(about) > 1:
             return None
