@@ -41,7 +41,7 @@ private fun uniform(form: Form, draws: Draws): Payload = when (form) {
     is Form.Items -> Payload.Bytes(bitsOf(members(form.size, form.chosen, draws), form.size))
     is Form.Design -> Payload.Symbol(draws.below(form.blocks.toLong()))
     is Form.Hash -> bucket(form.buckets, draws)
-    is Form.Hits -> bucket(form.buckets, draws)
+    is Form.Hits -> bucket(form.buckets.toLong(), draws)
     is Form.Row -> Payload.Symbol(draws.below(2 * form.rows))
     is Form.Linear -> Payload.Symbol(draws.below(pointsOf(form.g, form.m) * form.g))
     is Form.Point -> Payload.Symbol(draws.below(pointsOf(form.g, form.m)))
