@@ -46,3 +46,12 @@ def test_the_page_of_guarantees_names_the_mechanisms_that_protect_sensitive_valu
         f"docs/client/guarantee.md says that {name} promises ε-ULDP, its family does not" for name in named(row) - alone
     ]
     assert not faults, "; ".join(faults)
+
+
+def test_the_table_of_values_says_of_each_family_what_it_protects_and_whether_it_takes_tags() -> None:
+    for cell, _, sensitive, tags in rows_of_files()["values"]:
+        for name in named(cell) - {"levels"}:  # as the mechanism of its `of`
+            of = family(name)
+            listed, taken = sensitive != "`all`", tags == "yes"
+            assert listed == of.utility_optimized, f"{name}: docs/spec/values.md says {sensitive} under `sensitive`"
+            assert taken == of.takes_tags, f"{name}: docs/spec/values.md says {tags} under `tags`"
