@@ -9,6 +9,7 @@ import pytest
 
 from tests import build
 from tests.build import START
+from uldp.pipelines.intake import commits as module
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
 from uldp.pipelines.intake.judging import Judge
 from uldp.schemas.reasons import Reason
@@ -155,6 +156,28 @@ def test_publish_times_never_go_back() -> None:
 
     asyncio.run(run())
     assert [message.publish_time for (message,) in stream.appended] == [START, START, START + 1]
+
+
+def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WRITE_SECONDS", 0.01)
+    stream = Stream()
+
+    async def run() -> None:
+        commits = Commits(Judge([SPEC]), stream, 10_000)
+        stream.free.clear()
+        assert {type(each) for each in await put_all(commits, bodies(9))} == {NotWrittenError}
+        with pytest.raises(FullError):  # they still take their room
+            await commits.put(bodies(1)[0], {})
+        stream.free.set()
+        monkeypatch.setattr(module, "WRITE_SECONDS", 60.0)
+        await asyncio.gather(*(each for each in asyncio.all_tasks() if each is not asyncio.current_task()))
+        assert await commits.put(bodies(1)[0], {}) is None  # there is room again
+        commits.close()
+
+    asyncio.run(run())
+    assert sum(map(len, stream.appended)) == 10
 
 
 @pytest.mark.parametrize("gone", [0, 1])

@@ -12,6 +12,8 @@ from uldp.transforms.io.endpoints import Writer
 
 #: Bytes of posts that are written together; a segment takes as much memory in a job.
 _AT_ONCE = 4 << 20
+#: Seconds in which a post is written, or its sender has to come again; a broker that is away takes nothing for minutes.
+WRITE_SECONDS = 20.0
 #: What a post takes besides its body.
 _OVERHEAD = 1 << 10
 
@@ -62,7 +64,7 @@ class Commits:
 
         Raises:
             FullError: if too much waits.
-            NotWrittenError: if the stream did not take it.
+            NotWrittenError: if the stream did not take it, or has not yet; then a copy of it may still be written.
         """
         post = _Post(data, attributes, asyncio.get_running_loop().create_future())
         if self._bytes + _size(post) > self._most_waiting:
@@ -72,7 +74,11 @@ class Commits:
         if self._running is None:
             self._running = asyncio.create_task(self._run())
         # The sender may go away; what it sent is written nevertheless, and takes its room until then.
-        return await asyncio.shield(post.done)
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                return await asyncio.shield(post.done)
+        except TimeoutError:
+            raise NotWrittenError from None
 
     def close(self) -> None:
         """Wait until the thread has ended."""
