@@ -117,8 +117,22 @@ def write_header(
 
     The schema in the header has no docs: they took 85 % of a file with a small pane, and no reader needs them.
     """
+    header = _header(schema, metadata, codec) if metadata else _plain_header(schema, codec)
+    file.write(header[:-SYNC_SIZE] + sync_marker)
+
+
+@cache
+def _plain_header(schema: str, codec: str) -> bytes:
+    """Return the header of a file without metadata: to write the schema takes longer than a small pane."""
+    return _header(schema, {}, codec)
+
+
+def _header(schema: str, metadata: Mapping[str, str], codec: str) -> bytes:
+    """Return a header, with zeros at its end in place of the sync marker."""
+    file = io.BytesIO()
     # Pass a copy of the metadata, because fastavro adds entries to it.
-    fastavro.writer(file, _without_docs(schema), [], metadata=dict(metadata), sync_marker=sync_marker, codec=codec)
+    fastavro.writer(file, _without_docs(schema), [], metadata=dict(metadata), sync_marker=bytes(SYNC_SIZE), codec=codec)
+    return file.getvalue()
 
 
 @cache
