@@ -64,6 +64,8 @@ OF_JOBS = {
     "stream": ("stream", "--spec", "{spec}", "--from", "stream", "--to", "new"),
     "demo": ("demo", "--out", "new"),
     "audit": ("audit", "stream", "results"),
+    "replay": ("replay", "rejected", "--to", "new"),
+    "merge of a URL": ("merge", "gs://bucket/one", "gs://bucket/two", "--to", "new"),
 }
 
 #: Packages of a user's own, by names that ours once had: a regular one, a plain folder, and a module.

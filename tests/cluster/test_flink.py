@@ -29,7 +29,7 @@ from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time
 from uldp.transforms.io.message_files import read_messages
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 REPORTS, SEGMENTS = 6_000, 60
 #: How far a report's publish time is behind its event time, at most.

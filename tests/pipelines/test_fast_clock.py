@@ -17,11 +17,10 @@ import pytest
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import facts
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, number_of
 
 FASTER = 6_000

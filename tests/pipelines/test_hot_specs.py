@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from tests.build import HOUR, MINUTE, START
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.flags import Flag
@@ -27,7 +26,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.moments import milliseconds_of
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, number_of
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.

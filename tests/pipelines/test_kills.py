@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from tests.build import HOUR, START
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.

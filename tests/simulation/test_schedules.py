@@ -44,7 +44,7 @@ from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.message_files import read_messages
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 SCHEDULES = int(os.environ.get("ULDP_SCHEDULES", "500"))
 SEED = int(os.environ.get("ULDP_SEED", "0"))

@@ -27,7 +27,7 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 
 def make_spec(collection: str = "plain", **changes: Any) -> CollectionSpec:

@@ -22,7 +22,7 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 SPECS = {
     "fixed": build.spec(limits={"min_reports": 20}),

@@ -29,7 +29,7 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import MessageCoder
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 LEAST = 3
 SIZE = 64

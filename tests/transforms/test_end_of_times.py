@@ -12,7 +12,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, iso
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 #: The year 10000 in milliseconds, which no text of a time can have.
 END_OF_TEXT = 253_402_300_800_000

@@ -21,7 +21,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 #: A symbol that the domain does not have.
 NO_SYMBOL = 9

@@ -26,7 +26,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 from uldp.transforms.limit_senders import LimitSenders, _LimitFn
 
 CAP = 3

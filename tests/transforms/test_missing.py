@@ -16,7 +16,7 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Message, Missing, missing_messages
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 FIXED = build.spec(window={"size": "1h", "allowed_lateness": "30m"})
 SLIDING = build.spec(collection="sliding", window={"size": "1h", "period": "20m", "allowed_lateness": "30m"})

@@ -23,7 +23,7 @@ from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 SPECS = [build.spec()]
 

@@ -13,8 +13,8 @@ from tests import build
 from tests.build import MINIMAL
 from tests.pipelines.command import Run
 from uldp.schemas.framing import load_schema
-from uldp.transforms.io.archive import ReadArchive
 from uldp.transforms.io.message_files import StreamError
+from uldp.transforms.io.read_archive import ReadArchive
 
 FILES, REPORTS = 4, 20
 BACKFILL = ("backfill", "--spec", "spec.yaml", "--from", "archive", "--to", "out")

@@ -26,9 +26,9 @@ from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import SumCounts
-from uldp.transforms.io.archive import ReadArchive
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.read_archive import ReadArchive
+from uldp.transforms.io.results.write import WriteResults
 from uldp.transforms.panes import _FirePanesFn
 
 GOLDEN = Path(__file__).parent / "golden"

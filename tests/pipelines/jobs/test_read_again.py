@@ -10,7 +10,6 @@ import pytest
 
 from tests.build import MINUTE, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.replay import replay
@@ -18,6 +17,7 @@ from uldp.schemas.records import Message
 from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local import events
+from uldp.transforms.io.local.resume_point import RESUME
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
 from uldp.transforms.io.message_files import read_messages
 

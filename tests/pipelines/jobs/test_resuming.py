@@ -23,7 +23,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
-from uldp.pipelines.jobs.resuming import RESUME, _digest, resume_points
+from uldp.pipelines.jobs.resuming import _digest, resume_points
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -35,7 +35,8 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalEnd
-from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
+from uldp.transforms.io.local.resume import Announced, ResumePoints
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
 from uldp.transforms.io.local.waiting import Waiting
 from uldp.transforms.io.message_files import StreamError, read_messages

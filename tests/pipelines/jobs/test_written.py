@@ -8,14 +8,13 @@ import pytest
 
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import begun, copied, facts, follow, stopped_at
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.records import Message
 from uldp.schemas.specs.specfile import SpecError
 from uldp.transforms.io.local.journal import JOURNAL, FileWritten, PaneWritten, SegmentRead, read_journal
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 

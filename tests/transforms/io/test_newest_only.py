@@ -18,7 +18,8 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import remove_file, write_file
-from uldp.transforms.io.results import WriteResults, statistic_file
+from uldp.transforms.io.results import statistic_file
+from uldp.transforms.io.results.write import WriteResults
 
 HOUR = 3_600_000
 

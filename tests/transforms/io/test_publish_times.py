@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests import build
 from uldp.collector.reader import ReportReader
 from uldp.schemas.records import Message
-from uldp.transforms.io.archive import _ReadSegmentsFn
 from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.read_stream import _ReadSegmentsFn
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
 

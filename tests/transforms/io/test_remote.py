@@ -12,11 +12,12 @@ from apache_beam.testing.util import assert_that, equal_to
 from tests.fakes import memory
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
-from uldp.transforms.io.archive import ReadArchive, message_files
+from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
+from uldp.transforms.io.read_archive import ReadArchive
 from uldp.transforms.io.remote import fetched, matching
 
 

@@ -20,14 +20,8 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
-from uldp.transforms.io.results import (
-    WriteResults,
-    estimate_file,
-    filing,
-    statistic_file,
-    stored_file,
-    window_folder,
-)
+from uldp.transforms.io.results import estimate_file, filing, statistic_file, stored_file, window_folder
+from uldp.transforms.io.results.write import WriteResults
 
 FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
 

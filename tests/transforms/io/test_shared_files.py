@@ -111,6 +111,6 @@ def test_shared_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_panes_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Panes of a large domain do not wait in memory until the bundle has many."""
-    for module in ("filing", "panes", "write"):
+    for module in ("filing", "panes", "writers"):
         monkeypatch.setattr(f"uldp.transforms.io.results.{module}.MAX_BYTES", 1)
     assert write(tmp_path, panes(MAX_OWN_FILES + 3, 1), []) == {"counts": MAX_OWN_FILES, "counts/shared": 3}

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate
     from uldp.transforms.aggregated import Aggregated
     from uldp.transforms.estimate_rows import EstimateReports, EstimateRows
-    from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
     from uldp.transforms.io.chunks import Chunk
     from uldp.transforms.io.endpoints import Endpoint, Following
     from uldp.transforms.io.json_rows import Keyed
     from uldp.transforms.io.kafka.source import ReadFromKafka
+    from uldp.transforms.io.local.read_stream import ReadLocalStream
     from uldp.transforms.io.pubsub.source import ReadSubscription
-    from uldp.transforms.io.results import WriteResults
+    from uldp.transforms.io.read_archive import ReadArchive
+    from uldp.transforms.io.results.write import WriteResults
     from uldp.transforms.io.row_sink import RowSink
     from uldp.transforms.parse import ParseMessages
 
@@ -49,12 +50,12 @@ _MODULE_OF = {
     "Following": "io.endpoints",
     "Keyed": "io.json_rows",
     "ParseMessages": "parse",
-    "ReadArchive": "io.archive",
+    "ReadArchive": "io.read_archive",
     "ReadFromKafka": "io.kafka.source",
-    "ReadLocalStream": "io.archive",
+    "ReadLocalStream": "io.local.read_stream",
     "ReadSubscription": "io.pubsub.source",
     "RowSink": "io.row_sink",
-    "WriteResults": "io.results",
+    "WriteResults": "io.results.write",
 }
 
 

@@ -12,7 +12,6 @@ from uldp.pipelines.audit.found import Found
 from uldp.pipelines.audit.reading import Reading
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
 from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.prune import pruned_before
@@ -25,7 +24,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import iso
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.local.journal import JOURNAL, begins_with
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
 #: Messages and bytes to decode at once.
 _MESSAGES, _BYTES = 1 << 14, 8 << 20

@@ -12,6 +12,7 @@ from uldp.schemas.errors import DataError
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected, each_once
 from uldp.schemas.specs.mistakes import quote
+from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.message_files import opened, read_messages
 
@@ -62,9 +63,6 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
         else:
             yield Message(data, published)
         return
-    # Imported here because Beam takes seconds to import, and a file needs none.
-    from uldp.transforms.io.archive import message_files
-
     for each in message_files(path):
         yield from read_messages(each, published)
 

@@ -45,7 +45,8 @@ def backfill(
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import published
 
-    show_log("uldp.transforms.io.archive", logging.INFO)
+    show_log("uldp.transforms.io.archive", logging.WARNING)
+    show_log("uldp.transforms.io.read_archive", logging.INFO)
     show_log(_KAFKA, logging.WARNING)
     archive = published(parse_endpoint(source, kafka_config), published_by)
     options = local.pipeline_options(ctx.args)

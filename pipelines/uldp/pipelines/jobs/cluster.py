@@ -23,7 +23,7 @@ from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.placement import KEY_GROUPS
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 #: Options that each runner needs so that no report is lost and a job can be updated. A user's own options follow them.
 _ALWAYS = ("--streaming", "--no_save_main_session")

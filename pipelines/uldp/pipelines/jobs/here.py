@@ -7,12 +7,11 @@ from typing import Any
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp.pipelines.jobs.local import follow
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint, Following
-from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.stream import number_of
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint

@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from apache_beam.io.filesystems import FileSystems
-
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.results.specs import kept_text, load_kept
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.io.durable_files import make_folder, write_file
-from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.remote import fetched, matching
 
 
 def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
     """Write specs, and the files that they name, into a local or remote results directory."""
     for parts, content in spec_files(specs).items():
-        write_file(FileSystems.join(out, *parts), content)
+        write_file(below(out, *parts), content)
 
 
 def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
@@ -45,7 +43,7 @@ def fetch(out: str, pattern: str, folder: Path) -> None:
     Raises:
         EndpointError: if they cannot be fetched.
     """
-    for found in matching(FileSystems.join(out, *pattern.split("/"))):
+    for found in matching(below(out, *pattern.split("/"))):
         path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
         path.parent.mkdir(parents=True, exist_ok=True)
         with fetched(found.path) as file:

@@ -46,18 +46,18 @@ from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.clock import clock_of_test_stream
-from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.copied_state import copied_state
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.next_timers import next_timers
+from uldp.transforms.io.local.read_stream import ReadLocalStream
 from uldp.transforms.io.local.remembered_specs import remembered_specs
 from uldp.transforms.io.local.small_state import small_state
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 #: The runner name that users give to run on this machine. Beam would choose an engine behind this name, and its choice
 #: changes between versions, so each job names the engine that it needs.

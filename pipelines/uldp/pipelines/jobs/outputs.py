@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from apache_beam.io.filesystems import FileSystems
-
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
 from uldp.pipelines.jobs.identity import JobIdentity
@@ -25,7 +23,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
-from uldp.transforms.io.folders import JOB, Kind, is_remote, kind_of, or_restore
+from uldp.transforms.io.folders import JOB, Kind, below, is_remote, kind_of, or_restore
 from uldp.transforms.io.remote import check_scheme
 from uldp.transforms.io.results import estimate_file, statistic_file
 
@@ -176,7 +174,7 @@ def claimed(
             remove_aside(local)  # the lock keeps out every other writer
         begun = _joined(local, job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
-        write_file(FileSystems.join(out, JOB), begun.encode(), private=True)
+        write_file(below(out, JOB), begun.encode(), private=True)
         keep_specs(out, specs)
         yield (out if is_remote(out) else str(local.absolute())), begun
 

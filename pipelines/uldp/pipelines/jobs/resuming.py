@@ -30,11 +30,9 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.local.events import CLOCK_TOLERANCE
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalError, PaneWritten, begins_with, segments_read
-from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints
+from uldp.transforms.io.local.resume import ResumePoints
+from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, number_of
-
-#: The file of the resume point of a job, beside its results.
-RESUME = "resume.json"
 
 
 def resume_points(

@@ -34,7 +34,7 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, is_remote, kind_of
 from uldp.transforms.io.remote import fetched, matching
 from uldp.transforms.io.results.panes import filed_cells, filed_estimates
-from uldp.transforms.io.results.write import FilesWriter
+from uldp.transforms.io.results.writers import FilesWriter
 
 #: The file that names the folders of a merge, and that of what each window is from.
 MERGED, PROVENANCE = "merged.json", "provenance.jsonl"

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from uldp.pipelines.results.files import ResultsError
-from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.folders import COUNTS, FEW, is_remote
+from uldp.transforms.io.remote import fetched, matching
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -29,13 +30,9 @@ def here(place: str, names: Sequence[str] = _FOLDERS) -> Iterator[Path]:
         EndpointError: if a file cannot be fetched.
         ResultsError: if there is none, or if a name leads out of the folder.
     """
-    from uldp.transforms.io.folders import is_remote
-
     if not is_remote(place):
         yield Path(place)
         return
-    from uldp.transforms.io.remote import fetched
-
     root = place.rstrip("/")
     with tempfile.TemporaryDirectory() as folder:
         found = [file.path for name in names for file in _below(f"{root}/{name}")]
@@ -54,7 +51,5 @@ def here(place: str, names: Sequence[str] = _FOLDERS) -> Iterator[Path]:
 
 def _below(url: str) -> "Iterator[FileMetadata]":
     """Yield the file of a URL, or those of a folder."""
-    from uldp.transforms.io.remote import matching
-
     yield from matching(url)
     yield from matching(f"{url}/**")

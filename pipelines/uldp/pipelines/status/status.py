@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.live.figures import CollectionFigures, Figures
 from uldp.pipelines.live.position import Position, now_ms
 from uldp.pipelines.live.running import is_running
@@ -20,7 +19,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, MISSING
-from uldp.transforms.io.local.resume import ResumeError, ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 
 #: The folders of results whose size is said.
 FOLDERS = ("estimates", COUNTS, FEW, "rejected", "late", IDS, MISSING)

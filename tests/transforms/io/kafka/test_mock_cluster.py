@@ -18,7 +18,7 @@ from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
-from uldp.transforms.io.results import WriteResults
+from uldp.transforms.io.results.write import WriteResults
 
 kafka = pytest.importorskip("confluent_kafka", reason="pip install 'uldp-stream[kafka]'")
 

@@ -1,39 +1,29 @@
-"""Sources of messages: an archive of files (bounded), and the embedded local stream (unbounded)."""
+"""The files of an archive: which they are, whether they are whole, and what tells them from other files."""
 
 import hashlib
 import json
 import logging
-import math
 import os
 import re
-import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-
-import apache_beam as beam
-from apache_beam.coders import StrUtf8Coder
-from apache_beam.io.filesystem import FileMetadata
-from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.testing.test_stream import TestStream
+from typing import IO, TYPE_CHECKING
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.places import Runs
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.internals import Given
 from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
-from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import SOURCE_DIGITS, STREAM_FILES, Kind, is_remote, kind_of, mismatch
-from uldp.transforms.io.local.events import LISTENING
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
-from uldp.transforms.io.publish_times import bounded_messages
 from uldp.transforms.io.remote import fetched, matching
-from uldp.transforms.io.stored_files import held_before, left
+from uldp.transforms.io.stored_files import held_before
+
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
 
 LOGGER = logging.getLogger(__name__)
 
@@ -89,7 +79,7 @@ def archive_files(path: str | Path) -> ArchiveFiles:
     return found
 
 
-def _remote_files(url: str) -> tuple[ArchiveFiles, list[FileMetadata]]:
+def _remote_files(url: str) -> "tuple[ArchiveFiles, list[FileMetadata]]":
     """Return the files at a URL, and what is known of those that are read."""
     url = url.rstrip("/")
     below = {file.path: file for file in matching(f"{url}/**", hidden=True)}
@@ -141,7 +131,7 @@ def damaged_files(files: Iterable[str], *, decode: bool = False, published: int 
 
 def _damage(path: str, decode: bool, published: int | None) -> str | None:
     try:
-        with _opened_anywhere(path) as file:
+        with opened_anywhere(path) as file:
             if decode:
                 deque(packed_messages(file, path, published), maxlen=0)
             else:
@@ -161,7 +151,7 @@ def held_twice(files: Iterable[str]) -> dict[str, Runs]:
     files = sorted(files)
     sources = Counter(_source_digits(file) for file in files)
     looked_at = [file for file in files if not is_remote(file) or sources[_source_digits(file)] > 1]
-    return held_before((file for file in looked_at if not is_remote(file) or _source_digits(file)), _opened_anywhere)
+    return held_before((file for file in looked_at if not is_remote(file) or _source_digits(file)), opened_anywhere)
 
 
 def _source_digits(file: str) -> str:
@@ -170,117 +160,6 @@ def _source_digits(file: str) -> str:
     return name[:SOURCE_DIGITS] if re.fullmatch(rf"[0-9a-f]{{{2 * SOURCE_DIGITS}}}\.avro", name) else ""
 
 
-def _opened_anywhere(path: str) -> AbstractContextManager[IO[bytes]]:
+def opened_anywhere(path: str) -> AbstractContextManager[IO[bytes]]:
+    """Open a file of messages, here or behind a URL; takes what ``opened`` and ``fetched`` take."""
     return fetched(path) if is_remote(path) else opened(path)
-
-
-@dataclass
-class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Read the messages of container files, here or on another of Beam's file systems; bounded.
-
-    Attributes:
-        path: The file, or the folder.
-        published: As in ``packed_messages``.
-
-    Raises:
-        StreamError, EndpointError: as ``message_files``; and if files on this machine are damaged, so far as that shows
-            without decoding messages. The message names all of them.
-    """
-
-    path: str | Path
-    published: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__init__()
-        self._files = message_files(self.path)
-        if damaged := damaged_files(self._files, published=self.published):
-            raise StreamError("\n".join(damaged))
-        self._held = held_twice(self._files)
-
-    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
-        """Spread the files over workers."""
-        chunks: PCollection[Chunk] = (
-            pbegin
-            | "Files" >> beam.Create(self._files)
-            | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.ParDo(_ReadFilesFn(str(self.path), len(self._files), self.published, self._held))
-        )
-        return chunks
-
-
-@beam.typehints.with_input_types(str)
-@beam.typehints.with_output_types(Chunk)
-class _ReadFilesFn(beam.DoFn):
-    """Reads files of messages, and logs its progress from time to time."""
-
-    LOG_EVERY_SECONDS = 5.0
-
-    def __init__(self, root: str, files: int, published: int | None, held: Mapping[str, Runs]) -> None:
-        self._root, self._of, self._published, self._held = root, files, published, held
-        self._files = self._messages = 0
-        self._logged = -math.inf
-
-    def setup(self) -> None:
-        self._logged = time.monotonic()
-
-    def process(self, path: str) -> Iterator[Chunk]:
-        with _opened_anywhere(path) as file:
-            parts = packed_messages(file, path, self._published, root=self._root)
-            for chunk in joined(left(parts, self._held.get(path, ()))):
-                self._messages += len(chunk)
-                self._log()
-                yield chunk
-        self._files += 1
-
-    def _log(self) -> None:
-        if time.monotonic() - self._logged >= self.LOG_EVERY_SECONDS:
-            self._logged = time.monotonic()
-            LOGGER.info("%s messages read, %s of %s files", f"{self._messages:,}", f"{self._files:,}", f"{self._of:,}")
-
-
-@dataclass
-class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded.
-
-    Attributes:
-        endpoint: Address of the ``LocalStreamEvents`` that announces its segments.
-    """
-
-    endpoint: str
-
-    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
-        """Send each segment as one element, so that the runner's cost of an element is paid once for many messages."""
-        chunks: PCollection[Chunk] = (
-            pbegin
-            | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
-            | "ReadSegment" >> beam.ParDo(_ReadSegmentsFn(self.endpoint))
-        )
-        return chunks
-
-
-@beam.typehints.with_input_types(str)
-@beam.typehints.with_output_types(Chunk)
-class _ReadSegmentsFn(beam.DoFn):
-    """Reads segments, and reports to the ``LocalStreamEvents`` that announced them, in the same process."""
-
-    def __init__(self, endpoint: str) -> None:
-        self._endpoint = endpoint
-
-    def start_bundle(self) -> None:
-        self._messages: dict[str, int] = {}
-
-    def process(self, path: str, announced: Given = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
-        events, watermark, messages = LISTENING[self._endpoint], announced.micros // 1000, 0
-        events.refuse(path, read=False)
-        events.begin(path)
-        with opened(path) as file:
-            for packed in joined(packed_messages(file, path)):
-                chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
-                messages += len(chunk)
-                yield chunk
-        events.refuse(path, read=True)
-        self._messages[path] = messages
-
-    def finish_bundle(self) -> None:
-        """Report the whole bundle, because the runner tries a bundle again that has failed."""
-        LISTENING[self._endpoint].read(self._messages)

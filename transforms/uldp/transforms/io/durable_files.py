@@ -21,6 +21,7 @@ from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
+from uldp.transforms.io import remote
 from uldp.transforms.io.folders import aside_name, is_remote
 
 #: Files that are written at a time.
@@ -112,8 +113,6 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """
     folder, _, name = path.rpartition("/")
     if is_remote(path):
-        from uldp.transforms.io import remote  # here, because it loads Beam
-
         remote.write_in_one_step(f"{folder}/{aside_name(name)}", path, content)
     else:
         with named(path):
@@ -139,8 +138,6 @@ def remove_file(path: str) -> None:
     if not is_remote(path):
         Path(path).unlink(missing_ok=True)
     else:
-        from uldp.transforms.io import remote  # here, because it loads Beam
-
         remote.remove(path)
 
 

@@ -39,6 +39,15 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def below(folder: str, *names: str) -> str:
+    """Return the path or the URL of what is below a folder: slashes separate names on each of Beam's file systems.
+
+    >>> below("gs://bucket/results/", "specs", "c-v1")
+    'gs://bucket/results/specs/c-v1'
+    """
+    return "/".join((folder.rstrip("/"), *names))
+
+
 class Kind(StrEnum):
     """What a folder or a file holds, as an error calls it."""
 

@@ -1,19 +1,23 @@
-"""Files on Beam's remote file systems, such as ``gs://``, with errors of one line."""
+"""Files on Beam's remote file systems, such as ``gs://``, with errors of one line.
+
+The module loads Beam when a function needs it, so that whoever has files of this machine alone needs no Beam.
+"""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import IO
-
-from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
-from apache_beam.io.filesystems import FileSystems
+from typing import IO, TYPE_CHECKING
 
 from uldp.schemas.errors import EndpointError
 
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
+    from apache_beam.io.filesystems import FileSystems
 
-def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
+
+def matching(pattern: str, *, hidden: bool = False) -> "list[FileMetadata]":
     """Return the files that match a pattern in order of name; ``**`` matches any folders too.
 
     Args:
@@ -24,17 +28,18 @@ def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
         EndpointError: if Beam does not have the file system, or the file system returns an error.
     """
     with _told(pattern):
-        (found,) = FileSystems.match([pattern])
+        (found,) = _file_systems().match([pattern])
     files = sorted(found.metadata_list, key=attrgetter("path"))
     return [file for file in files if hidden or not file.path.rpartition("/")[2].startswith(".")]
 
 
 def write_in_one_step(aside: str, path: str, content: bytes) -> None:
     """Write a file under the temporary name ``aside``, and rename it."""
+    systems = _file_systems()
     try:
-        with FileSystems.create(aside) as file:
+        with systems.create(aside) as file:
             file.write(content)
-        FileSystems.rename([aside], [path])
+        systems.rename([aside], [path])
     except BaseException:
         remove(aside)
         raise
@@ -42,8 +47,9 @@ def write_in_one_step(aside: str, path: str, content: bytes) -> None:
 
 def remove(path: str) -> None:
     """Remove a file, unless it is gone already."""
-    if FileSystems.exists(path):
-        FileSystems.delete([path])
+    systems = _file_systems()
+    if systems.exists(path):
+        systems.delete([path])
 
 
 @contextmanager
@@ -54,7 +60,7 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
         EndpointError: if the file cannot be fetched.
     """
     with tempfile.TemporaryFile() as local:
-        with _told(url), FileSystems.open(url) as file:
+        with _told(url), _file_systems().open(url) as file:
             shutil.copyfileobj(file, local, length=1 << 20)
         local.seek(0)
         yield local
@@ -75,6 +81,9 @@ def check_scheme(url: str) -> None:
     Raises:
         EndpointError: if it has none; the message says what to install.
     """
+    from apache_beam.io.filesystem import FileSystem
+
+    _file_systems()  # its module imports each file system that is installed
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
         known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
@@ -82,8 +91,16 @@ def check_scheme(url: str) -> None:
         raise EndpointError(f"{url}: Beam has no file system for {scheme}:// in this environment; {install}")
 
 
+def _file_systems() -> "type[FileSystems]":
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems
+
+
 @contextmanager
 def _told(url: str) -> Iterator[None]:
+    from apache_beam.io.filesystem import BeamIOError
+
     check_scheme(url)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The point at which a job of a local stream goes on after a restart, in a file beside its results.
+"""When a job of a local stream writes its resume point, and from which segment on a restart reads.
 
 The local runner keeps its state in memory, so a job that is started again reads segments again: not all of them, but
 those from the first that a window needs which can still change. No file has the state; it follows from these segments.
@@ -12,71 +12,16 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, NamedTuple, Self
-
-from pydantic import Field, model_validator
+from typing import NamedTuple, Self
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.errors import DataError
-from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.strict import Strict
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.local.journal import Journal, JournalEnd, SegmentRead
+from uldp.transforms.io.local.journal import Journal, SegmentRead
+from uldp.transforms.io.local.resume_point import ResumePoint
 from uldp.transforms.io.local.stream import SegmentHeader
 from uldp.transforms.io.message_files import StreamError
-
-SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
-Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None
-
-
-class ResumeError(DataError):
-    """A file that is not a resume point; the message says what to do."""
-
-
-class ResumePoint(Strict):
-    """Where a job goes on. Watermarks are in milliseconds, and None before the first message.
-
-    Attributes:
-        job: A digest of the properties of the job that decide what it writes.
-        first: The first segment to read. No window that can change, and no id that matters to it, needs one before.
-        first_watermark: The watermark before this segment.
-        segment: The first segment of the event that the job was reading. What follows from those before is written.
-        watermark: The watermark before this segment.
-        last: The last segment of this event.
-        journal: How far the journal went.
-    """
-
-    job: str
-    first: SegmentName
-    first_watermark: Watermark
-    segment: SegmentName
-    watermark: Watermark
-    last: SegmentName
-    journal: JournalEnd
-
-    @model_validator(mode="after")
-    def _ascends(self) -> Self:
-        if not self.first <= self.segment <= self.last:
-            raise ValueError("segments do not ascend")
-        return self
-
-    @classmethod
-    def read(cls, path: Path) -> Self | None:
-        """Read the point that ``ResumePoints`` wrote; None if there is none.
-
-        Raises:
-            ResumeError: if the file holds anything else.
-        """
-        try:
-            return cls.model_validate_json(read_regular(path))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError):
-            raise ResumeError(
-                f"{plain(str(path))}: not a resume point; remove the file, and the job reads its stream from its start"
-            ) from None
 
 
 class Announced(NamedTuple):

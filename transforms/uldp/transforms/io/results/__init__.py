@@ -13,10 +13,8 @@ from uldp.transforms.io.results.names import (
     stored_file,
     window_folder,
 )
-from uldp.transforms.io.results.write import WriteResults
 
 __all__ = [
-    "WriteResults",
     "estimate_file",
     "shared_file",
     "shared_folder",

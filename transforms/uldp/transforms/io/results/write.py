@@ -3,22 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 
-from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Missing
-from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.durable_files import make_folder, remove_file, write_files
-from uldp.transforms.io.folders import COUNTS, FEW, MISSING, is_remote
-from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, TogetherFiling
+from uldp.transforms.io.folders import MISSING
+from uldp.transforms.io.results.filing import TogetherFiling
 from uldp.transforms.io.results.ids import IdsFiling
-from uldp.transforms.io.results.panes import filed_cells, filed_estimates
+from uldp.transforms.io.results.panes import filed_estimates
 from uldp.transforms.io.results.private import LateFiling, RejectedFiling
+from uldp.transforms.io.results.writers import BundleWriter, FilesWriter, StatisticsWriter
 
 
 @dataclass
@@ -58,86 +54,6 @@ class WriteResults(beam.PTransform[Any, None]):
         for kept in aggregated.kept:
             write_ids = _WriteFn(lambda: FilesWriter(private, IdsFiling(), private=True))
             _ = kept | "WriteIds" >> beam.ParDo(write_ids).with_output_types(type(None))
-
-
-class BundleWriter(Protocol):
-    """Writes the records of a bundle."""
-
-    def add(self, record: Any) -> None:
-        """Add a record."""
-
-    def finish(self) -> None:
-        """Write all that is left."""
-
-
-class FilesWriter:
-    """Writes the files into which a filing divides the records of a bundle, several at once.
-
-    Args:
-        out: The folder.
-        filing: The filing.
-        private: Whether only the owner may read the files.
-        written: Called for each file once it is there, with its name below the folder.
-    """
-
-    def __init__(
-        self, out: str, filing: Filing[Any], *, private: bool = False, written: Callable[[str], None] | None = None
-    ) -> None:
-        self._out, self._filing, self._private, self._written = out, filing, private, written
-        self._files: list[File] = []
-        self._nbytes = 0
-
-    def add(self, record: Any) -> None:
-        """Add a record, and write the files that are whole once they reach ``MAX_BYTES``."""
-        for file in self._filing.add(record):
-            self._take(file)
-
-    def finish(self) -> None:
-        """Write all files, and then remove what they supersede."""
-        for file in self._filing.rest():
-            self._take(file)
-        self._write()
-        for name in self._filing.superseded():
-            remove_file(FileSystems.join(self._out, name))
-
-    def _take(self, file: File) -> None:
-        self._files.append(file)
-        self._nbytes += len(file.content)
-        if self._nbytes >= MAX_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        if self._private and self._files and not is_remote(self._out):
-            make_folder(Path(self._out).absolute())  # the root itself may be for others too
-        files = [(FileSystems.join(self._out, name), content) for name, content in self._files]
-        write_files(files, private=self._private)
-        if self._written is not None:
-            for name, _ in self._files:
-                self._written(name)
-        self._files, self._nbytes = [], 0
-
-
-class StatisticsWriter:
-    """Writes the statistics of panes, and keeps the cells apart if a pane has too few reports."""
-
-    def __init__(self, out: str, private: str, *, newest_only: bool = False) -> None:
-        self._few_cells = filed_cells(FEW, newest_only=newest_only)
-        self._counts = FilesWriter(out, filed_cells(COUNTS, newest_only=newest_only))
-        self._few = FilesWriter(private, self._few_cells, private=True)
-
-    def add(self, statistic: Statistic) -> None:
-        """Add a statistic. The cells of the pane before may be apart although those of this one are not."""
-        if statistic.apart:
-            self._few.add(statistic)
-            self._counts.add(PaneHeader(**statistic.header()))
-        else:
-            self._few_cells.supersede(statistic)
-            self._counts.add(statistic)
-
-    def finish(self) -> None:
-        """Write all files."""
-        self._few.finish()
-        self._counts.finish()
 
 
 class _WriteFn(beam.DoFn):
