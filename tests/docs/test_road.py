@@ -37,6 +37,17 @@ def test_the_path_goes_from_the_readme_to_estimates() -> None:
     assert {"tutorial.md", "spec.md", "client.md", "collecting.md"} <= {page.name for page in path()}
 
 
+def test_no_page_of_the_path_writes_to_a_folder_or_a_file_of_another() -> None:
+    """Somebody reads one page after the other in one clone; most commands refuse a folder that is there."""
+    written: dict[str, str] = {}
+    for page in path():
+        text = "\n".join(block.text for block in blocks(page) if block.language in {"console", "bash"})
+        for target in sorted(set(re.findall(r"--(?:to|out) (\S+)", text))):
+            assert target not in written, f"{page.name} writes to {target}, and so does {written[target]}"
+            written[target] = page.name
+    assert len(written) > 10
+
+
 def test_the_readme_shows_its_first_command_and_a_picture_at_once() -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
