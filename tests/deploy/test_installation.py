@@ -19,7 +19,10 @@ from tests.deploy.test_systemd import SYSTEMD, environment, parsed
 from tests.pipelines.command import ULDP
 from tests.pipelines.intake.posting import post
 
+pytestmark = pytest.mark.slow
 REPORTS, TWICE = 20, 3
+#: A command takes a few seconds to import all it needs, and minutes on a machine that does much else.
+SECONDS = 180.0
 #: What a unit's program ends with when it is stopped, by the unit itself or else by systemd.
 STOPPED = int(parsed(SYSTEMD / "uldp-stream.service")["Service"]["SuccessExitStatus"])
 #: Ports of the machine, as the commands have them unless told otherwise.
@@ -41,7 +44,7 @@ def started(name: str, root: Path) -> Daemon:
 
 def said(daemon: Daemon, pattern: str) -> str:
     """Wait for a line of a unit's log, and return what its group matches."""
-    found = daemon.wait_until(lambda: re.search(pattern, daemon.log.read_text(encoding="utf-8")), pattern)
+    found = daemon.wait_until(lambda: re.search(pattern, daemon.log.read_text(encoding="utf-8")), pattern, SECONDS)
     return found[1]
 
 
@@ -75,7 +78,7 @@ def test_a_report_is_taken_counted_and_shown(root: Path) -> None:
             total = {name: sum(each[name] for each in windows) for name in ("received", "counted", "duplicate")}
             return total if total["received"] == REPORTS + TWICE else None
 
-        shown = stream.wait_until(counted, "all is shown")
+        shown = stream.wait_until(counted, "all is shown", SECONDS)
     assert shown == {"received": REPORTS + TWICE, "counted": REPORTS, "duplicate": TWICE}
 
 
