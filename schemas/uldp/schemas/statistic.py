@@ -60,7 +60,8 @@ def counts_from_avro(value: Mapping[str, Any]) -> PaneHeader:
 
 def itemsize_of(cells: Counts) -> int:
     """Return the fewest bytes, of 1, 2, 4 and 8, that hold each of the cells."""
-    low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
+    # Not cells.min: for few cells, its wrapper takes more than half of the time.
+    low, high = int(np.minimum.reduce(cells, initial=0)), int(np.maximum.reduce(cells, initial=0))
     return next(size for size in _ITEMSIZES if -(1 << (8 * size - 1)) <= low and high < 1 << (8 * size - 1))
 
 
