@@ -84,10 +84,7 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
                 mechanism[key] = number
         if beside.pop("candidates_file", None) is not None:
             beside["candidates"] = list(variable.candidates)
-        if domain.get("strings", {}).pop("pieces_file", None) is not None:
-            domain["strings"]["pieces"] = dict(variable.kind.facts())["strings.pieces"]
-        if domain.pop("labels_file", None) is not None:
-            domain["labels"] = variable.labels
+        variable.kind.without_files(domain.get(variable.kind.name, domain))
         for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
             if "background" in tag:
                 tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"

@@ -63,6 +63,11 @@ class Kind(ABC):
         """
         return self
 
+    def without_files(self, said: dict[str, Any]) -> None:
+        """Put what files hold in place of their names, in the keys of this domain as a spec has them."""
+        if said.pop("labels_file", None) is not None:
+            said["labels"] = list(self.values.names or ())
+
     @property
     def held(self) -> int:
         """How many symbols of the domain a device holds at once, at the most."""

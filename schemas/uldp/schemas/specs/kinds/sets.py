@@ -144,6 +144,10 @@ class Sets(Strict, Kind):
         yield from ((f"{self.name}.of.{key}", value) for key, value in self._items.facts())
         yield f"{self.name}.at_most", self.at_most
 
+    def without_files(self, said: dict[str, Any]) -> None:
+        """See ``Kind``."""
+        super().without_files(said["of"])
+
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
         """Return the labels of the items, if there is an entry for each; see ``Kind``."""
         return None if whole else self._items.entries(size, whole=whole)
