@@ -34,7 +34,7 @@ from uldp.schemas import flags
 from uldp.schemas.framing import load_schema
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Report, ReportBatch
-from uldp.schemas.specs import families
+from uldp.schemas.specs import families, kinds
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.families import mechanism_names
 from uldp.transforms.io import schemes
@@ -243,7 +243,7 @@ def test_commands_options_and_files_that_are_named_exist(document: Path) -> None
     assert set(re.findall(r"(?:^\$ |`)uldp ([a-z][a-z-]*)", text, flags=re.MULTILINE)) <= cli.commands.keys()
     files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
-    for name in set(re.findall(r"`(uldp(?:\.\w+)+)", text)) - {families.GROUP, schemes.GROUP}:
+    for name in set(re.findall(r"`(uldp(?:\.\w+)+)", text)) - {families.GROUP, kinds.GROUP, schemes.GROUP}:
         assert pkgutil.resolve_name(name), name
 
 

@@ -67,7 +67,7 @@ def test_a_number_has_the_mechanism_of_what_is_asked(tmp_path: Path, answers: li
     done = init(tmp_path / "n.yaml", answers)
     assert done.exit_code == 0, done.output
     spec = CollectionSpec.load(tmp_path / "n.yaml")
-    assert (spec.mechanism.name, spec.domain.number and spec.domain.number.ends) == (mechanism, (-20, 40.5))
+    assert (spec.mechanism.name, spec.variables[""].kind.ends) == (mechanism, (-20, 40.5))
 
 
 def test_an_answer_that_is_none_is_asked_again(tmp_path: Path) -> None:

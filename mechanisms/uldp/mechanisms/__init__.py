@@ -5,10 +5,13 @@ This package uses NumPy and special functions, never Beam. Of this project it im
 
 from uldp.mechanisms.assembly import kept, of_folds, of_shares, of_strings
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.devices.clock import Clock, ClockError, Uptime
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
+from uldp.mechanisms.encodings.set_encoding import SetEncoding
+from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding, check_range, mean_table, output_moments
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
@@ -61,6 +64,9 @@ __all__ = [
     "Pum",
     "PureMechanism",
     "Randomness",
+    "SetDecoder",
+    "SetEncoding",
+    "SetSelection",
     "UniformNoise",
     "Uptime",
     "build_protocol",

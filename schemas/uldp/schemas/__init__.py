@@ -11,7 +11,7 @@ from uldp.schemas.records import Message, Report, ReportBatch
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import protects
-from uldp.schemas.specs.kinds import Number
+from uldp.schemas.specs.kinds import Kind, Number, Sets
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.specs.variable import Variable
@@ -23,6 +23,7 @@ __all__ = [
     "CollectionSpec",
     "Estimate",
     "Flag",
+    "Kind",
     "MechanismFamily",
     "Message",
     "Number",
@@ -31,6 +32,7 @@ __all__ = [
     "Rejected",
     "Report",
     "ReportBatch",
+    "Sets",
     "SpecError",
     "Statistic",
     "Table",

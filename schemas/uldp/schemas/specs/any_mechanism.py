@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, WithJsonSchema
 
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
+from uldp.schemas.specs.nested_errors import under
 
 
 def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
@@ -31,22 +32,12 @@ def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object
     try:
         return family(name).model_validate(data)
     except ValidationError as error:
-        problems = [_known({**each, "loc": (name, *each["loc"])}) for each in error.errors(include_url=False)]
-        raise ValidationError.from_exception_data(name, problems) from None
+        raise under(name, error) from None
 
 
 def _error(kind: str, data: object, **context: str) -> ValidationError:
     details: Any = {"type": kind, "loc": (), "input": data, "ctx": context}
     return ValidationError.from_exception_data("mechanism", [details])
-
-
-def _known(problem: dict[str, Any]) -> Any:
-    """Return a problem that pydantic can raise again: one of a type that it does not know becomes one of the value."""
-    try:
-        ValidationError.from_exception_data("", [cast(Any, problem)])
-    except KeyError:
-        return {**problem, "type": "value_error", "ctx": {"error": ValueError(problem["msg"])}}
-    return problem
 
 
 def _any(model: type[MechanismFamily]) -> bool:

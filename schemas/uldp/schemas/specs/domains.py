@@ -1,12 +1,25 @@
 """The domain of a collection: the values that a device may hold, a number, a ranking and so on, or a record."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, RECORD, Ends, Kind, ListedValues, Number, Pairs, Ranking, Sets, Strings
+from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, Sets, of_packages
+from uldp.schemas.specs.nested_errors import under
 from uldp.schemas.specs.numbers import Numbers
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
@@ -42,46 +55,74 @@ class Tag(Strict):
         return self
 
 
-class VariableDomain(Strict):
-    """What a device may hold: one of ``size`` values, one of ``labels``, a number, a string, a set, pairs, a ranking.
+if TYPE_CHECKING:
 
-    Pairs are keys with a number each.
-    """
+    class _OfOwnKinds(Strict):
+        """A key for each of the project's own kinds."""
+
+else:
+    _OfOwnKinds = create_model(
+        "_OfOwnKinds",
+        __base__=Strict,
+        **{name: (kind | None, None) for name, kind in OWN.items() if name != ListedValues.name},
+    )
+
+
+class VariableDomain(_OfOwnKinds):
+    """What a device may hold: one of ``size`` values, one of ``labels``, or what a key of another kind says."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
     labels_file: str | None = None
-    number: Number | None = None
-    strings: Strings | None = None
-    set: Sets | None = None
-    pairs: Pairs | None = None
-    ranking: Ranking | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> "VariableDomain":
-        of_a_collection = (
-            "size",
-            "labels",
-            "labels_file",
-            "number",
-            "strings",
-            "set",
-            "pairs",
-            "ranking",
-            "record",
-            "numbers",
-        )
-        forms = [name for name in of_a_collection if name in type(self).model_fields]
-        given = [name for name in forms if getattr(self, name) is not None]
+    _brought: Kind | None = PrivateAttr(default=None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _has_one_form(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read one form, which may be a kind that a package brings."""
+        brought = [name for name in of_packages() if isinstance(data, dict) and name in data]
+        for held in (KINDS[name].holds for name in KINDS if cls._without(data, name)):
+            raise ValueError(f"an attribute cannot be of {held}; give {held} a collection of their own")
+        found = handler({key: data[key] for key in data if key not in brought} if brought else data)
+        given = [name for name in cls.forms() if name in brought or getattr(found, name, None) is not None]
         if len(given) != 1:
-            raise ValueError(f"give one of {', '.join(forms)} (given: {', '.join(given) or 'none'})")
-        refuse_repeated(self.labels or [])
-        return self
+            raise ValueError(f"give one of {', '.join(cls.forms())} (given: {', '.join(given) or 'none'})")
+        refuse_repeated(found.labels or [])
+        if brought:
+            found._brought = _read_brought(brought[0], data)
+        return found
+
+    @classmethod
+    def _without(cls, data: Any, name: str) -> bool:
+        """Return whether what a spec says names a kind that such a domain cannot be of."""
+        return False
+
+    @model_serializer(mode="wrap")
+    def _with_brought(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        if self._brought is not None:
+            assert isinstance(self._brought, BaseModel)
+            data[self.kind] = self._brought.model_dump(mode=info.mode, exclude_none=info.exclude_none)
+        return data
+
+    @classmethod
+    def brought(cls, key: object) -> type[Kind] | None:
+        """Return the kind of this name, if a package brings it; None otherwise."""
+        return KINDS[str(key)] if key in of_packages() else None
+
+    @classmethod
+    def forms(cls) -> list[str]:
+        """Return the keys of which a domain has one."""
+        forms = ("size", "labels", "labels_file", *OWN, *of_packages(), "record", "numbers")
+        return [name for name in forms if name in cls.model_fields or name in of_packages()]
 
     @property
     def kind(self) -> str:
         """The name of the kind of the domain, which decides the mechanisms for it."""
-        return next((name for name in KINDS if getattr(self, name, None) is not None), ListedValues.name)
+        if self._brought is not None:
+            return self._brought.name
+        return next((name for name in OWN if getattr(self, name, None) is not None), ListedValues.name)
 
     def read(self, folder: SpecFolder) -> Kind:
         """Return the domain; labels may come from a file of ``folder``.
@@ -91,8 +132,18 @@ class VariableDomain(Strict):
         """
         if self.kind == ListedValues.name:
             return ListedValues(read_values(self.size, self.labels, self.labels_file, folder))
-        kind: Kind = getattr(self, self.kind)
+        kind: Kind = self._brought or getattr(self, self.kind)
         return kind.located(folder)
+
+
+def _read_brought(name: str, data: Mapping[str, Any]) -> Kind:
+    """Read what a spec says of a kind that a package brings."""
+    kind = KINDS[name]
+    assert issubclass(kind, BaseModel)
+    try:
+        return kind.model_validate(data[name])
+    except ValidationError as error:
+        raise under(name, error) from None
 
 
 class Attribute(VariableDomain):
@@ -110,10 +161,12 @@ class Attribute(VariableDomain):
     def _is_no_record(cls, data: Any) -> Any:
         if isinstance(data, dict) and "record" in data:
             raise ValueError("an attribute cannot be a record; add its attributes to the outer record")
-        for name, kind in KINDS.items():
-            if isinstance(data, dict) and name in data and issubclass(kind, Sets):
-                raise ValueError(f"an attribute cannot be of {kind.holds}; give {kind.holds} a collection of their own")
         return data
+
+    @classmethod
+    def _without(cls, data: Any, name: str) -> bool:
+        """See the base class: sets have no place in a record."""
+        return isinstance(data, dict) and name in data and issubclass(KINDS[name], Sets)
 
 
 class Domain(VariableDomain):

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from uldp.schemas.specs.any_mechanism import ANY, LEVEL, PART, PLACE
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.domains import Domain, VariableDomain
+from uldp.schemas.specs.domains import Attribute, Domain, VariableDomain
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.kinds import KINDS, of_packages
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family
 from uldp.schemas.specs.strict import Strict
 
@@ -24,8 +25,8 @@ _FITS: Mapping[str, Callable[[type[MechanismFamily]], bool]] = {
     PART: lambda model: model.is_part(),
     LEVEL: lambda model: model.is_level(),
 }
-#: The keys of a domain, of which a spec has one.
-_FORMS = {"Domain": (*Domain.model_fields,), "Attribute": (*VariableDomain.model_fields,)}
+#: The models of domains, of whose forms a spec has one.
+_DOMAINS: Mapping[str, type[VariableDomain]] = {"Domain": Domain, "Attribute": Attribute}
 _COMMENTED = re.compile(r"((?:^    #: .*\n)+)^    (\w+):", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -51,8 +52,15 @@ def spec_schema() -> dict[str, Any]:
             own = defs[f"{ANY}-{name}"]
             defs[f"{key}-{name}"] = own | {"required": [each for each in own["required"] if each != "epsilon"]}
         defs[key] = {"oneOf": [{"$ref": f"#/$defs/{key}-{name}"} for name in fitting]}
-    for name, forms in _FORMS.items():
-        defs[name]["oneOf"] = [{"required": [form]} for form in forms]
+    for name in of_packages():
+        kind = KINDS[name]
+        assert issubclass(kind, BaseModel)
+        own = kind.model_json_schema()
+        defs |= own.pop("$defs", {}) | {kind.__name__: own}
+        for model_of_domain in _DOMAINS:
+            defs[model_of_domain]["properties"][name] = {"$ref": f"#/$defs/{kind.__name__}"}
+    for name, domain in _DOMAINS.items():
+        defs[name]["oneOf"] = [{"required": [form]} for form in domain.forms()]
     models = {model.__name__: model for model in _subclasses(Strict)}
     for name in models.keys() & defs.keys():
         defs[name] = _described(models[name], defs[name])
@@ -76,12 +84,20 @@ def _placed(part: Any) -> Any:
     return [_placed(each) for each in part] if isinstance(part, list) else part
 
 
+def _source(model: type[BaseModel]) -> str:
+    """Return the source of a model; nothing if the program has made it."""
+    try:
+        return inspect.getsource(model)
+    except OSError:
+        return ""
+
+
 def _described(model: type[BaseModel], schema: dict[str, Any]) -> dict[str, Any]:
     """Give each key what the source says of it, in a comment before it or in the docstring of its model."""
     texts: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
-            comments = _COMMENTED.findall(inspect.getsource(base))
+            comments = _COMMENTED.findall(_source(base))
             texts |= {name: " ".join(re.findall(r"#: (.*)", text)) for text, name in comments}
             texts |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(inspect.getdoc(base) or "")}
     for name, text in texts.items():

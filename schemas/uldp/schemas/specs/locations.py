@@ -55,7 +55,7 @@ def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[s
         fields = models[0].model_fields
         place.known = fields.keys()
         if part not in fields:
-            return []
+            return [models[0].brought(part)] if hasattr(models[0], "brought") else []
         place.description = fields[str(part)].description
         if part in unions:
             place.union = len(place.keys)

@@ -1,0 +1,81 @@
+"""Kinds of domain that packages bring: read under their key, written again, and named where they are wrong."""
+
+from importlib.metadata import EntryPoint
+from typing import Any, ClassVar
+
+import pytest
+
+from tests import build
+from uldp.schemas.specs import kinds
+from uldp.schemas.specs.domains import Domain
+from uldp.schemas.specs.json_schema import spec_schema
+from uldp.schemas.specs.kinds import KINDS, OWN, Sets
+from uldp.schemas.specs.specfile import SpecError
+
+
+class Hours(Sets):
+    """Hours of a day."""
+
+    name: ClassVar = "hours"
+    holds: ClassVar = "hours of a day"
+
+
+@pytest.fixture(autouse=True)
+def packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {name: EntryPoint(name, f"{kind.__module__}:{kind.__name__}", kinds.GROUP) for name, kind in OWN.items()}
+    brought = {"hours": f"{__name__}:Hours", "pi": "math:pi", "days": f"{__name__}:Hours"}
+    points = {name: EntryPoint(name, value, kinds.GROUP) for name, value in brought.items()}
+    monkeypatch.setattr(kinds, "_registered", lambda: own | points)
+
+
+OF_HOURS: dict[str, Any] = {"of": {"size": 24}, "at_most": 3}
+
+
+def test_a_domain_has_the_kind_under_its_key_and_writes_it_again() -> None:
+    domain = Domain.model_validate({"hours": OF_HOURS})
+    assert domain.kind == "hours"
+    assert domain.model_dump(exclude_none=True) == {"hours": OF_HOURS}
+    assert Domain.model_validate(domain.model_dump(exclude_none=True)) == domain
+
+
+def test_its_name_is_among_the_kinds_and_the_keys_of_a_domain() -> None:
+    assert set(KINDS) == {*OWN, "hours", "pi", "days"}
+    assert len(KINDS) == len(OWN) + 3
+    assert KINDS["hours"] is Hours
+    assert Domain.forms()[-5:-2] == ["hours", "pi", "days"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("pi", "math:pi"), ("days", f"{__name__}:Hours")])
+def test_what_is_no_kind_of_its_name_is_an_error(name: str, value: str) -> None:
+    with pytest.raises(TypeError, match=f"^{value} is no Kind of the name {name}; see docs/own_mechanism.md$"):
+        _ = KINDS[name]
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ({"hours": OF_HOURS | {"at_most": 0}}, "domain.hours.at_most: must be 1 or more"),
+        ({"hours": {"of": {"size": 24}}}, "domain.hours.at_most: missing; add it"),
+        ({"hours": {"of": {"size": 24, "labels": ["a", "b"]}, "at_most": 1}}, "domain.hours.of: give one of size"),
+        ({"hours": OF_HOURS, "size": 4}, "domain: give one of size, .*, hours, .* \\(given: size, hours\\)"),
+        ({"hours": OF_HOURS}, "mechanism: rr is for several values, and the domain is hours of a day; choose one of"),
+    ],
+)
+def test_each_mistake_is_named(domain: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build.spec(domain=domain, mechanism={"name": "rr", "epsilon": 1.0})
+
+
+def test_sets_of_a_package_are_no_attributes_of_a_record_either() -> None:
+    message = "an attribute cannot be of hours of a day; give hours of a day a collection of their own"
+    with pytest.raises(ValueError, match=message):
+        Domain.model_validate({"record": {"a": {"size": 2}, "b": {"hours": OF_HOURS}}})
+
+
+def test_the_schema_for_editors_has_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("hours", f"{__name__}:Hours", kinds.GROUP)
+    monkeypatch.setattr(kinds, "_registered", lambda: dict.fromkeys((*OWN, "hours"), point))
+    schema = spec_schema()
+    assert {"required": ["hours"]} in schema["$defs"]["Domain"]["oneOf"]
+    assert schema["$defs"]["Domain"]["properties"]["hours"] == {"$ref": "#/$defs/Hours"}
+    assert "at_most" in schema["$defs"]["Hours"]["properties"]
