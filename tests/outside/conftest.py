@@ -12,13 +12,15 @@ from tests.outside.copied_family import write_copy
 from tests.warm import warm_processes
 
 Run = Callable[..., str]
+#: The example of a kind of domain.
+FAVOURITES = Path(__file__).parents[2] / "examples" / "favourites"
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all packages beside this file, and with the copy of a family."""
+    """A folder with the example of a kind, all packages beside this file, and the copy of a family."""
     folder, uv = tmp_path_factory.mktemp("installed"), Path(sys.executable).with_name("uv")
-    packages = [path.parent for path in Path(__file__).parent.glob("*/pyproject.toml")]
+    packages = [FAVOURITES, *(path.parent for path in Path(__file__).parent.glob("*/pyproject.toml"))]
     packages.append(write_copy(tmp_path_factory.mktemp("copied")))
     subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", folder, *packages], check=True)
     return folder
