@@ -5,12 +5,14 @@ again goes on with these. So a file that is bad, or gone, changes nothing: what 
 that takes reports has no results, and keeps the specs until it ends.
 """
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import yaml
 
@@ -47,6 +49,29 @@ class Looked:
     lines: list[str] = field(default_factory=list)
 
 
+class SpecFile(NamedTuple):
+    """What a file holds: a spec, or what is wrong; and the collection and version that it names, if that is known."""
+
+    name: str
+    spec: CollectionSpec | None
+    error: str | None
+    key: CollectionKey | None
+
+
+class Found(NamedTuple):
+    """The files of a folder that end with ``.yaml``, and a digest of the listing of all its files."""
+
+    digest: str
+    files: tuple[SpecFile, ...]
+
+
+class Bad(NamedTuple):
+    """Why a file is refused, and the collection and version that it names, if that is known."""
+
+    error: str
+    key: CollectionKey | None
+
+
 class SpecFolder:
     """Reads the specs of a folder for one job: the files in it that end with ``.yaml``.
 
@@ -57,15 +82,19 @@ class SpecFolder:
         below: The folder below which the files must be that specs name, if that is a larger one.
 
     Attributes:
+        path: As above, without a slash at its end.
+        below: As above.
         specs: The specs as the job has taken them, by collection and version.
         refused: The collections that a file names whose newest content is refused.
         refused_files: The number of files whose newest content is refused, those of no known collection too.
+        decided: A digest of the listing of the files about which was decided last.
     """
 
     def __init__(self, path: str, out: str | None, below: Path | None = None) -> None:
-        self.path, self._out, self._below = path.rstrip("/"), out, below
+        self.path, self._out, self.below = path.rstrip("/"), out, below
         self.specs: dict[CollectionKey, CollectionSpec] = {}
-        self._listing: _Listing | None = None
+        self.decided: str | None = None
+        self._found: Found | None = None
         self._of_file: dict[str, CollectionKey] = {}
         self._bad: dict[str, str] = {}
 
@@ -79,6 +108,11 @@ class SpecFolder:
         """See above."""
         return len(self._bad)
 
+    @property
+    def bad(self) -> dict[str, Bad]:
+        """The files whose newest content is refused, by name."""
+        return {name: Bad(error, self._of_file.get(name)) for name, error in self._bad.items()}
+
     def found(self) -> list[CollectionSpec]:
         """Return all specs of the results directory and of the folder, those that the job may refuse too.
 
@@ -86,16 +120,10 @@ class SpecFolder:
             RequestError: if there is none.
             EndpointError: if the folder cannot be read.
         """
-        found, errors = [*self._kept().values()], list[str]()
-        with self._here() as here:
-            for path in _spec_paths(here):
-                spec, error = self._load(path, here)
-                if spec is not None:
-                    found.append(spec)
-                elif error is not None:
-                    errors.append(error)
+        files = self.read().files
+        found = [*self._kept().values(), *(file.spec for file in files if file.spec is not None)]
         if not found:
-            raise RequestError(errors[0] if errors else self._empty())
+            raise RequestError(next((file.error for file in files if file.error is not None), self._empty()))
         return found
 
     def begin(self, admission: Admission, *, anew: bool) -> Looked:
@@ -129,26 +157,50 @@ class SpecFolder:
             EndpointError: if the folder cannot be read.
             OSError: if the results directory cannot be written.
         """
-        looked = Looked()
+        return self.take(self.read(), admission, latest)
+
+    def read(self) -> Found:
+        """Read the folder; one that is as it was is not read again.
+
+        Raises:
+            EndpointError: if it cannot be read.
+        """
         listing = self._list()
-        if listing == self._listing:
+        digest = hashlib.sha256(repr(listing).encode()).hexdigest()
+        if self._found is None or self._found.digest != digest:
+            with self._here() as here:
+                self._found = Found(digest, tuple(self._load(path, here) for path in _spec_paths(here)))
+        return self._found
+
+    def take(self, found: Found, admission: Admission, latest: int | None) -> Looked:
+        """Decide about the specs of files, as ``look`` does; files about which it decided last are passed over."""
+        looked = Looked()
+        if found.digest == self.decided:
             return looked
-        self._listing = listing
         taken_from = dict[CollectionKey, str]()
-        with self._here() as here:
-            for path in _spec_paths(here):
-                spec, error = self._load(path, here)
-                if spec is not None:
-                    self._of_file[path.name] = spec.key
-                    if spec.key in taken_from:
-                        error = f"is of {name_of(spec)}, as {taken_from[spec.key]} is; raise the version, or remove one"
-                    else:
-                        taken_from[spec.key] = path.name
-                        error = self._take(spec, path.name, admission, latest, looked)
-                self._note(path.name, error, looked)
-        for name in self._bad.keys() - {Path(path).name for path, _, _ in listing}:
+        for file in found.files:
+            error = file.error
+            if file.key is not None:
+                self._of_file[file.name] = file.key
+            if file.spec is not None:
+                key = file.spec.key
+                if key in taken_from:
+                    error = f"is of {name_of(file.spec)}, as {taken_from[key]} is; raise the version, or remove one"
+                else:
+                    taken_from[key] = file.name
+                    error = self._take(file.spec, file.name, admission, latest, looked)
+            self._note(file.name, error, looked)
+        for name in self._bad.keys() - {file.name for file in found.files}:
             del self._bad[name]
+        self.decided = found.digest
         return looked
+
+    def go_on(self, specs: Mapping[CollectionKey, CollectionSpec], bad: Mapping[str, Bad], decided: str | None) -> None:
+        """Go on from what another process has decided: with its ``specs``, ``bad`` and ``decided``."""
+        self.specs = dict(specs)
+        self._bad = {name: each.error for name, each in bad.items()}
+        self._of_file |= {name: each.key for name, each in bad.items() if each.key is not None}
+        self.decided = decided
 
     def _take(
         self, spec: CollectionSpec, name: str, admission: Admission, latest: int | None, looked: Looked
@@ -195,24 +247,14 @@ class SpecFolder:
     def _empty(self) -> str:
         return f"{self.path}: holds no file that ends with .yaml; put specs there"
 
-    def _load(self, path: Path, here: Path) -> tuple[CollectionSpec | None, str | None]:
-        """Read a spec; return it, or what is wrong."""
+    def _load(self, path: Path, here: Path) -> SpecFile:
+        """Read a file."""
         try:
-            return CollectionSpec.load(path, below=self._below), None
+            spec = CollectionSpec.load(path, below=self.below)
         except UldpError as error:
-            self._name(path)
-            return None, "; ".join(str(error).replace(f"{path}: ", "").replace(str(here), self.path).splitlines())
-
-    def _name(self, path: Path) -> None:
-        """Find of which collection a bad file is, by its first lines that name one."""
-        try:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                text = file.read(MAX_SPEC_BYTES)
-        except OSError:
-            return
-        found = [pattern.search(text) for pattern in _NAMES]
-        if found[0] is not None and found[1] is not None:
-            self._of_file[path.name] = found[0][1], int(found[1][1])
+            text = "; ".join(str(error).replace(f"{path}: ", "").replace(str(here), self.path).splitlines())
+            return SpecFile(path.name, None, text, _key_of_bad(path))
+        return SpecFile(path.name, spec, None, spec.key)
 
     def _list(self) -> _Listing:
         if is_remote(self.path):
@@ -243,6 +285,17 @@ class SpecFolder:
                 with fetched(path) as file:
                     copy.write_bytes(file.read())
             yield Path(made)
+
+
+def _key_of_bad(path: Path) -> CollectionKey | None:
+    """Find of which collection a bad file is, by its first lines that name one."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(MAX_SPEC_BYTES)
+    except OSError:
+        return None
+    collection, version = (pattern.search(text) for pattern in _NAMES)
+    return None if collection is None or version is None else (collection[1], int(version[1]))
 
 
 def _content(spec: CollectionSpec) -> dict[tuple[str, ...], object]:
