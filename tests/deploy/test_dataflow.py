@@ -22,7 +22,7 @@ def test_dataflow_knows_every_field() -> None:
 
 def test_parameters_are_the_options_that_a_stream_needs() -> None:
     required = {option.opts[0].removeprefix("--") for option in cli.commands["stream"].params if option.required}
-    # Of --spec and --specs it needs one, and Dataflow takes --spec alone.
+    # Of --spec and --specs it needs one, and the template has --spec.
     assert PARAMETERS.keys() == required | {"spec"}
 
 

@@ -5,10 +5,10 @@ reads reports again, and other workers learn of it earlier or later. So a spec t
 is retired closes, at a publish time that no message has reached yet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from uldp.collector.signals import limits_senders
 from uldp.schemas.errors import RequestError
@@ -29,6 +29,11 @@ class Admission:
 
     sender_key: bool
     caps_senders: bool
+
+    @classmethod
+    def of(cls, specs: Collection[CollectionSpec]) -> Self:
+        """Return the rules of a job that begins with these specs."""
+        return cls(limits_senders(specs), any(spec.limits.cap_senders for spec in specs))
 
     def of_new(self, spec: CollectionSpec, latest: int | None) -> CollectionSpec:
         """Return a spec of a collection and version that the job does not know, with the time at which it opens.

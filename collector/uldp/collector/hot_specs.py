@@ -6,11 +6,11 @@ find those that it has state of.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.groups import Groups, Place
-from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.shared_specs import SharedSpecs, unknown_collection
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 
@@ -18,12 +18,13 @@ class HotSpecs(SharedSpecs):
     """Specs that change while a job runs. Subclasses say where a process finds them.
 
     Attributes:
-        served: As in ``SharedSpecs``; another mapping after each change.
+        served: As in ``SharedSpecs``; another mapping after each change. It finds a collection that another process
+            counts already.
         wanted: Whether a report has come of an unknown collection or version since the last change.
     """
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
-        self.served = {}
+        self.served = _Served(self, {})
         self.__dict__["groups"] = _Alone(self)  # in place of those that the class would make once
         self.wanted = False
         self._changing = threading.Lock()
@@ -32,6 +33,18 @@ class HotSpecs(SharedSpecs):
 
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter([each.spec for each in self.served.values()])
+
+    def of_key(self, key: CollectionKey) -> ServedCollection:
+        """Return a collection of the job; see ``SharedSpecs.of_key``."""
+        return self.served[key]
+
+    def find(self, key: CollectionKey) -> ServedCollection:
+        """Return a collection that this process does not know; others may count it already.
+
+        Raises:
+            RequestError: if there is none.
+        """
+        raise unknown_collection(key)
 
     def change(self, specs: Iterable[CollectionSpec], refused: Set[CollectionKey] = frozenset()) -> None:
         """Take these specs in the place of those of the same collection and version, or beside the others.
@@ -43,7 +56,7 @@ class HotSpecs(SharedSpecs):
         new = list(specs)
         with self._changing:
             if new:
-                self.served = {**self.served, **serve(new)}
+                self.served = _Served(self, {**self.served, **serve(new)})
                 self.edition += 1
             self.refused = refused
             self.wanted = False
@@ -59,6 +72,17 @@ class HotSpecs(SharedSpecs):
 
     def __reduce__(self) -> tuple[Callable[..., SharedSpecs], tuple[object, ...]]:
         raise TypeError("a subclass says where another process finds the specs")
+
+
+class _Served(dict[CollectionKey, ServedCollection]):
+    """Collections by key, which finds those that another process knows already."""
+
+    def __init__(self, specs: HotSpecs, served: Mapping[CollectionKey, ServedCollection]) -> None:
+        super().__init__(served)
+        self._specs = specs
+
+    def __missing__(self, key: CollectionKey) -> ServedCollection:
+        return self._specs.find(key)
 
 
 class _Places(dict[CollectionKey, Place]):

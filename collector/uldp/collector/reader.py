@@ -119,6 +119,8 @@ class ReportReader:
             undated = Unparsed(np.flatnonzero(~dated), Reason.INVALID_TIME)
             self._reject_all([undated], packed, partial(_time_of, packed), out)
             packed = packed.take(np.flatnonzero(dated))
+        if len(packed):
+            self._specs.settle(int(packed.publish_times.max()))
         known = self._newest()
         for part, parser in known.openings.split(packed):
             self._decode(part, parser, out, caps=known.caps)

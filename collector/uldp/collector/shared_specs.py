@@ -46,6 +46,12 @@ class SharedSpecs:
         """Return ``specs`` if they are shared already, and share them otherwise."""
         return specs if isinstance(specs, SharedSpecs) else cls(specs)
 
+    def settle(self, published: int) -> None:
+        """Make sure that this process knows which specs are open for messages until a publish time, in milliseconds."""
+
+    def refresh(self) -> None:
+        """Take changes of how specs are read, if it is time to look for some."""
+
     def take_refusals(self) -> int:
         """Return how many files of specs were refused since the last call."""
         return 0

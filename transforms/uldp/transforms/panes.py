@@ -187,6 +187,7 @@ class _FirePanesFn(beam.DoFn):
         Returns:
             The slices that windows still need.
         """
+        self._specs.refresh()
         served = self._specs.of_key(key[0])
         size, period, offset = served.window_size, served.slice_size, served.offset
         new, old = sum_slices(state.parts.read()), state.slices.read() or Partial()

@@ -139,10 +139,9 @@ def stream(
     if folder is None and not received:
         if metrics_port is not None:
             raise click.UsageError("--metrics-port shows a job without --runner; that of a runner has its own metrics")
-        if isinstance(loaded, SpecFolder):
-            raise click.UsageError("--specs needs a stream that is followed on this machine; name each spec by --spec")
+        specs_folder = loaded if isinstance(loaded, SpecFolder) else None
         job = cluster.BrokerJob(
-            loaded,
+            loaded.found() if isinstance(loaded, SpecFolder) else loaded,
             followed,
             watermark_delay,
             simulated_clock,
@@ -152,7 +151,8 @@ def stream(
             keep_ids=keep_ids,
         )
         options = cluster.cluster_options(ctx.args)
-        cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
+        keys: dict[str, Any] = {"private": private_to, "sender_key": sender_key}
+        cluster.follow_broker(job, out, options, say, folder=specs_folder, run_apart=run_apart, **keys)
         return
     if simulated_clock and not received:
         raise click.UsageError("--simulated-clock needs a broker's stream; leave it out")

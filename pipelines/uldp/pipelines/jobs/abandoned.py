@@ -11,7 +11,7 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, is_remote
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote
 from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import matching
 
@@ -20,7 +20,7 @@ _PANES = (COUNTS, FEW, "estimates")
 _RECORDS = ("late", "rejected", MISSING)
 #: The names that a job writes at the top of a directory. The identity is last, so that what remains after a crash is
 #: still known as a job's.
-_WRITTEN = (*_PANES, *_RECORDS, IDS, "specs", "resume.json", JOURNAL, "sender.key", LEFT_OUT, JOB)
+_WRITTEN = (*_PANES, *_RECORDS, IDS, "specs", SEALED, "resume.json", JOURNAL, "sender.key", LEFT_OUT, JOB)
 
 
 def has_panes(out: str) -> bool:

@@ -1,7 +1,7 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +10,8 @@ import grpc
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
 
+from uldp.collector.admission import Admission
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, pipeline_options, runs_here
@@ -17,6 +19,8 @@ from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
+from uldp.pipelines.jobs.sealed_specs import SealedSpecs
+from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
@@ -106,7 +110,7 @@ class BrokerJob:
         keep_ids: As in ``backfill`` of ``uldp.pipelines.jobs.local``.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Sequence[CollectionSpec] | SharedSpecs
     source: Endpoint
     watermark_delay_ms: int
     simulated_clock: bool = False
@@ -149,6 +153,7 @@ def follow_broker(
     say: Callable[[str], None],
     *,
     run_apart: Callable[[beam.Pipeline], PipelineResult],
+    folder: SpecFolder | None = None,
     private: str | None = None,
     sender_key: Path | None = None,
 ) -> None:
@@ -157,22 +162,30 @@ def follow_broker(
     ``run_apart`` starts Prism, which must outlive a Ctrl-C until this job has ended; a command does it with
     ``uldp.pipelines.process``.
 
+    If there is a ``folder`` of specs, those of the job are all that were found in it, and may change while the job
+    runs; see ``uldp.pipelines.jobs.sealed_specs``.
+
     Raises:
         RequestError, EndpointError, ResultsError: before the pipeline runs.
     """
-    source, specs = job.source, job.specs
+    source, begun = job.source, [*job.specs]
     in_memory = options.view_as(StandardOptions).runner == PRISM
     _refuse_memory(source, options)
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
-    content, ids = source.identity(), job.registry_ids
-    identity = JobIdentity.of("stream", source, content, specs, resumes=not in_memory, registry_ids=ids)
+    content, ids, named = source.identity(), job.registry_ids, begun if folder is None else ()
+    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
-    claiming = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint, sender_key=sender_key)
+    claiming = claimed_both(
+        out, private, begun, identity, from_savepoint=from_savepoint, sender_key=sender_key, keep=folder is None
+    )
     with claiming as claim, loopback_servers():
+        if folder is not None:
+            rules, clock = Admission.of(begun), job.simulated_clock
+            job = replace(job, specs=SealedSpecs.begin(folder, claim.results, rules, say, simulated_clock=clock))
         job.build(pipeline, claim)
-        say(following(specs, source, claim.results))
+        say(following(job.specs, source, claim.results))
         result = run_apart(pipeline) if in_memory else pipeline.run()
         _follow(result, claim.results, in_memory=in_memory, say=say)
 

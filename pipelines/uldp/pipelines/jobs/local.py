@@ -19,7 +19,6 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from uldp.collector.admission import Admission
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
@@ -229,8 +228,7 @@ def follow(
         if folder is None:
             shared = SharedSpecs.of(begun)
         else:
-            admission = Admission(limits_senders(begun), any(spec.limits.cap_senders for spec in begun))
-            shared, watch = begin_watch(folder, admission, say, anew=not has_begun(claim))
+            shared, watch = begin_watch(folder, Admission.of(begun), say, anew=not has_begun(claim))
         points = stack.enter_context(resume_points(shared, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
