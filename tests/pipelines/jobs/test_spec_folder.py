@@ -115,6 +115,16 @@ def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
     assert folder.refused_files == 0
 
 
+def test_a_spec_that_no_job_could_count_is_refused(specs: Path) -> None:
+    folder = begun(specs)
+    large = "collection: large\nversion: 1\ndomain: {size: 200000}\nmechanism: {name: identity}\n"
+    large += f"by: {{model: {[f'm{number}' for number in range(100)]}}}\n"
+    (specs / "large.yaml").write_text(large + "window: {size: 1h}\n")
+    (line,) = folder.look(ADMISSION, START).lines
+    assert "large.yaml: refused, and left out: collection large version 1: identity has" in line
+    assert list(folder.specs) == [("one", 1)]
+
+
 def test_a_file_that_is_gone_changes_nothing(specs: Path) -> None:
     folder = begun(specs)
     (specs / "one.yaml").unlink()

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import yaml
 
 from uldp.collector.admission import Admission
+from uldp.collector.collections import serve
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs, spec_files
 from uldp.schemas.errors import EndpointError, RequestError, UldpError
@@ -251,6 +252,7 @@ class SpecFolder:
         """Read a file."""
         try:
             spec = CollectionSpec.load(path, below=self.below)
+            serve([spec])  # refuses what no job could count, which would end each one that took it
         except UldpError as error:
             text = "; ".join(str(error).replace(f"{path}: ", "").replace(str(here), self.path).splitlines())
             return SpecFile(path.name, None, text, _key_of_bad(path))
