@@ -22,6 +22,7 @@ from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import held_text
 from uldp.pipelines.results.waiting import waiting
 from uldp.schemas.pane import Accounting, PaneHeader, Superseded
@@ -212,7 +213,7 @@ def test_prune_keeps_what_is_published_and_what_waits(late: int, kept: list[int]
     prune(tmp_path, before=0)
     assert [pane.n for pane in ResultsFolder(tmp_path).panes()] == kept
     assert [pane.n for pane in ResultsFolder(tmp_path).estimates()] == kept[:1]
-    found = Found.read(tmp_path, tmp_path, refuse)
+    found = Found.read(tmp_path, tmp_path, Signed(), refuse)
     assert (found.lacking, [pane.n for pane in found.panes.values()]) == ([], kept[-1:])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
 from tests.pipelines.command import Run
@@ -14,6 +15,7 @@ from uldp.pipelines.jobs import local
 from uldp.pipelines.results.signed import Signed
 from uldp.schemas.records import Message
 from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.local.stream import LocalStream
 
 SENT = sum(len(list(messages(segment))) for segment in range(SEGMENTS))
@@ -109,6 +111,13 @@ def test_an_estimate_that_is_gone_is_named(job: Job, collection: str) -> None:
         if path.parent == estimates[-1].parent:
             path.unlink()
     assert any("no estimate by" in fault and f"{collection} v1 from" in fault for fault in audited(job).faults)
+
+
+def test_windows_from_before_the_estimator_has_changed_lack_no_estimate(job: Job) -> None:
+    for path in job.out.glob("specs/*/spec.yaml"):
+        path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"estimator": ["mle", "norm-sub"]}))
+    has_journal = (job.out / JOURNAL).exists()  # it alone says by what earlier windows were estimated
+    assert bool(audited(job).faults) is not has_journal
 
 
 @pytest.mark.parametrize("kind", ["late", "rejected"])

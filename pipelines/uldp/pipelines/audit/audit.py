@@ -73,8 +73,8 @@ class _Audit:
     incomparable: bool = False
 
     def run(self) -> Audit:
-        self.found = Found.read(self.out, self.private, self._damaged)
         self.signed = self._read_journal()
+        self.found = Found.read(self.out, self.private, self.signed, self._damaged)
         self.pruned = pruned_before(self.private)
         for kind in ("late", "rejected"):
             for error in self.signed.lost_files(self.private / kind, self.pruned):

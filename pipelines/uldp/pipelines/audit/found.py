@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.files import Damaged, ResultsError, finished
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, newest_published
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
@@ -46,8 +47,14 @@ class Found:
     missing: int
 
     @classmethod
-    def read(cls, out: Path, private: Path, damaged: Damaged) -> "Found":
-        """Read a results directory; ``private`` is the directory with late and rejected reports.
+    def read(cls, out: Path, private: Path, signed: Signed, damaged: Damaged) -> "Found":
+        """Read a results directory.
+
+        Args:
+            out: The directory.
+            private: The directory with late and rejected reports.
+            signed: What the journal says, which knows the estimators of windows from before the spec has changed.
+            damaged: Called for each damaged file.
 
         Raises:
             ResultsError: if ``out`` is not a results directory, or its identity is damaged.
@@ -59,7 +66,8 @@ class Found:
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
-        wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs))
+        by = signed.estimators()
+        wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs, by.get(pane.key)))
         return cls(
             specs,
             _identity(out),
@@ -85,10 +93,14 @@ def _is_of(pane: PaneHeader | None, estimate: PaneHeader) -> bool:
     return pane is not None and pane.accounting == estimate.accounting
 
 
-def _published(pane: PaneHeader, specs: Specs) -> Iterator[str]:
+def _published(pane: PaneHeader, specs: Specs, signed: Mapping[str, int] | None) -> Iterable[str]:
+    """Return the estimators of a pane; ``signed`` has the reports of estimates, None if no journal has the window."""
     spec = specs.get((pane.collection, pane.version))
-    if spec is not None and pane.n and not withheld(spec.limits, pane.flags):
-        yield from spec.estimators
+    if spec is None or not pane.n or withheld(spec.limits, pane.flags):
+        return ()
+    if signed is None:
+        return spec.estimators
+    return [name for name, received in signed.items() if received >= pane.accounting.received]
 
 
 def _identity(out: Path) -> JobIdentity:

@@ -63,6 +63,14 @@ class Signed:
             key = entry.collection, entry.version, entry.window_start, entry.window_end, entry.estimator
             self.panes[key] = max(self.panes.get(key, 0), entry.received)
 
+    def estimators(self) -> dict[Key, dict[str, int]]:
+        """Return of each window the most reports that an estimate has received, by estimator."""
+        found: dict[Key, dict[str, int]] = {key[:4]: {} for key in self.panes}
+        for key, received in self.panes.items():
+            if key[4]:
+                found[key[:4]][key[4]] = received
+        return found
+
     def lost_panes(
         self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Container[Key | None]
     ) -> Iterator[ResultsError]:
