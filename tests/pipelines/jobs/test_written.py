@@ -2,14 +2,17 @@
 
 import shutil
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import begun, copied, facts, follow, stopped_at
+from uldp.pipelines.jobs.written import Results
 from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.records import Message
 from uldp.schemas.specs.specfile import SpecError
@@ -203,6 +206,16 @@ def test_panes_that_were_joined_are_not_lost_unless_their_file_is(runs: Runs, tm
 
 
 @pytest.mark.slow
+def test_panes_that_are_joined_while_a_job_looks_for_them_are_not_lost(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, looks = ResultsFolder.pane_files, count(1)
+    # At the first look, they are neither in the files that were there before nor in those that came.
+    monkeypatch.setattr(ResultsFolder, "pane_files", lambda folder: iter(()) if next(looks) == 1 else find(folder))
+    assert Results(runs.newer, runs.newer).lost(None, lambda pane: True) is None
+    assert next(looks) == 3
+
+
 def test_panes_that_newer_ones_replace_are_not_lost(runs: Runs, tmp_path: Path) -> None:
     """Whichever of the runs removes the file of a pane when the next pane of its window is written."""
     paths = runs.stream.segments()

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -80,9 +80,15 @@ class Results:
             entries = list(_newest(results_written(self.journal, size), taken))
         except JournalError as error:
             raise ResultsError(str(error)) from error
-        gone = [*self._files(entries), *self._panes(entries)]
+        gone = self._gone(entries)
+        # A pane that uldp compact moves meanwhile is in neither of its files as they were listed: look again.
+        while gone and (again := self._gone(entries)) != gone:
+            gone = again
         more = f" (and {len(gone) - 1:,} more)" if len(gone) > 1 else ""
         return f"{gone[0]}{more}" if gone else None
+
+    def _gone(self, entries: Sequence[Entry]) -> list[str]:
+        return [*self._files(entries), *self._panes(entries)]
 
     def _files(self, entries: Iterable[Entry]) -> Iterator[str]:
         """Yield the files that are gone or damaged, but not those that ``uldp prune`` may have removed."""
