@@ -22,6 +22,10 @@
 #ifndef ULDP_MOST_HELD
 #define ULDP_MOST_HELD 64
 #endif
+/* The most strings of a set that a device holds; of more, it reports nothing. */
+#ifndef ULDP_MOST_TEXTS
+#define ULDP_MOST_TEXTS 256
+#endif
 #define ULDP_MOST_DEPTH 4
 
 typedef struct {
@@ -33,7 +37,7 @@ typedef enum {
   ULDP_IDENTITY, ULDP_RESPONSE, ULDP_BITS, ULDP_FLIPS, ULDP_INTEGERS, ULDP_SUBSET, ULDP_SET, ULDP_DESIGN, ULDP_HASH,
   ULDP_ROW, ULDP_LINEAR, ULDP_POINT, ULDP_BIT, ULDP_INTERVAL, ULDP_STEPS, ULDP_COHORT, ULDP_BLOOM, ULDP_NEAR,
   ULDP_NESTED, ULDP_STRATA, ULDP_KEPT, ULDP_VALUE, ULDP_ZONES, ULDP_GRID, ULDP_BINS, ULDP_STRING, ULDP_PREFIX, ULDP_PAIR,
-  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS, ULDP_SIZE, ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
+  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS, ULDP_COHORTS, ULDP_STRINGS, ULDP_SIZE, ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
 } uldp_form;
 
 typedef struct {
@@ -65,7 +69,7 @@ struct uldp_encoding {
   uint64_t size, tags, grid, bits, bins, longest, held, number, pieces, first, second, most, shift, width;
   double low, high;
   uldp_list places, base, sizes;
-  const uldp_base *bases; /* of a view, the encoding of each column */
+  const uldp_base *bases; /* of a view, the encoding of each column; of a set of strings, that of each string */
   size_t bases_count;
   const uldp_map *maps;
 };
@@ -88,7 +92,9 @@ typedef struct {
   const char *text;
   size_t length;
   const uint64_t *items; /* of a set or the keys of pairs, all different; of a ranking the candidates, the best first */
-  size_t items_count;
+  size_t items_count;    /* of a set of strings, how many texts it has */
+  const char *const *texts; /* of a set of strings, all different */
+  const size_t *lengths;    /* the bytes of each */
   const double *numbers; /* of pairs, one for each key */
 } uldp_held;
 
@@ -350,6 +356,36 @@ static inline uint64_t uldp_prefix_symbol(const uldp_table *table, const uldp_en
   }
   return uldp_text_symbol(held->text, (size_t)end, e->longest + 1 + e->number);
 }
+/* No symbol of a string. */
+#define ULDP_NO_STRING (UINT64_C(1) << 48)
+/* The different symbols of up to l strings of a set, in ascending order, and ULDP_NO_STRING in place of missing ones. */
+static inline bool uldp_strings(const uldp_table *table, const uldp_encoding *e, const uldp_held *held, uldp_draws draws,
+                                uldp_symbol *symbol) {
+  const uldp_encoding *one = e->bases[0].encoding;
+  uint64_t symbols[ULDP_MOST_TEXTS], drawn[ULDP_MOST_HELD], count = held->items_count;
+  if (e->held > ULDP_MOST_HELD || count > ULDP_MOST_TEXTS) return false;
+  for (uint64_t i = 0; i < e->held; i++) drawn[i] = uldp_below(draws, UINT64_C(1) << 32);
+  for (uint64_t i = 0; i < count; i++) {
+    uldp_held text = {.text = held->texts[i], .length = held->lengths[i]};
+    if (text.length > one->longest) return false;
+    uint64_t own = one->form == ULDP_PREFIX ? uldp_prefix_symbol(table, one, &text)
+                                            : uldp_text_symbol(text.text, text.length, one->longest);
+    uint64_t at = i;
+    for (; at && symbols[at - 1] > own; at--) symbols[at] = symbols[at - 1];
+    symbols[at] = own;
+  }
+  for (uint64_t i = 0; i < e->held && count > e->held; i++) {
+    uint64_t other = i + (drawn[i] * (count - i) >> 32), moved = symbols[i];
+    symbols[i] = symbols[other];
+    symbols[other] = moved;
+  }
+  for (uint64_t i = 0; i < e->held; i++) {
+    uint64_t own = i < count ? symbols[i] : ULDP_NO_STRING, at = i;
+    for (; at && symbol->items[at - 1] > own; at--) symbol->items[at] = symbol->items[at - 1];
+    symbol->items[at] = own;
+  }
+  return true;
+}
 
 /* Encodes what a device holds, of each column. `part` is the level of privacy or the slice of a device that has one.
  * Returns whether all values are in their domains. The draws do not depend on them. */
@@ -406,8 +442,10 @@ static inline bool uldp_encode_at(const uldp_table *table, const uldp_encoding *
     case ULDP_SIZE: {
       uint64_t size = (uint64_t)held->items_count;
       symbol->own = (uldp_select(uldp_lt(size, e->most), size, e->most) + e->shift) / e->width;
-      return held->items_count <= e->size;
+      return !e->size || held->items_count <= e->size; /* 0 for strings, of which nobody has a list */
     }
+    case ULDP_STRINGS:
+      return uldp_strings(table, e, held, draws, symbol);
     case ULDP_SET:
     case ULDP_SIGNED: {
       uint64_t kept = uldp_choose(e, held, draws, work);
@@ -560,6 +598,27 @@ static inline uldp_payload uldp_perturb_hits(const uldp_mechanism *m, const uint
   return uldp_bytes_payload(6);
 }
 
+static inline uldp_payload uldp_perturb_cohort_hits(const uldp_mechanism *m, const uint64_t *items, uldp_draws draws,
+                                                    uldp_work *work) {
+  uint64_t cohort = uldp_below(draws, m->cohorts), drawn = uldp_below(draws, UINT64_C(1) << 53);
+  uint64_t anywhere = uldp_below(draws, m->buckets), *hit = work->scratch, hits = 0, weight = 0, kind = 0, bucket = 0;
+  memset(hit, 0, m->buckets * sizeof *hit);
+  for (uint64_t i = 0; i < m->held; i++) {
+    uint64_t own = uldp_bucket_of(cohort, items[i], m->buckets), there = uldp_lt(items[i], ULDP_NO_STRING);
+    for (uint64_t b = 0; b < m->buckets; b++) hit[b] |= uldp_eq(b, own) & there;
+  }
+  for (uint64_t b = 0; b < m->buckets; b++) hits += hit[b] & 1;
+  for (uint64_t i = 0; i < m->held; i++) weight |= uldp_eq(i + 1, hits) & m->hits.at[i];
+  for (uint64_t i = 0; i < m->held; i++) kind += ~uldp_lt(drawn, (i + 1) * weight) & 1;
+  uint64_t chosen = uldp_lt(kind, hits);
+  hits = 0;
+  for (uint64_t b = 0; b < m->buckets; b++) {
+    bucket |= hit[b] & uldp_eq(hits, kind) & b;
+    hits += hit[b] & 1;
+  }
+  return uldp_symbol_payload(cohort * m->buckets + uldp_select(chosen, bucket, anywhere));
+}
+
 static inline uldp_payload uldp_perturb_subset(const uldp_mechanism *m, uint64_t z, uldp_draws draws, uldp_work *work) {
   uint64_t v = uldp_count(m), w = m->chosen, place = 0, sensitive = 0, *found = work->scratch;
   uldp_members(found, v, w, draws);
@@ -668,6 +727,8 @@ static inline uldp_payload uldp_perturb_at(const uldp_mechanism *m, const uldp_s
       return uldp_perturb_set(m, symbol->items, draws, work);
     case ULDP_HITS:
       return uldp_perturb_hits(m, symbol->items, draws, work);
+    case ULDP_COHORTS:
+      return uldp_perturb_cohort_hits(m, symbol->items, draws, work);
     case ULDP_DESIGN:
       return uldp_perturb_design(m, z, draws);
     case ULDP_HASH: {

@@ -34,6 +34,9 @@ def _device(table: Mapping[str, Any], device: Mapping[str, Any]) -> Iterator[str
         behind = -1 if tag is None else column["tags"].index(tag)
         if isinstance(value, str):
             yield f"held 0 {behind} 0 0 {value.encode().hex() or '-'}"
+        elif isinstance(value, list | tuple) and any(isinstance(each, str) for each in value):
+            texts = ",".join(each.encode().hex() or "-" for each in value)
+            yield f"held 0 {behind} 0 {len(value)} {' '.join(['0 0'] * len(value))} {texts}"
         elif isinstance(value, list | tuple):
             yield f"held 0 {behind} 0 {len(value)} {' '.join(map(item, value))} -"
         else:

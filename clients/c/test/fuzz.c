@@ -25,6 +25,8 @@ int main(void) {
   static uint8_t out[1 << 20], kept[1 << 20];
   static uint64_t items[8][ULDP_MOST_HELD * 16];
   static char texts[8][256];
+  static const char *of_set[8][20];
+  static size_t lengths[8][20];
   static const double of_items[20] = {0, -1e308, 1e308, 0.5, 7};
   static const double numbers[] = {0, -1e308, 1e308, 1.0 / 3, -0.0};
   uldp_draws draws = {below, NULL};
@@ -37,9 +39,14 @@ int main(void) {
         size_t count = number() % 20;
         for (size_t j = 0; j < count; j++) items[i][j] = number() % (number() % 2 ? 16 : UINT64_MAX);
         for (size_t j = 0; j < sizeof texts[i]; j++) texts[i][j] = (char)(number() % 2 ? 'a' + number() % 3 : number());
+        for (size_t j = 0; j < count; j++) {
+          of_set[i][j] = texts[i] + number() % 128;
+          lengths[i][j] = number() % 80;
+        }
         held[i] = (uldp_held){.index = number() % (number() % 4 ? 9 : UINT64_MAX), .tag = (int64_t)(number() % 6) - 2,
                               .number = numbers[number() % 5], .text = texts[i], .length = number() % 80,
-                              .items = items[i], .items_count = count, .numbers = of_items};
+                              .items = items[i], .items_count = count, .numbers = of_items,
+                              .texts = of_set[i], .lengths = lengths[i]};
       }
       uint8_t id[16] = {0};
       uldp_symbol symbol = {0};

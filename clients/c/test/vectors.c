@@ -1,7 +1,8 @@
 /* Follows the conformance vectors of the tables that tables.h defines. Reads lines from its input:
  *   table INDEX                                       the reports that follow are by this table
  *   device PART                                       a device begins, at a level or slice
- *   held INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column; TEXT is hexadecimal, - without one
+ *   held INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column; TEXT is hexadecimal, - without one,
+ *                                                     and has commas between the strings of a set
  *   draws COUNT LIMIT NUMBER ...                      the draws of the next report
  *   report KEPT TIME ID PAYLOAD MESSAGE               makes a report, and compares it
  * Prints what differs, and the number of reports. */
@@ -15,6 +16,8 @@ static uldp_held held[64];
 static uint64_t items[64][1 << 17];
 static double of_items[64][1 << 17];
 static char texts[64][4096];
+static const char *of_set[64][ULDP_MOST_TEXTS];
+static size_t lengths[64][ULDP_MOST_TEXTS];
 static uint8_t kept_bytes[1 << 20];
 
 static uint64_t recorded(void *state, uint64_t limit) {
@@ -60,8 +63,16 @@ int main(void) {
       if (scanf("%8191s", word) != 1) return 2;
       each->items = items[columns];
       each->numbers = of_items[columns];
-      each->length = word[0] == '-' ? 0 : unhex(word, (uint8_t *)texts[columns]);
-      each->text = texts[columns++];
+      each->text = texts[columns];
+      each->texts = of_set[columns];
+      each->lengths = lengths[columns];
+      char *end = texts[columns];
+      size_t number = 0;
+      for (char *text = strtok(word, ","); text && number < ULDP_MOST_TEXTS; text = strtok(NULL, ","), number++) {
+        of_set[columns][number] = end;
+        end += lengths[columns][number] = text[0] == '-' ? 0 : unhex(text, (uint8_t *)end);
+      }
+      each->length = lengths[columns++][0];
     } else if (!strcmp(word, "draws")) {
       if (scanf("%zu", &count) != 1) return 2;
       for (size_t i = 0; i < count; i++)

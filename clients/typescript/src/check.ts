@@ -133,6 +133,12 @@ const MECHANISMS: Forms = {
   design: { ...size, noise: threshold, blocks: count, set: orNull(list(below("blocks"))) },
   hash: { buckets: integer(2, 2 ** 16), noise: threshold },
   hits: { buckets: integer(2, 2 ** 16), held: integer(1, (within) => (within.buckets as number) - 1), hit: threshold },
+  cohorts: {
+    cohorts: count,
+    buckets: integer(2, 2 ** 16),
+    held: integer(1, (within) => (within.buckets as number) - 1),
+    hits: list(threshold, of("held")),
+  },
   row: { rows: count, noise: threshold },
   linear: digits(1),
   point: digits(2),
@@ -171,14 +177,17 @@ const MECHANISMS: Forms = {
 };
 const mechanism = form(MECHANISMS);
 
+const STRINGS: Forms = {
+  string: { longest: count },
+  prefix: { number, pieces: count, longest: count },
+};
 const SCALARS: Forms = {
+  ...STRINGS,
   value: { size: count, tags: number },
   zones: { size: count, places: list(list(number, (within) => within.size as number), null, 0) },
   grid: { ...range, bits: integer(0, 52), grid: integer(1, ({ bits }) => 2 ** (53 - (bits as number))) },
   bins: { ...range, bins: count },
-  string: { longest: count },
-  prefix: { number, pieces: count, longest: count },
-  size: { size: count, most: number, shift: number, width: count },
+  size: { size: number, most: number, shift: number, width: count },
   pair: { first: number, second: number },
 };
 
@@ -187,6 +196,7 @@ const encoding = (columns: number): Rule =>
   form({
     ...SCALARS,
     set: { size: count, held: integer(1, 2 ** 16) },
+    strings: { of: form(STRINGS), held: integer(1, 2 ** 16) },
     signed: { size: count, held: integer(1, 2 ** 16), ...range },
     view: { encodings: list(form(SCALARS), columns), sizes: list(count, columns) },
     strata: {
@@ -212,7 +222,7 @@ const names: Rule = (value, where) => {
   if (!isFields(value)) refuse(where, `is ${shown(value)}, and no mapping`);
   for (const [name, values] of Object.entries(value)) list(text)(values, `${where}.${name}`, {});
 };
-const LABELS = ["labels", "set.of.labels", "pairs.of.labels", "ranking.of", "strings.pieces"];
+const LABELS = ["labels", "set.of.labels", "pairs.of.labels", "ranking.of", "strings.pieces", "set.of.strings.pieces"];
 const domain: Rule = (value, where) => {
   fields({}, true)(value, where, {});
   for (const key of LABELS) if (key in (value as Fields)) list(text)((value as Fields)[key], `${where}.${key}`, {});
@@ -257,7 +267,8 @@ function fits(of: EncodingForm, by: Form, kept: boolean): void {
   if (kept !== (by.form === "kept")) refuse("kept", "is not as the mechanism has it");
   const { form: name } = by.form === "kept" ? by.permanent : by;
   const many = of.form === "set" || of.form === "signed";
-  if (many !== (name === "set" || name === "hits") || name === "kept" || name === "strata")
+  const strings = of.form === "strings";
+  if (strings !== (name === "cohorts") || many !== (name === "set" || name === "hits") || name === "kept" || name === "strata")
     refuse("mechanism", "does not fit the encoding");
 }
 

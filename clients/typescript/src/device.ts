@@ -10,8 +10,8 @@ import { admittedAt, BudgetExceededError, record, spentBy } from "./spending.js"
 import type { Column, DeviceTable, Spends, StrataForm } from "./table.js";
 
 /**
- * What a program gives: a label or an index, a number, a string, the labels or indices of the items of a set, or pairs
- * of the label or index of a key and a number.
+ * What a program gives: a label or an index, a number, a string, the labels or indices of the items of a set or its
+ * strings, or pairs of the label or index of a key and a number.
  */
 export type Holding = string | number | readonly (string | number)[] | readonly (readonly [string | number, number])[];
 /** The tag behind which the user hides each value, by its label or index. It never leaves the device. */
@@ -154,7 +154,7 @@ export class Device {
     const own = column.name === "" ? value : (value as Readonly<Record<string, Holding>>)[column.name];
     if (own === undefined) throw new RangeError(`a record needs a value for ${column.name}`);
     const index = indexOf(column, own as Holding);
-    const pieces = new Set((column.domain["strings.pieces"] ?? []) as string[]);
+    const pieces = new Set((column.domain["strings.pieces"] ?? column.domain["set.of.strings.pieces"] ?? []) as string[]);
     return { value: index, tag: typeof index === "number" ? (this.tags[at]!.get(index) ?? -1) : -1, pieces };
   }
 }
@@ -169,6 +169,7 @@ function indexOf({ domain, kind }: Column, value: Holding): Value {
   };
   const pairs = value as readonly (readonly [string | number, number])[];
   if (kind === "pairs") return pairs.map(([key, number]): Pair => [indexed(key), number]);
+  if (kind === "string-set") return value as readonly string[];
   if (Array.isArray(value)) return value.map(indexed);
   return labels && typeof value === "string" ? indexed(value) : (value as Value);
 }

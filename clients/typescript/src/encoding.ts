@@ -1,13 +1,13 @@
 /** From what a device holds to the symbol that its mechanism perturbs: f_pre, grids, hashes, sets and strata. */
 import type { Draws } from "./draws.js";
 import { reached } from "./numbers.js";
-import type { EncodingForm, MapForm, NamedForm, StrataEncodingForm, StrataForm } from "./table.js";
+import type { EncodingForm, MapForm, NamedForm, StrataEncodingForm, StrataForm, StringForm } from "./table.js";
 
 /** The index of a key, and its number. */
 export type Pair = readonly [number, number];
 
-/** What a device holds of a variable: an index, a number, a string, the indices of the items of a set, or pairs. */
-export type Value = number | string | readonly number[] | readonly Pair[];
+/** What a device holds of a variable: an index, a number, a string, the indices or strings of a set, or pairs. */
+export type Value = number | string | readonly number[] | readonly string[] | readonly Pair[];
 
 /** A value, and the index of the tag behind which the user hides it; -1 if the user does not hide it. */
 export interface Held {
@@ -74,6 +74,8 @@ export async function encode(
     }
     case "size":
       return Math.floor((Math.min(sizeOf(value), form.most) + form.shift) / form.width);
+    case "strings":
+      return differing(kept(await symbolsOf(value, form.of, pieces), form.held, draws));
     case "set":
       return padded(chosen(value, form, draws), form);
     case "signed":
@@ -197,21 +199,38 @@ function signed(value: Value, form: { size: number; held: number; low: number; h
 /** How many different items or keys a set or pairs have. */
 function sizeOf(value: Value): number {
   if (!Array.isArray(value)) throw new RangeError("a value is no list of items or of pairs");
-  return new Set((value as (number | Pair)[]).map((each) => (typeof each === "number" ? each : each[0]))).size;
+  return new Set((value as (number | string | Pair)[]).map((each) => (Array.isArray(each) ? each[0] : each))).size;
 }
 
 /** Draws l of the items of a set without repetition; all of them if it has no more. */
 function chosen(value: Value, form: { size: number; held: number }, draws: Draws): number[] {
-  const drawn = Array.from({ length: form.held }, () => draws.below(2 ** 32));
   if (!Array.isArray(value)) throw new RangeError("a value is no list of the indices of items");
-  const items = [...new Set(value as number[])].map((item) => index(item, form.size)).sort((a, b) => a - b);
-  if (items.length > form.held)
+  const items = [...new Set(value as number[])].map((item) => index(item, form.size));
+  return kept(items, form.held, draws);
+}
+
+/** Draws l of some numbers; all of them if there are no more. */
+function kept(numbers: readonly number[], held: number, draws: Draws): number[] {
+  const drawn = Array.from({ length: held }, () => draws.below(2 ** 32));
+  const items = [...numbers].sort((a, b) => a - b);
+  if (items.length > held)
     drawn.forEach((number, place) => {
       const other = place + Math.floor((number * (items.length - place)) / 2 ** 32);
       [items[place], items[other]] = [items[other]!, items[place]!];
     });
-  return items.slice(0, form.held);
+  return items.slice(0, held);
 }
+
+/** The symbol of each string of a set. */
+async function symbolsOf(value: Value, form: StringForm, pieces: ReadonlySet<string>): Promise<number[]> {
+  if (!Array.isArray(value)) throw new RangeError("a value is no list of strings");
+  const texts = [...new Set(value as string[])];
+  return Promise.all(
+    texts.map((text) => (form.form === "prefix" ? prefixSymbol(text, form, pieces) : symbolOf(text, form.longest))),
+  );
+}
+
+const differing = (symbols: readonly number[]): number[] => [...new Set(symbols)].sort((a, b) => a - b);
 
 /** Adds a different dummy for each item that a set lacks. */
 function padded(items: readonly number[], form: { size: number; held: number }): number[] {

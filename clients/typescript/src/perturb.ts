@@ -34,6 +34,7 @@ export function perturb(form: Form, symbol: Sym, draws: Draws): Payload {
   }
   if (form.form === "set") return ofSet(form, symbol as number[], draws);
   if (form.form === "hits") return ofHits(form, symbol as number[], draws);
+  if (form.form === "cohorts") return ofCohortHits(form, symbol as number[], draws);
   const z = symbol as number;
   switch (form.form) {
     case "identity":
@@ -191,6 +192,15 @@ function ofHits(form: Extract<Form, { form: "hits" }>, held: readonly number[], 
   const kind = hits.findIndex((_, number) => drawn < (number + 1) * form.hit);
   const bucket = kind < 0 ? others[place]! : hits[kind]!;
   return joined(littleEndian(seed, 4), littleEndian(bucket, 2));
+}
+
+function ofCohortHits(form: Extract<Form, { form: "cohorts" }>, held: readonly number[], draws: Draws): number {
+  const cohort = draws.below(form.cohorts);
+  const drawn = draws.below(2 ** 53);
+  const anywhere = draws.below(form.buckets);
+  const hits = [...new Set(held.map((symbol) => bucketOf(cohort, symbol, form.buckets)))].sort((a, b) => a - b);
+  const kind = hits.findIndex((_, number) => drawn < (number + 1) * form.hits[hits.length - 1]!);
+  return cohort * form.buckets + (kind < 0 ? anywhere : hits[kind]!);
 }
 
 function shuffled(row: readonly number[], first: number, draws: Draws): number[] {

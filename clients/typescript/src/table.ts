@@ -32,13 +32,16 @@ export interface Column {
   tags: string[];
 }
 
+/** What makes a symbol of a string, or of each string of a set. */
+export type StringForm = { form: "string"; longest: number } | { form: "prefix"; number: number; pieces: number; longest: number };
+
 export type EncodingForm =
+  | StringForm
   | { form: "value"; size: number; tags: number }
   | { form: "zones"; size: number; places: number[][] }
   | { form: "grid"; low: number; high: number; grid: number; bits: number }
   | { form: "bins"; low: number; high: number; bins: number }
-  | { form: "string"; longest: number }
-  | { form: "prefix"; number: number; pieces: number; longest: number }
+  | { form: "strings"; of: StringForm; held: number }
   | { form: "set"; size: number; held: number }
   | { form: "signed"; size: number; held: number; low: number; high: number }
   | { form: "size"; size: number; most: number; shift: number; width: number }
@@ -76,6 +79,7 @@ export type Form =
   | { form: "design"; size: number; sensitive: number[] | null; noise: number; blocks: number; set: number[] | null }
   | { form: "hash"; buckets: number; noise: number }
   | { form: "hits"; buckets: number; held: number; hit: number }
+  | { form: "cohorts"; cohorts: number; buckets: number; held: number; hits: number[] }
   | { form: "row"; rows: number; noise: number }
   | { form: "linear"; g: number; m: number; noise: number }
   | { form: "point"; g: number; m: number; noise: number }

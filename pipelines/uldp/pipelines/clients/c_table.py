@@ -23,7 +23,8 @@ _MAPS = {"drawn": "DRAWN", "level": "GIVEN", "named": "GIVEN"}
 _FORMS = frozenset(
     ("identity", "response", "bits", "flips", "integers", "subset", "set", "design", "hash", "row", "linear", "point",
      "bit", "interval", "steps", "cohort", "bloom", "near", "nested", "strata", "kept", "value", "zones", "grid",
-     "bins", "string", "prefix", "pair", "signed", "view", "hits", "size", "blocks")
+     "bins", "string", "prefix", "pair", "signed", "view", "hits", "size", "blocks",
+     "strings", "cohorts")
 )
 # fmt: on
 
@@ -47,7 +48,8 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
     scratch = 3 * max(1, *(node.get(key) or 0 for node in nodes for key in ("size", "held", "buckets")))
     payload = 8 + max(_payload_bytes(node) for node in nodes)
     pieces: list[str] = next(
-        (column["domain"]["strings.pieces"] for column in table["columns"] if "strings.pieces" in column["domain"]), []
+        (of for column in table["columns"] for key, of in column["domain"].items() if key.endswith("strings.pieces")),
+        [],
     )
     yield f"/* {_text(table['collection'])}, version {table['version']}: table {table['digest']}. Do not edit. */"
     yield '#include "uldp.h"'
@@ -131,8 +133,9 @@ def _encoding(form: Mapping[str, Any]) -> str:
                     for base in value
                 ]
                 fields.append(f".bases = {_pointer('uldp_base', bases)}, .bases_count = {len(bases)}")
-            case "encodings":
-                bases = [f"{{.encoding = {_pointer('uldp_encoding', [_encoding(each)])}}}" for each in value]
+            case "encodings" | "of":
+                several = value if isinstance(value, list) else [value]
+                bases = [f"{{.encoding = {_pointer('uldp_encoding', [_encoding(each)])}}}" for each in several]
                 fields.append(f".bases = {_pointer('uldp_base', bases)}, .bases_count = {len(bases)}")
             case "maps":
                 fields.append(f".maps = {_pointer('uldp_map', map(_map, value))}")

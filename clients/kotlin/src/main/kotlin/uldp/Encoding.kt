@@ -25,7 +25,10 @@ public sealed interface Value {
         val number: Double,
     ) : Value
 
-    /** The items of a set, or all candidates of a ranking, the best first: an [Index] or a label as [Text] each. */
+    /**
+     * The items of a set, or all candidates of a ranking, the best first: an [Index] or a label as [Text] each; or the
+     * strings of a set, a [Text] each.
+     */
     public data class Items(
         /** The items. */
         val items: List<Value>,
@@ -47,6 +50,9 @@ internal sealed interface Sym {
 
     data class Many(val symbols: List<Int>) : Sym
 
+    /** Those of up to l strings of a set, in ascending order. */
+    data class Strings(val symbols: List<Long>) : Sym
+
     data class OfPart(val part: Int, val own: Sym) : Sym
 }
 
@@ -67,6 +73,7 @@ internal class Encoder(private val draws: Draws, private val level: String?, pri
             is EncodingForm.Text -> Sym.One(symbolOf(text(value), form.longest))
             is EncodingForm.Prefix -> Sym.One(prefixSymbol(text(value), form, columns[0].pieces))
             is EncodingForm.Compared -> ranking(value).let { Sym.One(if (it.indexOf(form.second) < it.indexOf(form.first)) 1 else 0) }
+            is EncodingForm.Texts -> Sym.Strings(kept(texts(value).map { symbolOfString(it, form.of, columns[0].pieces) }, form.held).distinct().sorted())
             is EncodingForm.Items -> padded(chosen(items(value), form.size, form.held), form.size, form.held)
             is EncodingForm.Size -> Sym.One((minOf(sizeOf(value), form.most) + form.shift) / form.width)
             is EncodingForm.Signed -> padded(signed(value, form), 2 * form.size, form.held)
@@ -113,9 +120,13 @@ internal class Encoder(private val draws: Draws, private val level: String?, pri
     }
 
     /** Draws l of the items of a set without repetition; all of them if it has no more. */
-    private fun chosen(held: List<Int>, size: Int, most: Int): List<Int> {
+    private fun chosen(held: List<Int>, size: Int, most: Int): List<Int> =
+        kept(held.distinct().onEach { index(Value.Index(it), size) }, most)
+
+    /** Draws l of some numbers; all of them if there are no more. */
+    private fun <T : Comparable<T>> kept(numbers: List<T>, most: Int): List<T> {
         val drawn = List(most) { draws.below(1L shl 32) }
-        val items = held.distinct().onEach { index(Value.Index(it), size) }.sorted().toMutableList()
+        val items = numbers.sorted().toMutableList()
         if (items.size > most) {
             drawn.forEachIndexed { place, number ->
                 val other = place + ((number * (items.size - place)) ushr 32).toInt()
@@ -158,13 +169,24 @@ private fun text(value: Value): String {
     return value.text
 }
 
+private fun texts(value: Value): List<String> {
+    require(value is Value.Items && value.items.all { it is Value.Text }) { "a value is no list of strings" }
+    return value.items.map { (it as Value.Text).text }.distinct()
+}
+
+private fun symbolOfString(text: String, form: EncodingForm, pieces: Set<String>): Long = when (form) {
+    is EncodingForm.Text -> symbolOf(text, form.longest)
+    is EncodingForm.Prefix -> prefixSymbol(text, form, pieces)
+    else -> error("this is no encoding of strings")
+}
+
 private fun items(value: Value): List<Int> {
     require(value is Value.Items && value.items.all { it is Value.Index }) { "a value is no list of items" }
     return value.items.map { (it as Value.Index).index }
 }
 
 /** How many different items or keys a set or pairs have. */
-private fun sizeOf(value: Value): Int = if (value is Value.Pairs) value.numbers.size else items(value).distinct().size
+private fun sizeOf(value: Value): Int = if (value is Value.Pairs) value.numbers.size else (value as Value.Items).items.distinct().size
 
 private fun ranking(value: Value): List<Int> = items(value).also { order ->
     require(order.sorted() == order.indices.toList()) { "a ranking lists each candidate once, the best first" }

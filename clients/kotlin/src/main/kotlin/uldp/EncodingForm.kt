@@ -62,6 +62,15 @@ internal sealed interface EncodingForm {
         }
     }
 
+    /** A symbol of each string of a set. */
+    @Serializable @SerialName("strings")
+    class Texts(val of: EncodingForm, val held: Int) : EncodingForm {
+        init {
+            require(of is Text || of is Prefix) { "strings.of is no form of a string" }
+            within(held, 1, BUCKETS, "strings.held")
+        }
+    }
+
     @Serializable @SerialName("signed")
     class Signed(val size: Int, val held: Int, val low: Double, val high: Double) : EncodingForm {
         init {
@@ -75,7 +84,7 @@ internal sealed interface EncodingForm {
     @Serializable @SerialName("size")
     class Size(val size: Int, val most: Int, val shift: Long, val width: Long) : EncodingForm {
         init {
-            count(size, "size.size")
+            natural(size, "size.size")
             natural(most, "size.most")
             natural(shift, "size.shift")
             count(width, "size.width")
@@ -95,7 +104,7 @@ internal sealed interface EncodingForm {
         init {
             length(sizes, encodings.size, "view.sizes")
             sizes.forEach { count(it, "view.sizes") }
-            require(encodings.none { it is View || it is Strata || it is Items || it is Signed }) { "view.encodings has a form of several symbols" }
+            require(encodings.none { it is View || it is Strata || it is Items || it is Texts || it is Signed }) { "view.encodings has a form of several symbols" }
         }
     }
 

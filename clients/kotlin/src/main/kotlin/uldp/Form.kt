@@ -117,6 +117,17 @@ internal sealed interface Form {
         }
     }
 
+    @Serializable @SerialName("cohorts")
+    class CohortHits(val cohorts: Long, val buckets: Long, val held: Int, val hits: List<Long>) : Form {
+        init {
+            count(cohorts, "cohorts.cohorts")
+            within(buckets, 2, BUCKETS, "cohorts.buckets")
+            within(held, 1, buckets - 1L, "cohorts.held")
+            length(hits, held, "cohorts.hits")
+            hits.forEach { threshold(it, "cohorts.hits") }
+        }
+    }
+
     @Serializable @SerialName("row")
     class Row(val rows: Long, val noise: Long) : Form {
         init {

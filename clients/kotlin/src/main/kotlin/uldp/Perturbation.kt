@@ -26,6 +26,7 @@ internal fun perturb(form: Form, symbol: Sym, draws: Draws): Payload = when (for
     }
     is Form.Items -> Payload.Bytes(ofSet(form, (symbol as Sym.Many).symbols, draws))
     is Form.Hits -> Payload.Bytes(ofHits(form, (symbol as Sym.Many).symbols, draws))
+    is Form.CohortHits -> Payload.Symbol(ofCohortHits(form, (symbol as Sym.Strings).symbols, draws))
     else -> ofOne(form, (symbol as Sym.One).z, draws)
 }
 
@@ -98,7 +99,7 @@ private fun ofOne(form: Form, z: Long, draws: Draws): Payload = when (form) {
     is Form.Near -> Payload.Symbol(reached(form.ends[z.toInt()].map(String::toLong), draws.wide()).toLong())
     is Form.Nested -> Payload.Symbol(ofZone(form, z.toInt(), draws))
     is Form.Kept -> error("a permanent response needs a ledger")
-    is Form.Strata, is Form.Items, is Form.Hits -> error("these perturb no single symbol")
+    is Form.Strata, is Form.Items, is Form.Hits, is Form.CohortHits -> error("these perturb no single symbol")
 }
 
 /** The payload of a part among those of all parts. */
@@ -174,6 +175,15 @@ private fun ofHits(form: Form.Hits, held: List<Int>, draws: Draws): ByteArray {
     val kind = (1..form.held).indexOfFirst { drawn < it * form.hit }
     val bucket = if (kind < 0) (0 until form.buckets).filter { it !in hit }[place] else hit.elementAt(kind)
     return littleEndian(seed, 4) + littleEndian(bucket.toLong(), 2)
+}
+
+private fun ofCohortHits(form: Form.CohortHits, held: List<Long>, draws: Draws): Long {
+    val cohort = draws.below(form.cohorts)
+    val drawn = draws.below(SAFE)
+    val anywhere = draws.below(form.buckets)
+    val hit = held.map { bucketOf(cohort, it, form.buckets) }.toSortedSet()
+    val kind = (1..hit.size).indexOfFirst { drawn < it * form.hits[hit.size - 1] }
+    return cohort * form.buckets + if (kind < 0) anywhere else hit.elementAt(kind)
 }
 
 private fun ofDesign(form: Form.Design, z: Int, draws: Draws): Long {

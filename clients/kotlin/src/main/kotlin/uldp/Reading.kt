@@ -112,7 +112,8 @@ private fun checkFits(encoding: EncodingForm, mechanism: Form, kept: Boolean) {
     if (kept != mechanism is Form.Kept) refuse("kept is not as the mechanism has it")
     val own = if (mechanism is Form.Kept) mechanism.permanent else mechanism
     val ofMany = encoding is EncodingForm.Items || encoding is EncodingForm.Signed
-    if (ofMany != (own is Form.Items || own is Form.Hits) || own is Form.Kept || own is Form.Strata) {
+    val ofStrings = encoding is EncodingForm.Texts
+    if (ofStrings != (own is Form.CohortHits) || ofMany != (own is Form.Items || own is Form.Hits) || own is Form.Kept || own is Form.Strata) {
         refuse("mechanism does not fit the encoding")
     }
 }

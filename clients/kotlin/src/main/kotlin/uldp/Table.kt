@@ -84,7 +84,7 @@ internal class Column(val name: String, val kind: String, private val domain: Ma
     val labels: List<String>? by lazy { texts("labels") ?: texts("set.of.labels") ?: texts("pairs.of.labels") ?: texts("ranking.of") }
 
     /** The public vocabulary that spells strings, if there is one. */
-    val pieces: Set<String> by lazy { texts("strings.pieces").orEmpty().toSet() }
+    val pieces: Set<String> by lazy { (texts("strings.pieces") ?: texts("set.of.strings.pieces")).orEmpty().toSet() }
 
     init {
         for ((key, value) in domain) {
@@ -95,6 +95,6 @@ internal class Column(val name: String, val kind: String, private val domain: Ma
     private fun texts(key: String): List<String>? = (domain[key] as? JsonArray)?.map { it.jsonPrimitive.content }
 
     private companion object {
-        val LABELS = setOf("labels", "set.of.labels", "pairs.of.labels", "ranking.of", "strings.pieces")
+        val LABELS = setOf("labels", "set.of.labels", "pairs.of.labels", "ranking.of", "strings.pieces", "set.of.strings.pieces")
     }
 }
