@@ -59,6 +59,15 @@ MORE: dict[str, dict[str, Any]] = {
         "set-ss", {"pairs": {"of": {"size": 60}, "at_most": 4, "low": -5.0, "high": 7.5}}, 0.5
     ),
     "set-olh of many items": _more("set-olh", {"set": {"of": {"size": 40_000}, "at_most": 5}}, 2.0),
+    "prefixes of sets of the best size": _more(
+        "prefixes",
+        {"set": {"of": {"strings": {"longest": 9, "alphabet": "a-z", "pieces": ["an", "na"]}}, "at_most": 2}},
+        2.0,
+        step=2,
+        depth=3,
+        cohorts=32,
+    )
+    | {"candidates": ["banana", "ananas", "n", "Band"]},
     "set-ss of one symbol": _more("set-ss", {"set": {"of": {"size": 9}, "at_most": 2}}, 4.0),
     "ss of one member": _more("ss", {"size": 5}, 3.0),
     "olh of 10,000 values": _more("olh", {"size": 10_000}, 3.0),
@@ -140,6 +149,7 @@ _NUMBERS = (
     "noise_probability",
     "flip_probability",
     "hit",
+    "hits",
     "bit_probabilities",
     "theta",
     "q",

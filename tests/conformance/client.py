@@ -99,19 +99,39 @@ def _block_of_a_level(case: Mapping[str, Any], user: Mapping[str, Any], draws: D
 
 def _prefix(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
     """The prefix of a length that is drawn first, or the whole string, as a string of ``cohort-olh``."""
-    strings, mechanism = case["spec"]["domain"]["strings"], case["spec"]["mechanism"]
+    domain, mechanism = case["spec"]["domain"], case["spec"]["mechanism"]
+    if "set" in domain:
+        return _prefixes_of_set(case, user, draws)
+    strings = domain["strings"]
     part = Variable({"strings": strings}, {**mechanism, "name": "cohort-olh"}, case["probabilities"]["parts"][0])
     depth = mechanism["depth"]
     place, drawn = draws.below(FLOATS), 0
     while drawn < depth and place >= round(FLOATS * (drawn + 1) / (depth + 1)):
         drawn += 1
-    text, known = user["value"], pieces_of(strings)
-    z = symbol_of(text, strings["longest"])
-    if drawn < depth:
-        spelled = spell(text, known)
-        first = (drawn + 1) * mechanism.get("step", 1)
-        z = 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"] + 1 + drawn)
-    return _wrapped([part] * (depth + 1), drawn, z, draws)
+    return _wrapped([part] * (depth + 1), drawn, _of_length(strings, mechanism, user["value"], drawn), draws)
+
+
+def _of_length(strings: Mapping[str, Any], mechanism: Mapping[str, Any], text: str, number: int) -> int:
+    """The symbol of the prefix of a length, or behind all lengths that of the whole string."""
+    if number == mechanism["depth"]:
+        return symbol_of(text, strings["longest"])
+    spelled, first = spell(text, pieces_of(strings)), (number + 1) * mechanism.get("step", 1)
+    return 0 if spelled is None else symbol_of("".join(spelled[:first]), strings["longest"] + 1 + number)
+
+
+def _prefixes_of_set(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """The prefixes of a length of all strings of a set, or all whole strings, as a set of ``set-olh``."""
+    domain, mechanism, parts = case["spec"]["domain"], case["spec"]["mechanism"], case["probabilities"]["parts"]
+    of_sets = [Variable(domain, {**mechanism, "name": "set-olh"}, part) for part in parts]
+    strings, drawn = domain["set"]["of"]["strings"], 0
+    encoded = [
+        of.string_set([_of_length(strings, mechanism, text, number) for text in user["value"]], draws)
+        for number, of in enumerate(of_sets)
+    ]
+    place = draws.below(FLOATS)
+    while drawn < len(parts) - 1 and place >= round(FLOATS * (drawn + 1) / len(parts)):
+        drawn += 1
+    return _wrapped(of_sets, drawn, encoded[drawn], draws)
 
 
 def _question(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
@@ -238,7 +258,7 @@ def _attributes(case: Mapping[str, Any]) -> dict[str, Variable]:
     }
 
 
-def _wrapped(parts: Sequence[Variable], drawn: int, z: int, draws: Draws) -> int | bytes:
+def _wrapped(parts: Sequence[Variable], drawn: int, z: int | list[int], draws: Draws) -> int | bytes:
     """The payload of the drawn attribute or level, and its number."""
     own = RESPONSES[parts[drawn].name](parts[drawn], z, draws)
     if isinstance(own, int) and all(map(symbols, parts)):

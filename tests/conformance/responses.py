@@ -149,6 +149,14 @@ def _hits(of: Variable, held: Sequence[int], draws: Draws) -> bytes:
     return seed.to_bytes(4, "little") + bucket.to_bytes(2, "little")
 
 
+def _cohort_hits(of: Variable, held: Sequence[int], draws: Draws) -> int:
+    g, cohorts, most = int(of.printed["buckets"]), int(of.printed["cohorts"]), of.held
+    cohort, kind, anywhere = draws.below(cohorts), draws.below(FLOATS), draws.below(g)
+    hit = sorted({bucket_of(cohort, z, g) for z in held})
+    chosen = kind // int(of.printed["hits"][len(hit) - 1]) if hit else most
+    return cohort * g + (hit[chosen] if chosen < len(hit) else anywhere)
+
+
 def _shuffled(row: Sequence[int], first: int, draws: Draws) -> list[int]:
     shuffled = list(row)
     for i in range(first):
@@ -275,7 +283,7 @@ RESPONSES: dict[str, Callable[[Variable, Any, Draws], int | bytes]] = {
     **dict.fromkeys(("rappor", "sue", "oue", "urap", "uoue"), _bits),
     **dict.fromkeys(("ss", "uss"), _subset),
     "set-ss": _of_set,
-    "set-olh": _hits,
+    "set-olh": lambda of, held, draws: (_hits if of.of_strings is None else _cohort_hits)(of, held, draws),
     **dict.fromkeys(("hrr", "blh"), _row),
     "the": _thresholded,
     "idue": _by_group,
@@ -306,17 +314,20 @@ SYMBOLS: dict[str, Callable[[Variable], int]] = {
     "block": lambda of: int(of.mechanism.get("bins", 1024)) + int(of.printed["width"]),
     "geometric": lambda of: len(_noise_weights(of.epsilon, steps := of.mechanism.get("bins", 16))) - steps,
     "cohort-olh": lambda of: of.buckets * int(of.mechanism["cohorts"]),
+    "set-olh": lambda of: int(of.printed["buckets"]) * int(of.printed["cohorts"]),
 }
 
 
 def symbols(of: Variable) -> int | None:
     """The number of payloads that are symbols, None for bytes."""
+    if of.name == "set-olh" and of.of_strings is None:
+        return None  # of listed items, a report has a seed
     return SYMBOLS[of.name](of) if of.name in SYMBOLS else None
 
 
 def width(of: Variable) -> int:
     """The bytes of a payload in a record."""
-    if of.name in SYMBOLS:
+    if symbols(of) is not None:
         return 4
     match of.name:
         case "olh" | "set-olh":

@@ -107,6 +107,9 @@ class Variable:
 
     def encode(self, value: Any, tag: str | None, draws: Draws) -> Any:
         """The symbol of Z or of a string, those of a set, or the point; of bit-flip, and |Z| times the design."""
+        if self.of_strings is not None:
+            longest = self.of_strings["longest"]
+            return self.string_set([symbol_of(text, longest) for text in value], draws)
         if "set" in self.domain:
             return self._set(value, draws)
         if "pairs" in self.domain:
@@ -122,6 +125,15 @@ class Variable:
         bits = 52 - (steps - 1).bit_length()
         parts = round((min(max(value, low), high) - low) / (high - low) * (steps << bits))
         return int(parts + draws.below(1 << bits) >> bits)
+
+    @property
+    def of_strings(self) -> Any:
+        """The strings of which sets are; None for others."""
+        return self.domain.get("set", {}).get("of", {}).get("strings")
+
+    def string_set(self, symbols: Iterable[int], draws: Draws) -> list[int]:
+        """Up to l different symbols of a set of strings."""
+        return sorted(set(self._kept(sorted(symbols), draws)))
 
     @property
     def held(self) -> int:

@@ -24,7 +24,7 @@ def test_each_spec_is_valid(text: str) -> None:
 
 def test_each_kind_of_domain_has_a_spec() -> None:
     kinds = {CollectionSpec.parse(yaml.safe_load(text)).domain.kind for text in SPECS}
-    assert kinds == {"values", "number", "strings", "set", "pairs", "ranking", "record"}
+    assert kinds == {"values", "number", "strings", "set", "string-set", "pairs", "ranking", "record"}
 
 
 #: The systems of the survey that this project will not have.

@@ -24,7 +24,7 @@ from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings
+from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings, StringSets
 from uldp.schemas.specs.variable import Variable
 
 
@@ -52,10 +52,13 @@ def of_one_device(example: Example, rng: Generator) -> list[Held]:
     kind = next(iter(example.spec.variables.values())).kind
     while True:
         held = example.hold(rng, 1)
-        if not isinstance(kind, Sets):
+        if not isinstance(kind, Sets | StringSets):
             return held
         (row,) = held[0].values
-        if ((row[:, 0] if isinstance(kind, Pairs) else row) >= 0).sum() <= kind.held:
+        if isinstance(kind, StringSets):
+            if sum(each is not None for each in row) <= kind.held:
+                return held
+        elif ((row[:, 0] if isinstance(kind, Pairs) else row) >= 0).sum() <= kind.held:
             return held
 
 
@@ -112,6 +115,8 @@ _RANKING = {"ranking": {"of": ["b", "a", "c", "d"]}}
 _STRINGS = {"strings": {"longest": 12}}
 _SPELLED = {"strings": {"longest": 12, "pieces": ["io", "kios"], "alphabet": "iko-sx"}}
 _SET = {"set": {"of": {"size": 8}, "at_most": 3}}
+_STRING_SET = {"set": {"of": _STRINGS, "at_most": 3}}
+_SPELLED_SET = {"set": {"of": _SPELLED, "at_most": 2}}
 _PAIRS = {"pairs": {"of": {"size": 8}, "at_most": 3, "low": -3.0, "high": 24.0}}
 #: Candidates, the first of which devices hold; others are held by nobody.
 _ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
@@ -175,6 +180,8 @@ _SPECS: dict[str, dict[str, Any]] = {
     "set-ss": _keys("set-ss", _SET),
     "set-ss of two symbols": _keys("set-ss", _SET, w=2),
     "set-olh": _keys("set-olh", _SET),
+    "set-olh of strings": _keys("set-olh", _STRING_SET, cohorts=64) | _ASKED,
+    "set-olh of strings with sizes": _keys("set-olh", _STRING_SET, cohorts=64, sizes=0.1) | _ASKED,
     "set-ss of pairs": _keys("set-ss", _PAIRS),
     "set-ss with sizes": _keys("set-ss", _SET, sizes=0.1),
     "set-olh with sizes": _keys("set-olh", _SET, sizes=0.1),
@@ -240,6 +247,7 @@ _SPECS: dict[str, dict[str, Any]] = {
         "prefixes", _SPELLED, 3.0, cohorts=8, buckets=40, depth=2, lasting_epsilon=5.0
     )
     | _ASKED,
+    "prefixes of sets": _keys("prefixes", _SPELLED_SET, cohorts=64, step=2, depth=2) | _ASKED,
     "record of symbols": _record(
         app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
     ),
@@ -288,6 +296,12 @@ def _hold(variable: Variable, rng: Generator, n: int) -> Held:
     if isinstance(kind, Strings):
         texts = np.array(variable.candidates, dtype=np.object_)
         return Held(texts[rng.choice(len(texts), n, p=_SHARES[len(texts)])], np.full(n, -1))
+    if isinstance(kind, StringSets):
+        texts = np.array(variable.candidates, dtype=np.object_)
+        there = rng.random((n, len(texts))) < _HOLDING[: len(texts)]
+        behind = np.argsort(~there, axis=1, kind="stable")
+        sets = np.where(there, texts, np.array(None, dtype=np.object_))
+        return Held(np.take_along_axis(sets, behind, axis=1), np.full(n, -1))
     if isinstance(kind, Sets):
         # Each item alone, so that some sets are larger than a device reports.
         there = rng.random((n, variable.size)) < _HOLDING[: variable.size]
@@ -321,8 +335,8 @@ def _reported(shares: Floats, most: int) -> Floats:
 
 def _truth(variable: Variable) -> Floats:
     kind = variable.kind
-    if isinstance(kind, Sets):
-        return _reported(_HOLDING[: variable.size], kind.held)
+    if isinstance(kind, Sets | StringSets):
+        return _reported(_HOLDING[: variable.size or len(variable.candidates)], kind.held)
     if isinstance(kind, Number):
         return np.array([kind.low + (0.1 + 0.9 / 4) * (kind.high - kind.low)])
     if isinstance(kind, Ranking):

@@ -125,6 +125,8 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "geometric": _keys("geometric", _NUMBER, bins=4),
     "geometric at a small epsilon": _keys("geometric", _NUMBER, 0.1, bins=2),
     "bloom": _keys("bloom", _STRINGS, 2.0, more=_ASKED, bits=8, hashes=2, cohorts=2),
+    "set-olh of strings": _keys("set-olh", {"set": {"of": _STRINGS, "at_most": 2}}, cohorts=4, buckets=4),
+    "prefixes of sets": _keys("prefixes", {"set": {"of": _SPELLED, "at_most": 2}}, cohorts=4, buckets=4, depth=1),
     "cohort-olh": _keys("cohort-olh", _STRINGS, more=_ASKED, cohorts=8),
     "cohort-olh with a permanent response": _keys(
         "cohort-olh", _STRINGS, more=_ASKED, cohorts=8, buckets=4, lasting_epsilon=3.0

@@ -31,6 +31,7 @@ from uldp.mechanisms.families.bloom.randomizer import BloomFilter
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.local_hashing.randomizer import SeededHashing
+from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
@@ -94,7 +95,7 @@ def far_payloads(mechanism: Mechanism) -> Iterator[tuple[Mechanism, Far]]:
         last = (mechanism.buckets - 1).to_bytes(2, "little")
         payloads = np.frombuffer(bytes(6) + bytes(4) + last, dtype=np.uint8).reshape(2, 6)
         yield mechanism, (payloads, np.full(2, 1 / SEEDS))
-    elif isinstance(mechanism, CohortHashing):
+    elif isinstance(mechanism, CohortHashing | CohortSetHashing):
         size = mechanism.statistic_size  # every bucket is that of some string, and so has at least its even share
         yield mechanism, (np.arange(size, dtype=np.uint32), np.full(size, 1 / size))
     else:

@@ -19,14 +19,14 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Floats, Payloads
-from uldp.schemas.specs.kinds import Strings
+from uldp.schemas.specs.kinds import Strings, StringSets
 
 EXAMPLES = examples()
 #: The examples with strings, of which no distribution over all symbols has room; ``verify`` refuses their reports.
 OF_STRINGS = [
     name
     for name, example in EXAMPLES.items()
-    if any(isinstance(variable.kind, Strings) for variable in example.spec.variables.values())
+    if any(isinstance(variable.kind, Strings | StringSets) for variable in example.spec.variables.values())
 ]
 TESTED = [name for name in EXAMPLES if name not in OF_STRINGS]
 N = 2000

@@ -36,7 +36,7 @@ def devices(example: Example, seed: int, n: int = N) -> tuple[WithMemory, Inputs
         return mechanism, int(symbols[0]), symbols
     if all_for_strings(mechanism):
         assert isinstance(protocol.encoding, StrataEncoding)
-        return mechanism, protocol.encoding.of_each_part(held, rng).astype(np.float64), symbols
+        return mechanism, protocol.encoding.of_each_part(held)[:, 0].astype(np.float64), symbols
     return mechanism, protocol.encoding.law(held, mechanism.size), symbols
 
 

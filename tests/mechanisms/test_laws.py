@@ -47,10 +47,10 @@ def linears(name: str) -> list[Linear]:
 def test_the_spec_knows_the_domain_and_the_estimators_of_the_mechanism(name: str) -> None:
     spec, decoder = EXAMPLES[name].spec, EXAMPLES[name].protocol.decoder
     assert spec.mechanism.takes(spec.domain.kind)
-    mechanisms = [variable.mechanism for variable in spec.variables.values()]
-    assert all(of.takes(variable.kind.name) for variable, of in zip(spec.variables.values(), mechanisms, strict=True))
+    variables = list(spec.variables.values())
+    assert all(of.mechanism.takes(of.kind.name) for of in variables)
     # An estimator of a record is one of any attribute.
-    assert list(decoder.estimators) == list(dict.fromkeys(chain.from_iterable(of.estimators for of in mechanisms)))
+    assert list(decoder.estimators) == list(dict.fromkeys(chain.from_iterable(of.estimators for of in variables)))
     assert spec.mechanism.estimators[0] == decoder.estimators[0]
 
 

@@ -12,12 +12,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors, SetLinear, mean_size_table
+from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors, SetLinear
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import draw_counts
 from uldp.mechanisms.kernels.ratios import ratio_interval
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.linear import normal
+from uldp.mechanisms.protocol.mean_size import mean_size_table
 from uldp.mechanisms.strings.candidate_decoder import FALSELY_FOUND
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName

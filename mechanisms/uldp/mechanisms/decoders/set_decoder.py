@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 from numpy.random import Generator
@@ -16,10 +15,12 @@ from numpy.random import Generator
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
+from uldp.mechanisms.kernels.common_holders import of_other_sign
 from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.protocol.mean_size import mean_size_table
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -65,7 +66,7 @@ class SetErrors:
         sums = w.sum(axis=0)
         product = (m - b - 2 * (a - b) * r)[:, np.newaxis] * w + b * sums
         product += (a - b) * (np.outer(r, sums) + r @ w) - np.outer(m, m @ w)
-        product -= (a - b) * _of_other_sign(r, w)
+        product -= (a - b) * of_other_sign(r, w)
         return np.asarray(product / (gain**2 * self.reports), dtype=np.float64)
 
     @property
@@ -144,22 +145,6 @@ class SetLinear:
     def mean_size(self) -> tuple[float, float]:
         """The mean number of items that users report, and its variance."""
         return self.channel.held - float(self.all_values[self.items :].sum()), self.own_errors.size_variance
-
-
-def _of_other_sign(r: Floats, w: Floats) -> Floats:
-    """Return sum_j min(r_i, r_j) w_j over the j whose weight has another sign than that of i; shape of w."""
-    order = np.argsort(r, kind="stable")
-    ascending, place = r[order][:, np.newaxis], np.argsort(order)
-
-    def of_minimum(weights: Floats) -> Floats:
-        sorted_weights = weights[order]
-        smaller = np.cumsum(ascending * sorted_weights, axis=0)
-        larger = sorted_weights.sum(axis=0) - np.cumsum(sorted_weights, axis=0)
-        return np.asarray((smaller + ascending * larger)[place], dtype=np.float64)
-
-    if not ((w > 0).any(axis=0) & (w < 0).any(axis=0)).any():
-        return np.zeros_like(w)
-    return np.where(w > 0, of_minimum(np.minimum(w, 0.0)), np.where(w < 0, of_minimum(np.maximum(w, 0.0)), 0.0))
 
 
 class SetDecoder(SharesDecoder):
@@ -345,20 +330,3 @@ class SetDecoder(SharesDecoder):
                 f" the share {usual:.2g} of a frequent one: take {need:,} users or more in a window, a smaller at_most,"
                 " or a larger epsilon"
             )
-
-
-def mean_size_table(mean: float, variance: float, n: int, held: int) -> Table:
-    """Return the table of the mean number of items that users report, with a normal interval cut to [0, l]."""
-    half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * variance**0.5
-    values = np.array([mean])
-    return Table(
-        TableName.MEAN_SIZE,
-        np.clip(values, 0.0, held),
-        np.array([variance**0.5]),
-        n,
-        shape=(1,),
-        unbiased=values,
-        low=np.clip(values - half, 0.0, held),
-        high=np.clip(values + half, 0.0, held),
-        basis=Basis.NORMAL,
-    )

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeRanges
 from uldp.mechanisms.kernels.intervals import lower_tail
@@ -26,19 +25,19 @@ class SizedDecoder(Decoder):
     of reports of each part is its own.
 
     Args:
-        items: The decoder of the items.
+        items: The decoder of the items, of keys, or of strings.
         sizes: The decoder of the ranges, of reports by randomized response.
         ranges: The ranges.
         strata: The mechanism: the part of the items, and that of the sizes.
     """
 
-    def __init__(self, items: SetDecoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:
+    def __init__(self, items: Decoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:
         self._items, self._sizes, self._ranges, self._strata = items, sizes, ranges, strata
         self._parts = StrataDecoder(("items", "sizes"), (items, sizes), strata)
         self.estimators = items.estimators
 
     @property
-    def items(self) -> SetDecoder:
+    def items(self) -> Decoder:
         """The decoder of the items."""
         return self._items
 

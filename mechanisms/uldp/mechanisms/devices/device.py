@@ -26,8 +26,8 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.kinds import ListedValues, Value
 from uldp.schemas.specs.variable import Variable
 
-#: What the program of a device gives about its user: a value, a set of items, or a ranking.
-Holding = Value | set[int] | frozenset[int] | list[int]
+#: What the program of a device gives about its user: a value, a set of items or of strings, or a ranking.
+Holding = Value | set[int] | frozenset[int] | list[int] | set[str] | frozenset[str] | list[str]
 #: The index of the tag of each hidden value; these values are indices.
 _TagOf = Mapping[Value, int]
 #: By value, the name of its tag; or such a mapping for each attribute of a record.

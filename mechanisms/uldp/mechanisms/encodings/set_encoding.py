@@ -67,7 +67,7 @@ class SetEncoding(Encoding):
                 f"the set has more than the {self._held:,} items that a device reports; take a smaller one"
             )
         r = np.zeros(size)
-        r[self.encode(columns, _First())] = 1.0
+        r[self.encode(columns, First())] = 1.0
         return r
 
 
@@ -101,11 +101,13 @@ def sizes_of(sets: Values) -> Counts:
     return np.asarray((np.asarray(sets) >= 0).sum(axis=1), dtype=np.int64)
 
 
-class _First:
+class First:
     """Randomness that chooses the first items."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
+        """Raise NotImplementedError."""
         raise NotImplementedError("sets are drawn by integers")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> Symbols:
+        """Return the lowest integers."""
         return np.full(size, low, dtype=np.int64)

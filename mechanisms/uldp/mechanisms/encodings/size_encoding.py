@@ -7,10 +7,11 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.encodings.set_encoding import sizes_of
+from uldp.mechanisms.encodings.string_set_encoding import strings_there
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.schemas.arrays import Symbols, Values
+from uldp.schemas.arrays import Symbols, Texts, Values
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,15 @@ class SizeEncoding(Encoding):
         """Return the range of each device's set, shape (n,).
 
         Args:
-            columns: One column of sets, shape (n, j), or of pairs, shape (n, j, 2).
+            columns: One column of sets of items or of strings, shape (n, j), or of pairs, shape (n, j, 2).
             randomness: Unused.
         """
         (held,) = columns
-        values = cast(Values, held.values)
-        sizes = sizes_of(values if values.ndim == 2 else values[:, :, 0])
+        values = held.values
+        if values.dtype == np.object_:
+            sizes = strings_there(cast(Texts, values)).sum(axis=1)
+        else:
+            sizes = sizes_of(cast(Values, values if values.ndim == 2 else values[:, :, 0]))
         most = 2 * self._ranges.held
         return np.asarray((np.minimum(sizes, most) + self._ranges.shift) // self._ranges.width, dtype=np.int64)
 

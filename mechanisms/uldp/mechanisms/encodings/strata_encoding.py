@@ -211,10 +211,13 @@ class StrataEncoding(Encoding):
             "choice": self._choice.device_form(),
         }
 
-    def of_each_part(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbol that each part has for one device, of which the columns have one row; shape (parts,)."""
-        own = [source.encoding.encode(source.read(columns), randomness)[0] for source in self._sources]
-        return np.array(own, dtype=np.int64)
+    def of_each_part(self, columns: Sequence[Held]) -> Symbols:
+        """Return the symbols that each part has for one device, of which the columns have one row; shape (parts, l).
+
+        Raises:
+            ValueError: as ``Encoding.of_one``, for any part.
+        """
+        return np.array([source.encoding.of_one(source.read(columns)) for source in self._sources], dtype=np.int64)
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distributions of the symbols of all parts behind each other, times their probabilities."""

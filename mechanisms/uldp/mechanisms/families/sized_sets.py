@@ -5,14 +5,12 @@ import math
 from pydantic import Field
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeEncoding, SizeRanges
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import symbols_protocol
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
-from uldp.schemas.specs.kinds import Sets
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -30,8 +28,7 @@ class SizedSetsSpec(PrivateSpec):
         """Return the protocol of items, or with ``sizes`` that of items and sizes."""
         if self.sizes is None:
             return protocol
-        assert isinstance(protocol.decoder, SetDecoder)
-        ranges = ranges_of(variable.of_kind(Sets).held, self.epsilon)
+        ranges = ranges_of(variable.kind.held, self.epsilon)
         of_sizes = symbols_protocol(variable, ranges.count, "rr", self.epsilon, self.lasting_epsilon)
         assert isinstance(of_sizes.decoder, PureDecoder)
         kind = Strata if self.lasting_epsilon is None else MemoizedStrata

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
-from uldp.schemas.arrays import Floats, Texts, Values
+from uldp.schemas.arrays import Floats, Symbols, Texts, Values
 
 
 class Held(NamedTuple):
@@ -17,7 +17,7 @@ class Held(NamedTuple):
 
     Attributes:
         values: Shape (n,): indices of the domain's values, numbers as floats, or strings. Of sets, shape (n, j): the
-            indices of items, with -1 behind them.
+            indices of items, with -1 behind them, or strings, with None behind them.
         tags: Shape (n,): the index of the tag behind which a user hides this value, -1 if the user does not hide it.
     """
 
@@ -72,6 +72,17 @@ class Encoding(ABC):
         """The promise to the user of this device, if it is another one than that of the mechanism."""
         return None
 
+    def of_one(self, columns: Sequence[Held]) -> Symbols:
+        """Return the symbol of one device, of which the columns have one row, or its l symbols; shape (1,) or (l,).
+
+        An encoding that draws has its own method.
+
+        Raises:
+            ValueError: if a value is outside of its domain, or what the device reports of it is drawn. The message
+                names no value.
+        """
+        return np.asarray(self.encode(columns, NoDraws()), dtype=np.int64).ravel()
+
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
 
@@ -81,15 +92,17 @@ class Encoding(ABC):
             ValueError: if a value is outside of its domain. The message names no value.
         """
         r = np.zeros(size)
-        r[self.encode(columns, _NoDraws())] = 1.0
+        r[self.encode(columns, NoDraws())] = 1.0
         return r
 
 
-class _NoDraws:
+class NoDraws:
     """Randomness for an encoding that draws nothing."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
+        """Raise NotImplementedError."""
         raise NotImplementedError("an encoding that draws needs a law of its own")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Raise NotImplementedError."""
         raise NotImplementedError("an encoding that draws needs a law of its own")

@@ -7,9 +7,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.protocol.decoder import FindingDecoder, heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.mean_size import mean_size_table
 from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
 from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
@@ -36,6 +37,10 @@ class CandidateDecoder(FindingDecoder):
     - ``p_value``: the probability of so large an estimate, or a larger one, if nobody holds the candidate.
     - ``found``: 1 for the candidates whose p-value is at most 0.05 / K, else 0. So the probability that any is found
       which nobody holds is at most 5 % (Bonferroni).
+
+    If devices hold up to l strings, shares sum to l or less, and no cell says how many users hold none of the
+    candidates. In place of ``unexplained`` there is ``mean_size``: how many of the strings in the tables a user reports
+    in the mean.
 
     The candidates may change at any time, because no cell depends on them.
     """
@@ -124,7 +129,7 @@ class CandidateDecoder(FindingDecoder):
         if n <= 0:
             return {}
         channel = self.channel
-        p, q = channel.p / channel.cohorts, channel.q / channel.cohorts
+        p, q = channel.p / channel.cohorts, channel.least / channel.cohorts
         tails = [lower_tail(int(supports.min()), n, q), lower_tail(n - int(supports.max()), n, 1 - p)]
         if channel.cohorts > 1:
             alone = 1 / channel.cohorts
@@ -201,7 +206,7 @@ class CandidateDecoder(FindingDecoder):
             )
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
+        """Return the tables ``share``, ``unexplained`` or ``mean_size``, ``p_value`` and ``found``; see the class.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
@@ -231,45 +236,39 @@ class CandidateDecoder(FindingDecoder):
         p_value = self._chance(values / np.sqrt(variance), n)
         found = p_value <= FALSELY_FOUND / max(k, 1)
         shown = found | (np.arange(k) < asked)
+        if not shown.any() and self.channel.held > 1:
+            return (mean_size_table(0.0, 0.0, n, self.channel.held),)
         if not shown.any():
             return (Table(TableName.UNEXPLAINED, np.ones(1), np.zeros(1), n, shape=(1,)),)
-        inside = shown.astype(np.float64)[:, np.newaxis]
-        of_sum = float((inside * linear.times(inside)).sum())
-        unbiased = share, rest = values, 1 - values[shown].sum()
         missed = (1 - INTERVAL_LEVEL) * (1 if self.simultaneous else shown.sum()) / k
         low, high = linear.interval(1 - missed)
-        half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(of_sum)
-        ends = np.clip([[rest - half], [rest + half]], 0.0, 1.0)
+        share, rest = values, 1 - values[shown].sum()
         if estimator == "auto":
-            share, rest = _nearest(linear)
+            share, rest = (
+                _nearest(linear) if self.channel.held == 1 else (_nearest_sets(linear, self.channel.held), 0.0)
+            )
             rest += share[~shown].sum()
         names = tuple(name for name, each in zip(self.names, shown, strict=True) if each)
         table = partial(Table, n=n, shape=(len(names),), keys=names)
-        return (
-            table(
-                TableName.SHARE,
-                share[shown],
-                np.sqrt(variance[shown]),
-                unbiased=unbiased[0][shown],
-                low=low[shown].clip(0.0, 1.0),
-                high=high[shown].clip(0.0, 1.0),
-                basis=Basis.NORMAL,
-                simultaneous=self.simultaneous,
-            ),
-            Table(
-                TableName.UNEXPLAINED,
-                np.array([rest]),
-                np.array([math.sqrt(of_sum)]),
-                n,
-                shape=(1,),
-                unbiased=np.array([unbiased[1]]),
-                low=ends[0],
-                high=ends[1],
-                basis=Basis.NORMAL,
-            ),
+        shares = table(
+            TableName.SHARE,
+            share[shown],
+            np.sqrt(variance[shown]),
+            unbiased=values[shown],
+            low=low[shown].clip(0.0, 1.0),
+            high=high[shown].clip(0.0, 1.0),
+            basis=Basis.NORMAL,
+            simultaneous=self.simultaneous,
+        )
+        tests = (
             table(TableName.P_VALUE, p_value[shown], np.zeros(len(names))),
             table(TableName.FOUND, found[shown].astype(np.float64), np.zeros(len(names))),
         )
+        inside = shown.astype(np.float64)[:, np.newaxis]
+        of_sum = float((inside * linear.times(inside)).sum())
+        if self.channel.held > 1:
+            return shares, mean_size_table(float(values[shown].sum()), of_sum, n, self.channel.held), *tests
+        return shares, _unexplained(rest, float(1 - values[shown].sum()), of_sum, n), *tests
 
     def _chance(self, z: Floats, n: int) -> Floats:
         """Return the probability of such estimates, or larger ones, of strings that nobody holds.
@@ -289,6 +288,32 @@ class CandidateDecoder(FindingDecoder):
         inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
         tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
         return tail
+
+
+def _unexplained(value: float, unbiased: float, variance: float, n: int) -> Table:
+    """Return the table of the share of users who hold none of the strings shown, with a normal interval."""
+    half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(variance)
+    low, high = np.clip([[unbiased - half], [unbiased + half]], 0.0, 1.0)
+    return Table(
+        TableName.UNEXPLAINED,
+        np.array([value]),
+        np.array([math.sqrt(variance)]),
+        n,
+        shape=(1,),
+        unbiased=np.array([unbiased]),
+        low=low,
+        high=high,
+        basis=Basis.NORMAL,
+    )
+
+
+def _nearest_sets(linear: CandidateLinear | ManyLinear, held: int) -> Floats:
+    """Return the shares of "auto", shape (K,), if devices hold up to l strings: from 0 to 1, of a sum up to l."""
+    chosen = linear.together if isinstance(linear, ManyLinear) else np.arange(len(linear.values))
+    shares, values = np.zeros(len(linear.values)), linear.values[chosen]
+    nearest = np.clip(values, 0.0, 1.0)
+    shares[chosen] = nearest if nearest.sum() <= held else onto_capped(values, linear.variance[chosen], held)
+    return shares
 
 
 def _nearest(linear: CandidateLinear | ManyLinear) -> tuple[Floats, float]:

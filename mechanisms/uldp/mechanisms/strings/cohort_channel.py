@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.kernels.common_holders import of_other_sign
 from uldp.mechanisms.strings.cohorts import hash_positions
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
@@ -24,13 +25,20 @@ _RIDGE = 1e-9
 class CohortChannel:
     """The law of the cells: M cohorts of H hash functions into L positions, which a report supports or not.
 
+    If a device holds up to l strings, it supports each of d positions that these hit with p, and each other one with
+    (1 - dp)/(L - d). That is linear in the strings, and as of l = 1, in two ways: of a device with one string given the
+    hash functions, and of each string alone over all hash functions, because what a device does not hold has the mean
+    1/L whatever d is. So the scores of all strings have the expectations of l = 1, and what is not linear is like
+    collisions: it falls with M.
+
     Attributes:
         cohorts: M.
         positions: L, the buckets of local hashing or the bits of a Bloom filter.
         hashes: H.
         p: The probability that a report supports a position of its string.
-        q: The probability that it supports any other.
+        q: The probability that it supports any other, of a device with one string.
         one_position: Whether each report supports exactly one position; else, each is drawn alone.
+        held: l, the most strings that a device holds.
     """
 
     cohorts: int
@@ -39,6 +47,12 @@ class CohortChannel:
     p: float
     q: float
     one_position: bool
+    held: int = 1
+
+    @property
+    def least(self) -> float:
+        """The least probability that a report supports a position: q, or of a device that hits l others."""
+        return (1 - self.held * self.p) / (self.positions - self.held) if self.one_position else self.q
 
     @property
     def covered(self) -> float:
@@ -74,7 +88,8 @@ class CohortChannel:
         """
         gain = self.p - self.q
         if self.one_position:
-            return (self.q + gain * covered) / gain**2
+            # That of many strings together may be below the least of any device, because it is not linear.
+            return np.maximum(self.q + gain * covered, self.least) / gain**2
         noise = self.q * (1 - self.q) + gain * (1 - self.p - self.q) * covered
         return noise / gain**2 + self.scatter
 
@@ -150,7 +165,8 @@ class CandidateLinear:
 
     - the noise and the draw of the cohort: G^-1 R G R G^-1 / n, where R is diagonal and makes the variance of each
       score exact, by the probability that each position is supported;
-    - the draw of the users: (diag(f) - f f^T) / n, of which local hashing has diag(f) in the first part;
+    - the draw of the users: (diag(f) - f f^T) / n, of which local hashing has diag(f) in the first part. Users who
+      hold two strings make their covariance less, by what no cell shows; see ``times``;
     - collisions with the strings that are no candidates, sum f^2 = tau^2: their hashes are fixed but unknown, so they
       have the covariance tau^2 s G^-1 / M, with s = ``CohortChannel.scatter``. It does not fall with n. The residuals
       of the cells show tau^2 (by moments).
@@ -182,9 +198,9 @@ class CandidateLinear:
 
     @cached_property
     def _shares(self) -> Floats:
-        """Shape (K,): f-hat, cut to shares that sum to at most 1."""
-        positive = np.maximum(self.values, 0.0)
-        shares: Floats = positive / max(positive.sum(), 1.0)
+        """Shape (K,): f-hat, cut to shares from 0 to 1 that sum to at most l."""
+        positive = np.clip(self.values, 0.0, 1.0)
+        shares: Floats = positive / max(positive.sum() / self.candidates.channel.held, 1.0)
         return shares
 
     @cached_property
@@ -193,7 +209,7 @@ class CandidateLinear:
         channel = self.candidates.channel
         gain, sizes = channel.p - channel.q, self.sizes[:, np.newaxis]
         expected = channel.q + gain * self.candidates.covered(self.values)
-        probable = np.clip(expected, channel.q, channel.p)
+        probable = np.clip(expected, channel.least, channel.p)
         residual = ((self.supports - sizes * expected) ** 2).sum() / channel.left(self.candidates.size)
         excess = residual - (sizes * probable * (1 - probable)).sum()
         unit = gain**2 * channel.covered * (1 - channel.covered) * channel.positions * (self.sizes**2.0).sum()
@@ -214,7 +230,12 @@ class CandidateLinear:
         return ratio
 
     def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (K, j)."""
+        """Return the product of the covariance with w, shape (K, j).
+
+        Of sets, ``w @ times(w)`` is the variance of a sum, or more. In a cohort in which two strings collide, who holds
+        both supports their bucket as if it held one. So of weights of one sign it takes no user to hold both, and of
+        two signs as many as hold the rarer.
+        """
         candidates, channel = self.candidates, self.candidates.channel
         inverse, f, ratio = candidates.inverse, self._shares, self._ratio[:, np.newaxis]
         solved = inverse @ w
@@ -222,6 +243,8 @@ class CandidateLinear:
         noise -= f[:, np.newaxis] * (f @ w)
         if not channel.one_position:
             noise += f[:, np.newaxis] * w
+        if channel.held > 1:
+            noise -= of_other_sign(f, w) * channel.covered / (channel.p - channel.covered)
         return noise / self.reports + self.collisions * channel.scatter / channel.cohorts * solved
 
     @cached_property

@@ -8,7 +8,7 @@ from pydantic import ValidationInfo
 MOST_COHORT_CELLS = 1 << 24
 _DEFAULT_CELLS = 1 << 22
 #: The number of cohorts of ``cohort-olh``, unless the buckets of so many are too many cells.
-_DEFAULT_COHORTS = 4096
+DEFAULT_COHORTS = 4096
 
 #: A spec asks about at most so many strings, because each estimate holds them.
 MOST_CANDIDATES = 100_000
@@ -68,15 +68,27 @@ def default_cohorts(data: dict[str, Any]) -> int:
     """Return the number of cohorts for a number of buckets."""
     # If buckets is wrong, it is missing here, and the error about it is enough.
     buckets: int = data.get("buckets", 2)
-    return min(_DEFAULT_COHORTS, _DEFAULT_CELLS // buckets)
+    return min(DEFAULT_COHORTS, _DEFAULT_CELLS // buckets)
 
 
 def fits_statistic(cohorts: int, info: ValidationInfo) -> int:
     """Check that a statistic can hold the cells of all cohorts."""
-    buckets = info.data.get("buckets", 2)
-    if cohorts * buckets > MOST_COHORT_CELLS:
-        raise ValueError(
-            f"{cohorts:,} cohorts of {buckets:,} buckets have more than {MOST_COHORT_CELLS:,} cells; write"
-            f" {MOST_COHORT_CELLS // buckets} or fewer"
-        )
+    if wrong := _too_many_cells(cohorts, info.data.get("buckets", 2)):
+        raise ValueError(wrong)
     return cohorts
+
+
+def check_cells(cohorts: int, buckets: int) -> None:
+    """Raise ValueError, with the key, if a statistic cannot hold the cells of all cohorts."""
+    if wrong := _too_many_cells(cohorts, buckets):
+        raise ValueError(f"cohorts: {wrong}")
+
+
+def _too_many_cells(cohorts: int, buckets: int) -> str:
+    """Say what is wrong with the number of cells of all cohorts; nothing if it is right."""
+    if cohorts * buckets <= MOST_COHORT_CELLS:
+        return ""
+    return (
+        f"{cohorts:,} cohorts of {buckets:,} buckets have more than {MOST_COHORT_CELLS:,} cells; write"
+        f" {MOST_COHORT_CELLS // buckets} or fewer"
+    )

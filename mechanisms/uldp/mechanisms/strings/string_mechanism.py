@@ -29,20 +29,25 @@ class StringMechanism(Mechanism):
         """The probabilities that a report of each cohort supports a position."""
 
     @abstractmethod
-    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
-        """Test whether n reports of one string follow the law of the mechanism.
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
+        """Test whether n reports of one string, or of one set of strings, follow the law of the mechanism.
 
         A cohort hashes the string by functions of its own, so that payloads of many cohorts are too many to count each.
         But relative to the positions of the string, all cohorts have one law.
 
         Args:
-            symbol: The symbol of the string.
+            symbol: The symbol of the string, or those of the set, shape (l,).
             payloads: n reports that have passed ``possible``.
         """
 
     @abstractmethod
-    def positions_supported(self, symbol: int, payloads: Payloads) -> Counts:
-        """Return of n reports, at how many positions each supports a string; shape (n,)."""
+    def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
+        """Return of n reports, at how many positions each supports a string, or any of a set; shape (n,).
+
+        Args:
+            symbol: As for ``string_checks``.
+            payloads: n reports that have passed ``possible``.
+        """
 
     def check_of_cohorts(self, cohorts: Symbols) -> "Check":
         """Test whether the cohorts of n reports are uniform."""

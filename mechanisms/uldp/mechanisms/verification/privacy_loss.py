@@ -20,7 +20,8 @@ from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
-#: The distribution of the symbols of a device, shape (|Z|,), or its symbol, if strings are too many for that.
+#: The distribution of the symbols of a device, shape (|Z|,); or its symbol, if strings are too many for that, and of
+#: sets of strings its symbols as floats, shape (l,).
 Inputs = Floats | int
 
 #: The code of a payload that no sensitive symbol can produce, of which nothing is promised.
@@ -148,7 +149,7 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     - Symbols, if the mechanism knows their law: the payload itself, and its place in the order of likelihood ratios.
     - Supports: which of both symbols, or sets of symbols, a report supports. The likelihood ratio of bits, sets and
       hashes depends on nothing else.
-    - Strings: at how many positions of each a report supports it.
+    - Strings, and sets of them: at how many positions of each a report supports it.
     - Strata: the part, and within it as above.
     - Any other mechanism: the signs of the cells of both symbols.
 
@@ -160,7 +161,8 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     """
     mechanism = mechanism.bare
     if isinstance(mechanism, StringMechanism):
-        one, two = (mechanism.positions_supported(cast(int, each), payloads) for each in (x, other))
+        own = (each if isinstance(each, int) else each.astype(np.int64) for each in (x, other))
+        one, two = (mechanism.positions_supported(each, payloads) for each in own)
         return Told.of(one, two)
     r, s = cast(Floats, x), cast(Floats, other)
     if isinstance(mechanism, Strata):

@@ -1,4 +1,4 @@
-"""Tests of reports of one string, by strata whose parts are all for strings: those of lengths of prefixes."""
+"""Tests of reports of one string or set, by strata whose parts are all for strings: those of lengths of prefixes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,11 +18,11 @@ def all_for_strings(mechanism: Mechanism) -> bool:
 
 
 def strings_of_parts(strata: Strata, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
-    """Test the drawn parts by their shares, and the reports of each part by its own string.
+    """Test the drawn parts by their shares, and the reports of each part by its own string or set.
 
     Args:
         strata: The mechanism.
-        symbols: Shape (parts,): the symbol of the string in each part.
+        symbols: Shape (parts, l): the symbol of the string in each part, or those of the set.
         payloads: n reports that have passed ``possible``.
     """
     split = list(strata.split_payloads(payloads))
@@ -32,5 +32,5 @@ def strings_of_parts(strata: Strata, symbols: Symbols, payloads: Payloads) -> It
         part = strata.parts[number].bare
         assert isinstance(part, StringMechanism)
         if len(own):
-            for check in part.string_checks(int(symbols[number]), own):
+            for check in part.string_checks(symbols[number], own):
                 yield replace(check, name=f"{check.name}, of {strata.noun} {number}")

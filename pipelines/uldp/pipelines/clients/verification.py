@@ -163,6 +163,11 @@ def verify(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
+    if lawless and isinstance(protocol.mechanism, Strata) and not all_for_strings(protocol.mechanism):
+        raise RequestError(
+            f"{spec.collection} also collects the sizes of {lawless[0]}, which verify does not test; verify reports of"
+            " a spec without sizes"
+        )
     if all_for_strings(protocol.mechanism) and against is not None:
         raise RequestError(
             "verify bounds no epsilon of prefixes of strings; leave out --against, or verify a spec of cohort-olh"
@@ -210,12 +215,13 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
         strata, encoding = mechanism, protocol.encoding
         assert isinstance(strata, Strata)
         assert isinstance(encoding, StrataEncoding)
-        of_parts = encoding.of_each_part(held, np.random.default_rng(0))  # it draws nothing
-        inputs = of_parts.astype(np.float64)
+        of_parts = encoding.of_each_part(held)
+        inputs = of_parts[:, 0].astype(np.float64)
         found = list(strings_of_parts(strata, of_parts, first))
     elif isinstance(mechanism.bare, StringMechanism):
-        inputs = symbol = int(protocol.encoding.encode(held, np.random.default_rng(0))[0])  # it draws nothing
-        found = list(mechanism.bare.string_checks(symbol, first))
+        symbols = protocol.encoding.of_one(held)
+        inputs = symbols.astype(np.float64) if mechanism.held > 1 else int(symbols[0])
+        found = list(mechanism.bare.string_checks(symbols, first))
     else:
         inputs = r = protocol.encoding.law(held, mechanism.size)
         found = list(checks(mechanism, r, first))

@@ -53,8 +53,8 @@ def _parsed(row: list[str], kind: Kind, seen: set[Value]) -> tuple[Value, float]
     return item, share
 
 
-def _index(item: Value) -> int:
-    """Return the index of an item, or of the key of a pair."""
+def _index(item: Value) -> int | str:
+    """Return the index of an item, a string, or the index of the key of a pair."""
     first = item[0] if isinstance(item, tuple) else item
-    assert isinstance(first, int)
+    assert isinstance(first, int | str)
     return first

@@ -289,7 +289,7 @@ class CollectionSpec(Strict):
 
     def _check_estimators(self) -> None:
         names = ", ".join(dict.fromkeys(variable.mechanism.name for variable in self.variables.values()))
-        known = {name for variable in self.variables.values() for name in variable.mechanism.estimators}
+        known = {name for variable in self.variables.values() for name in variable.estimators}
         for estimator in sorted(set(self.estimators) - known):
             if estimator in {"mle", "em"} and "wls" in known:
                 raise ValueError(

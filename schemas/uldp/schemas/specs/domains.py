@@ -18,7 +18,7 @@ from pydantic import (
 
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, Sets, of_packages
+from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, Sets, StringSets, of_packages
 from uldp.schemas.specs.nested_errors import under
 from uldp.schemas.specs.numbers import Numbers
 from uldp.schemas.specs.strict import Strict
@@ -64,7 +64,8 @@ else:
     _OfOwnKinds = create_model(
         "_OfOwnKinds",
         __base__=Strict,
-        **{name: (kind | None, None) for name, kind in OWN.items() if name != ListedValues.name},
+        # Sets of strings are written as sets.
+        **{name: (kind | None, None) for name, kind in OWN.items() if kind not in (ListedValues, StringSets)},
     )
 
 
@@ -120,9 +121,13 @@ class VariableDomain(_OfOwnKinds):
     @property
     def kind(self) -> str:
         """The name of the kind of the domain, which decides the mechanisms for it."""
-        if self._brought is not None:
-            return self._brought.name
-        return next((name for name in OWN if getattr(self, name, None) is not None), ListedValues.name)
+        return ListedValues.name if self._given is None else self._given.located_name
+
+    @property
+    def _given(self) -> Kind | None:
+        """What the spec says of a kind that is no list of values."""
+        own = (given for name in OWN if (given := getattr(self, name, None)) is not None)
+        return next(own, None) if self._brought is None else self._brought
 
     def read(self, folder: SpecFolder) -> Kind:
         """Return the domain; labels may come from a file of ``folder``.
@@ -130,10 +135,9 @@ class VariableDomain(_OfOwnKinds):
         Raises:
             ValueError: if the file cannot be read, or does not hold labels.
         """
-        if self.kind == ListedValues.name:
+        if self._given is None:
             return ListedValues(read_values(self.size, self.labels, self.labels_file, folder))
-        kind: Kind = self._brought or getattr(self, self.kind)
-        return kind.located(folder)
+        return self._given.located(folder)
 
 
 def _read_brought(name: str, data: Mapping[str, Any]) -> Kind:

@@ -152,6 +152,10 @@ class MechanismFamily(Strict):
         """The most strings whose shares an estimate has; 0 if it is not for strings."""
         return 0
 
+    def estimators_of(self, kind: Kind) -> "tuple[EstimatorName, ...]":
+        """Return the estimators for a domain of this kind; the first is the default."""
+        return self.estimators
+
     def bins_of(self, kind: Kind) -> int:
         """Return the number of bins whose shares add up to those of ranges; 0 if estimates have no ranges."""
         return 0

@@ -11,6 +11,7 @@ import numpy as np
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.domains import Tag, VariableDomain
+from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
@@ -73,6 +74,11 @@ class Variable(Values):
             ValueError: if it is not in the domain.
         """
         return self.kind.read(text)
+
+    @property
+    def estimators(self) -> tuple[EstimatorName, ...]:
+        """The estimators of its mechanism for this domain; the first is the default."""
+        return self.mechanism.estimators_of(self.kind)
 
     def of_kind(self, kind: type[AnyKind]) -> AnyKind:
         """Return the domain, which the spec has found to be of the kind that the mechanism is for.

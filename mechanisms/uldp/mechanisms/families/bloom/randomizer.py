@@ -182,14 +182,14 @@ class BloomFilter(StringMechanism, BitNoise):
         differ = values.ravel() != 0
         return smallest(SparseCells(self.statistic_size, indices[differ], values.ravel()[differ]))
 
-    def positions_supported(self, symbol: int, payloads: Payloads) -> Counts:
+    def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
         """Return the number of functions whose bit is set, for each report."""
         rows = cast(Packed, payloads)
         positions = hash_positions(self.cohorts_of(rows), np.array(symbol), self.hashes, self.bits)
         supported: Counts = np.take_along_axis(self.bits_of(rows), positions, axis=1).sum(axis=1, dtype=np.int64)
         return supported
 
-    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
         """Test the reports of one string; see ``StringMechanism``.
 
         The number of set bits at the position of each function is binomial with theta. The number of set bits with each

@@ -123,13 +123,13 @@ class CohortHashing(StringMechanism, UniformNoise):
         """Count the payloads of each group."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
-    def positions_supported(self, symbol: int, payloads: Payloads) -> Counts:
+    def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
         """Return 1 for each report with the bucket of the string, else 0."""
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         own: Mask = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0] == buckets
         return own.astype(np.int64)
 
-    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
         """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see ``StringMechanism``."""
         from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
 

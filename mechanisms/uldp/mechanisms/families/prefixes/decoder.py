@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -24,13 +24,13 @@ class WalkDecoder(FindingDecoder):
     the tested strings holds: that any string is found which nobody holds has a probability of at most 5 %.
 
     The tables are those of ``CandidateDecoder``, of the candidates and of all other strings that are found.
-    ``unexplained`` is the share of users who hold none of these.
+    ``unexplained`` is the share of users who hold none of these; of sets of strings, ``mean_size`` is in its place.
     """
 
     estimators = ("auto", "empirical")
 
     def __init__(
-        self, mechanism: CohortHashing, strata: Strata, walk: Walk, candidates: Sequence[str], *, simultaneous: bool
+        self, mechanism: StringMechanism, strata: Strata, walk: Walk, candidates: Sequence[str], *, simultaneous: bool
     ) -> None:
         """Build the decoder.
 
@@ -98,7 +98,7 @@ class WalkDecoder(FindingDecoder):
 
     def found(self, cells: Counts, n: int) -> list[str]:
         """Return the strings that the reports about prefixes show, but for the candidates."""
-        shape = self._mechanism.cohorts, self._mechanism.buckets
+        shape = self._mechanism.cohorts, self._mechanism.cohort_channel.positions
         walked = self.walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
         return [text for text in walked if text not in self.names]
 
@@ -160,8 +160,10 @@ class WalkDecoder(FindingDecoder):
     def _enough_cohorts(self, n: int) -> int:
         """Return how many cohorts keep the variance of collisions below a quarter of that of the noise.
 
-        The squared shares of strings that are too rare to be found sum to no more than the largest of these.
+        The squared shares of strings that are too rare to be found sum to no more than the largest of these, times how
+        many strings a device holds.
         """
         channel = self._mechanism.cohort_channel
         rows = float(channel.row_variance(np.array(channel.covered)))
-        return two_digits(4 * min(self.least_found(n), 1.0) * channel.scatter * self._of_a_part(n) / rows)
+        squares = channel.held * min(self.least_found(n), 1.0)
+        return two_digits(4 * squares * channel.scatter * self._of_a_part(n) / rows)

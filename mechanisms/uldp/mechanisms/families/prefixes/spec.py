@@ -1,28 +1,34 @@
-"""Strings that nobody lists, found by their prefixes, in specs."""
+"""Strings that nobody lists, and sets of them, found by their prefixes, in specs."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field
 
 from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.encodings.string_set_encoding import StringSetEncoding
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
+from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
+from uldp.mechanisms.families.set_hashing.randomizer import best_buckets
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
+from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
 from uldp.mechanisms.strings.cohort_sizes import (
     MOST_COHORT_CELLS,
+    check_cells,
     default_cohorts,
     fits_statistic,
     most_candidates,
 )
 from uldp.mechanisms.strings.cohorts import StringEncoding
 from uldp.mechanisms.strings.spelling import Spelling
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.specs.discover import Discover
-from uldp.schemas.specs.kinds import Strings
+from uldp.schemas.specs.kinds import Kind, Strings, StringSets
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -40,6 +46,8 @@ _MOST_POSITIONS = 1 << 24
 class PrefixesSpec(PrivateSpec):
     """Each device reports a prefix of its string, or the whole string, by optimized local hashing with cohorts.
 
+    A device with a set of strings reports a prefix of each, or all whole strings, by hashing for sets.
+
     Attributes:
         buckets: The number of buckets of a hash function.
         cohorts: The number of cohorts.
@@ -52,6 +60,7 @@ class PrefixesSpec(PrivateSpec):
     discovers = True
     not_ranked = "for strings"
     domain_kind = "strings"
+    also_for = (StringSets.name,)
     estimators = ("auto", "empirical")
 
     name: Literal["prefixes"]
@@ -67,13 +76,31 @@ class PrefixesSpec(PrivateSpec):
         """See ``MechanismFamily``."""
         return most_candidates(self.cohorts, 1)
 
+    def of_domain(self, kind: Kind) -> Self:
+        """Return this mechanism; of sets, with the numbers of buckets and cohorts that are best for their size.
+
+        Raises:
+            ValueError: if there are too few buckets or too many cells, or devices are to keep responses to sets.
+        """
+        if not isinstance(kind, StringSets):
+            return self
+        if self.lasting_epsilon is not None:
+            raise ValueError("lasting_epsilon: devices keep no responses to sets of strings; remove it")
+        buckets = self.buckets if "buckets" in self.model_fields_set else best_buckets(kind.held, self.epsilon)
+        if buckets <= kind.held:
+            raise ValueError(f"buckets: must be more than at_most, {kind.held}; write more, or leave it out")
+        cohorts = self.cohorts if "cohorts" in self.model_fields_set else default_cohorts({"buckets": buckets})
+        check_cells(cohorts, buckets)
+        return self.model_copy(update={"buckets": buckets, "cohorts": cohorts})
+
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        kind, discover = variable.of_kind(Strings), variable.discover
+        sets, discover = variable.kind if isinstance(variable.kind, StringSets) else None, variable.discover
+        kind = variable.of_kind(Strings) if sets is None else sets.strings
         if not kind.pieces:
+            where = "domain.strings" if sets is None else "domain.set.of.strings"
             raise ValueError(
-                "domain.strings: prefixes needs to know how strings are spelled; add alphabet, such as a-z0-9, or"
-                " pieces_file"
+                f"{where}: prefixes needs to know how strings are spelled; add alphabet, such as a-z0-9, or pieces_file"
             )
         spelling, depth = Spelling(kind.pieces), self._depth(kind)
         self._check_sizes(discover, len(spelling.pieces), depth, kind.longest)
@@ -81,13 +108,20 @@ class PrefixesSpec(PrivateSpec):
         def build(epsilon: float) -> CohortHashing:
             return CohortHashing(epsilon, self.buckets, self.cohorts)
 
-        once = build(self.epsilon)
+        once: StringMechanism = (
+            build(self.epsilon)
+            if sets is None
+            else CohortSetHashing(self.epsilon, sets.held, self.buckets, self.cohorts)
+        )
         part = kept(self, once, build)
         whole = Strata if self.lasting_epsilon is None else MemoizedStrata
         strata = whole([part] * (depth + 1), [1 / (depth + 1)] * (depth + 1), noun="prefix")
         lengths = tuple(self.step * (number + 1) for number in range(depth))
         encodings = [PrefixEncoding(number, pieces, spelling, kind.longest) for number, pieces in enumerate(lengths)]
-        sources = [StratumSource(each, (0,)) for each in (*encodings, StringEncoding(kind.longest))]
+        of_each: list[Encoding] = [*encodings, StringEncoding(kind.longest)]
+        if sets is not None:
+            of_each = [StringSetEncoding(each, sets.held) for each in of_each]
+        sources = [StratumSource(each, (0,)) for each in of_each]
         walk = Walk(spelling, kind.longest, once.cohort_channel, lengths, discover.keep, discover.most)
         decoder = WalkDecoder(once, strata, walk, variable.candidates, simultaneous=variable.simultaneous)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)

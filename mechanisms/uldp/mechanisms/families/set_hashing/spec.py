@@ -1,4 +1,4 @@
-"""Local hashing for sets in specs."""
+"""Local hashing for sets of items, and of strings that nobody lists, in specs."""
 
 from typing import ClassVar, Literal, Self
 
@@ -7,12 +7,18 @@ from pydantic import Field
 from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
+from uldp.mechanisms.encodings.string_set_encoding import StringSetEncoding
 from uldp.mechanisms.families.auto import BlockSize
+from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
 from uldp.mechanisms.families.set_hashing.randomizer import SetHashing, best_buckets
 from uldp.mechanisms.families.sized_sets import SizedSetsSpec
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.specs.kinds import Kind, Sets
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.cohort_sizes import DEFAULT_COHORTS, check_cells, default_cohorts, most_candidates
+from uldp.mechanisms.strings.cohorts import StringEncoding
+from uldp.schemas.specs.estimators import EstimatorName
+from uldp.schemas.specs.kinds import Kind, Sets, StringSets
 from uldp.schemas.specs.variable import Variable
 
 
@@ -21,32 +27,54 @@ class SetHashingSpec(SizedSetsSpec):
 
     Attributes:
         buckets: The number of buckets; None, written auto, for the one with the least variance.
+        cohorts: The number of hash functions, of strings that nobody lists; None for the default. Of listed items, a
+            report has one of its own.
     """
 
     title = "local hashing for sets"
     literature: ClassVar = {"set-olh": "Collision"}
     not_ranked = "for sets"
     domain_kind = "set"
+    also_for = (StringSets.name,)
     largest_size = 100_000
     large_domains = ("hashes each item for each report", "")
 
     name: Literal["set-olh"]
     buckets: BlockSize = Field(default=None)
+    cohorts: int | None = Field(default=None, ge=1, le=1 << 16)
+
+    @property
+    def most_candidates(self) -> int:
+        """See ``MechanismFamily``."""
+        return most_candidates(self.cohorts or DEFAULT_COHORTS, 1)
+
+    def estimators_of(self, kind: Kind) -> tuple[EstimatorName, ...]:
+        """See ``MechanismFamily``."""
+        return ("auto", "empirical") if isinstance(kind, StringSets) else self.estimators
 
     def of_domain(self, kind: Kind) -> Self:
-        """Return this mechanism with the number of buckets for which auto stands.
+        """Return this mechanism with the number of buckets for which auto stands, and of strings that of cohorts.
 
         Raises:
-            ValueError: if there are too few or too many buckets.
+            ValueError: if there are too few or too many buckets, too many cells, or cohorts of listed items.
         """
-        if self.buckets is None:
-            return self.model_copy(update={"buckets": best_buckets(kind.held, self.epsilon)})
-        if not kind.held < self.buckets <= MOST_BUCKETS:
+        buckets = best_buckets(kind.held, self.epsilon) if self.buckets is None else self.buckets
+        if not kind.held < buckets <= MOST_BUCKETS:
             raise ValueError(f"buckets: must be more than at_most, {kind.held}, and at most {MOST_BUCKETS:,}, or auto")
-        return self
+        if isinstance(kind, StringSets):
+            if self.lasting_epsilon is not None:
+                raise ValueError("lasting_epsilon: devices keep no responses to sets of strings; remove it")
+            cohorts = self.cohorts or default_cohorts({"buckets": buckets})
+            check_cells(cohorts, buckets)
+            return self.model_copy(update={"buckets": buckets, "cohorts": cohorts})
+        if self.cohorts is not None:
+            raise ValueError("cohorts: a report about listed items has a hash function of its own; remove it")
+        return self.model_copy(update={"buckets": buckets})
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
+        if isinstance(variable.kind, StringSets):
+            return self.sized(self._of_strings(variable, variable.kind), variable)
         held, items = variable.of_kind(Sets).held, variable.size
 
         def build(epsilon: float) -> SetHashing:
@@ -57,3 +85,15 @@ class SetHashingSpec(SizedSetsSpec):
             mechanism.channel, items, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
         )
         return self.sized(LdpProtocol(SetEncoding(items, held), kept(self, mechanism, build), decoder), variable)
+
+    def _of_strings(self, variable: Variable, kind: StringSets) -> LdpProtocol:
+        assert self.buckets is not None
+        assert self.cohorts is not None
+        if kind.strings.spelled:
+            raise ValueError(
+                "domain.set.of.strings: set-olh spells no strings; remove alphabet and pieces, or use prefixes"
+            )
+        mechanism = CohortSetHashing(self.epsilon, kind.held, self.buckets, self.cohorts)
+        longest = kind.strings.longest
+        decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
+        return LdpProtocol(StringSetEncoding(StringEncoding(longest), kind.held), mechanism, decoder)

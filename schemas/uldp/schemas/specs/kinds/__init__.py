@@ -15,6 +15,7 @@ from uldp.schemas.specs.kinds.pairs import Pairs
 from uldp.schemas.specs.kinds.ranges import Ends, Range
 from uldp.schemas.specs.kinds.ranking import Ranking
 from uldp.schemas.specs.kinds.sets import Sets
+from uldp.schemas.specs.kinds.string_sets import StringSets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
 
@@ -31,6 +32,7 @@ __all__ = [
     "Range",
     "Ranking",
     "Sets",
+    "StringSets",
     "Strings",
     "Value",
     "holds",
@@ -40,8 +42,10 @@ __all__ = [
 
 #: The group of entry points.
 GROUP = "uldp.kinds"
-#: The project's own kinds of one variable by name. All but values are keys of ``domain`` in a spec.
-OWN: Mapping[str, type[Kind]] = {kind.name: kind for kind in (ListedValues, Number, Strings, Sets, Pairs, Ranking)}
+#: The project's own kinds of one variable by name. All but values and sets of strings are keys of ``domain`` in a spec.
+OWN: Mapping[str, type[Kind]] = {
+    kind.name: kind for kind in (ListedValues, Number, Strings, Sets, StringSets, Pairs, Ranking)
+}
 #: The ``domain_kind`` of a mechanism for several variables.
 RECORD = "record"
 

@@ -11,11 +11,11 @@ from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.values import Values
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
-#: indices of items, and -1 for none; of pairs, shape (n, l, 2): the index of a key, and its number. Of rankings, shape
-#: (n, k): the place of each candidate.
+#: indices of items, and -1 for none, or strings, and None; of pairs, shape (n, l, 2): the index of a key, and its
+#: number. Of rankings, shape (n, k): the place of each candidate.
 Column = Indices | Floats | Texts
-#: What one device holds: an index, a number, a string, of a set the indices of its items, of pairs such an index and a
-#: number for each, or of a ranking the places.
+#: What one device holds: an index, a number, a string, of a set its strings or the indices of its items, of pairs such
+#: an index and a number for each, or of a ranking the places.
 Value = int | float | str | tuple["Value", ...]
 
 
@@ -54,6 +54,11 @@ class Kind(ABC):
     columns: ClassVar[tuple[str, ...]] = ("value",)
     alone: ClassVar[tuple[str, ...]] = ()
     withheld: ClassVar[str] = ""
+
+    @property
+    def located_name(self) -> str:
+        """The name of the kind that ``located`` returns."""
+        return self.name
 
     def located(self, folder: SpecFolder) -> "Kind":
         """Return the domain with what the files of ``folder`` say that it names.

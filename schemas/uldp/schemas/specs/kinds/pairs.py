@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.number import check_ends, read_number
-from uldp.schemas.specs.kinds.sets import SEPARATOR, Sets
+from uldp.schemas.specs.kinds.sets import Sets
+from uldp.schemas.specs.kinds.string_sets import SEPARATOR
 from uldp.schemas.specs.mistakes import quote
 
 #: Stands between a key and its number in a table.
@@ -44,6 +45,12 @@ class Pairs(Sets):
     @model_validator(mode="after")
     def _is_a_range(self) -> "Pairs":
         check_ends(self.low, self.high)
+        return self
+
+    @model_validator(mode="after")
+    def _lists_its_keys(self) -> "Pairs":
+        if self.of.strings is not None:
+            raise ValueError("of: the keys of pairs are listed; give size, labels or labels_file in place of strings")
         return self
 
     @property

@@ -9,6 +9,8 @@ from pydantic import Field, PrivateAttr, model_validator
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets
+from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.strict import Strict
@@ -16,20 +18,19 @@ from uldp.schemas.specs.values import Values, read_values, refuse_repeated
 
 #: The most items of a set that a device reports.
 MOST_HELD = 256
-#: Stands between the items of a set in a table.
-SEPARATOR = ";"
 
 
 class Items(Strict):
-    """The items of sets: ``size`` of them, or one for each of ``labels``."""
+    """The items of sets: ``size`` of them, one for each of ``labels``, or strings that nobody lists."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
     labels_file: str | None = None
+    strings: Strings | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "Items":
-        forms = ("size", "labels", "labels_file")
+        forms = ("size", "labels", "labels_file", "strings")
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(forms)} (given: {', '.join(given) or 'none'})")
@@ -47,7 +48,7 @@ class Sets(Strict, Kind):
     """
 
     name: ClassVar = "set"
-    holds: ClassVar = "sets"
+    holds: ClassVar = "sets of items"
     one: ClassVar = "set"
     unit: ClassVar = "items"
     percent: ClassVar = "% of users, who may hold several,"
@@ -62,8 +63,18 @@ class Sets(Strict, Kind):
 
     _items: ListedValues = PrivateAttr()
 
-    def located(self, folder: SpecFolder) -> "Sets":
+    @property
+    def located_name(self) -> str:
+        """See ``Kind``."""
+        return self.name if self.of.strings is None else StringSets.name
+
+    def located(self, folder: SpecFolder) -> Kind:
         """Read the items; see ``Kind``."""
+        if self.of.strings is not None:
+            try:
+                return StringSets(strings=self.of.strings.located(folder), at_most=self.at_most)
+            except ValueError as error:
+                raise ValueError(f"{self.name}.of.{error}") from error
         try:
             values = read_values(self.of.size, self.of.labels, self.of.labels_file, folder)
         except ValueError as error:

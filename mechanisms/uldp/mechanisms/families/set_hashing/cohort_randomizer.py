@@ -1,0 +1,171 @@
+"""Collision with a fixed number of hash functions, the cohorts: for sets of strings that nobody lists.
+
+Source: Wang et al., "Locally Differentially Private Sparse Vector Aggregation" (arXiv 2304.04410), for the law, of sets
+of any size and with collisions in them. Cohorts in place of hash functions of each report's own, and the draws, are
+ours.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.families.set_hashing.randomizer import DRAWS
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.device_form import DeviceForm
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+
+if TYPE_CHECKING:
+    from uldp.mechanisms.inference.goodness_of_fit import Check
+
+
+class CohortSetHashing(StringMechanism):
+    """Hashing of up to l strings with the hash function of a cohort that the device draws.
+
+    With M cohorts, t buckets, E = e^epsilon and O = lE + t - l, the device draws a cohort, uniform and independent of
+    what it holds, and hashes its strings into t buckets with the function of this cohort. If they hit d different
+    buckets, it reports the cohort and
+
+        each bucket that is hit      with probability p = E/O
+        any other bucket, each       with probability r_d = (1 - dp)/(t - d), from r_l = 1/O to r_0 = 1/t
+
+    For that, it draws a bucket that is hit with W_d = (t-l)(E-1)/(O(t-d)) each, and else a uniform one of all t. Its
+    draws are the same for each set.
+
+    The payload is the symbol c t + y, for the cohort c and the bucket y. A string that a device does not hold is hashed
+    independently of all else, so over all hash functions its bucket is reported with 1/t, whatever d is.
+
+    Guarantee: one report is epsilon-LDP for every user and every two sets, of any sizes, whatever the cohort is: the
+    probability of a bucket is from 1/O to E/O. W_d is rounded down to a multiple of 2^-53, so the ratio is no larger.
+
+    Attributes:
+        cohorts: M.
+        buckets: t.
+        held: l. The symbols from ``STRING_SYMBOLS`` on are of no string, and hit nothing.
+        hits: W_1 to W_l in multiples of 2^-53, rounded down.
+    """
+
+    partitions = True
+    counts_payloads = True
+
+    def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:
+        """Build the mechanism.
+
+        Args:
+            epsilon: Budget of one report in nats.
+            held: l, 1 or more.
+            buckets: t, more than l.
+            cohorts: M, 1 or more.
+
+        Raises:
+            ValueError: if a number is out of range.
+        """
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if not 1 <= held < buckets <= MOST_BUCKETS or cohorts < 1:
+            raise ValueError(
+                f"hashing of 1 string or more has more buckets, up to {MOST_BUCKETS}, and 1 cohort or more, got"
+                f" {held}, {buckets} and {cohorts}"
+            )
+        self.held, self.buckets, self.cohorts = held, buckets, cohorts
+        self.size, self.statistic_size = STRING_SYMBOLS + held, cohorts * buckets
+        self.form = PayloadForm(symbols=self.statistic_size)
+        self.structure = cohorts, buckets
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        # With E^-1 in place of E nothing overflows.
+        rest = math.exp(-epsilon)
+        self._p = 1 / (held + (buckets - held) * rest)
+        others = [(buckets - held) / (buckets - hit) for hit in range(1, held + 1)]
+        self.hits = [math.floor(DRAWS * self._p * -math.expm1(-epsilon) * each) for each in others]
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Perturb sets of symbols, shape (n, l), into payloads of shape (n,). The shape may be (n,) if l is 1.
+
+        The method draws the same numbers for each report, whatever it holds.
+
+        Raises:
+            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
+        """
+        symbols = self.held_symbols(symbols, self.held)
+        n = len(symbols)
+        cohorts = randomness.integers(0, self.cohorts, n)
+        kinds, buckets = randomness.integers(0, DRAWS, n), randomness.integers(0, self.buckets, n)
+        hit, sizes = self._hit(cohorts, symbols)
+        # Which of the hit buckets; one that is not there for a uniform one. A device that hits nothing has no weight.
+        weights = np.array([0, *self.hits])[sizes]
+        chosen = (kinds[:, np.newaxis] >= weights[:, np.newaxis] * np.arange(1, self.held + 1)).sum(axis=1)
+        of_hit = hit[np.arange(n), np.minimum(chosen, self.held - 1)]
+        return (cohorts * self.buckets + np.where(chosen < sizes, of_hit, buckets)).astype(np.uint32)
+
+    def _hit(self, cohorts: Values, symbols: Values) -> tuple[Symbols, Counts]:
+        """Return the buckets that are hit, shape (n, l), and how many they are, shape (n,).
+
+        They are in ascending order, with t behind them. The shapes of the arguments broadcast: (n,) and (n, l).
+        """
+        found = hash_symbols(cohorts[:, np.newaxis], symbols, self.buckets)
+        found = np.sort(np.where(symbols < STRING_SYMBOLS, found, self.buckets), axis=1)
+        found[:, 1:][found[:, 1:] == found[:, :-1]] = self.buckets
+        return np.sort(found, axis=1), (found < self.buckets).sum(axis=1)
+
+    @property
+    def cohort_channel(self) -> CohortChannel:
+        """The probabilities of each bucket."""
+        t, p = self.buckets, self._p
+        return CohortChannel(self.cohorts, t, 1, p, (1 - p) / (t - 1), one_position=True, held=self.held)
+
+    def device_form(self) -> DeviceForm:
+        """See ``Mechanism``."""
+        return {
+            "form": "cohorts",
+            "cohorts": self.cohorts,
+            "buckets": self.buckets,
+            "held": self.held,
+            "hits": self.hits,
+        }
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads name a cohort and a bucket."""
+        return payloads < self.statistic_size
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort and the bucket."""
+        assert isinstance(payload, int)
+        cohort, bucket = divmod(payload, self.buckets)
+        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the payloads of each group."""
+        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
+
+    def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
+        """Return 1 for each report with a bucket that a device with these symbols hits, else 0."""
+        cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
+        hit, _ = self._hit(cohorts, np.atleast_2d(symbol))
+        return np.asarray((hit == buckets[:, np.newaxis]).sum(axis=1), dtype=np.int64)
+
+    def law_of_hits(self, hit: int) -> Floats:
+        """Return the probability of each bucket of a device that hits d of them, which come first; shape (t,)."""
+        law = np.full(self.buckets, (1 - hit * self._p) / (self.buckets - hit))
+        law[:hit] = self._p
+        return law
+
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
+        """Test the buckets of reports of each number of hit ones by Pearson's chi-square; see ``StringMechanism``."""
+        from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
+
+        cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
+        yield self.check_of_cohorts(cohorts)
+        hit, sizes = self._hit(cohorts, np.atleast_2d(symbol))
+        # The hit buckets come first, in ascending order, and then the others.
+        before = (hit < buckets[:, np.newaxis]).sum(axis=1)
+        places = np.where((hit == buckets[:, np.newaxis]).any(axis=1), before, buckets + sizes - before)
+        for size in np.unique(sizes).tolist():
+            counts = np.bincount(places[sizes == size], minlength=self.buckets)
+            yield chi_square(f"buckets, where the strings hit {size}", "place", counts, self.law_of_hits(size))

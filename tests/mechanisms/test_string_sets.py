@@ -1,0 +1,322 @@
+"""Sets of strings that nobody lists: the law of reports, draws, estimates, a search, and what is refused."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import Generator, default_rng
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.encodings.set_encoding import padded
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
+from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
+from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, best_buckets
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, string_symbol
+from uldp.pipelines.clients.vectors import Recorded
+from uldp.schemas.arrays import Counts, Mask
+from uldp.schemas.flags import Flag
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.table import Table, TableName
+
+LONGEST = 12
+WORDS = [f"w{number}" for number in range(30)]
+
+
+def keys_of(
+    name: str = "set-olh", *, at_most: int = 3, strings: dict[str, Any] | None = None, **mechanism: Any
+) -> dict[str, Any]:
+    of = {"strings": {"longest": LONGEST, **(strings or {})}}
+    return {
+        "domain": {"set": {"of": of, "at_most": at_most}},
+        "mechanism": {"name": name, "epsilon": 2.0, **mechanism},
+    }
+
+
+def protocol_of(candidates: Sequence[str] = (), **keys: Any) -> LdpProtocol:
+    return build_protocol(build.spec(**keys_of(**keys), candidates=[*candidates]))
+
+
+def law_of(mechanism: CohortSetHashing, function: Sequence[int], held: Sequence[int]) -> list[Fraction]:
+    """The probability of each bucket under a hash function, by the numbers that a device draws below."""
+    hit = {function[item] for item in held}
+    each = Fraction(mechanism.hits[len(hit) - 1], DRAWS) if hit else Fraction(0)
+    uniform = (1 - len(hit) * each) / mechanism.buckets
+    return [uniform + (each if bucket in hit else 0) for bucket in range(mechanism.buckets)]
+
+
+# The law.
+
+
+@pytest.mark.parametrize(("items", "held", "buckets", "epsilon"), [(4, 2, 4, 1.0), (5, 2, 3, 0.5), (4, 3, 4, 2.0)])
+def test_over_all_hash_functions_a_held_item_is_supported_with_p_and_another_with_one_in_t(
+    items: int, held: int, buckets: int, epsilon: float
+) -> None:
+    mechanism, functions = (
+        CohortSetHashing(epsilon, held, buckets, 1),
+        list(itertools.product(range(buckets), repeat=items)),
+    )
+    p = math.exp(epsilon) / (held * math.exp(epsilon) + buckets - held)
+    assert mechanism.cohort_channel.p == pytest.approx(p, rel=1e-12)
+    for size in range(held + 1):
+        for own in itertools.combinations(range(items), size):
+            laws = [law_of(mechanism, function, own) for function in functions]
+            for item in range(items):
+                mean = sum(law[function[item]] for law, function in zip(laws, functions, strict=True)) / len(functions)
+                assert float(mean) == pytest.approx(p if item in own else 1 / buckets, rel=1e-12)
+
+
+@pytest.mark.parametrize(("items", "held", "buckets", "epsilon"), [(4, 2, 5, 1.0), (3, 2, 7, 0.5), (5, 2, 3, 3.0)])
+def test_no_two_sets_of_any_size_differ_by_more_than_epsilon_and_some_do(
+    items: int, held: int, buckets: int, epsilon: float
+) -> None:
+    mechanism, worst = CohortSetHashing(epsilon, held, buckets, 1), Fraction(0)
+    for function in itertools.product(range(buckets), repeat=items):
+        laws = set()
+        for size in range(items + 1):  # below, at and above what a device reports
+            for whole in itertools.combinations(range(items), size):
+                cuts = list(itertools.combinations(whole, min(size, held)))
+                of_cuts = [law_of(mechanism, function, cut) for cut in cuts]
+                laws.add(tuple(sum(each) / len(cuts) for each in zip(*of_cuts, strict=True)))
+        worst = max(worst, *(max(each) / min(each) for each in zip(*laws, strict=True)))
+        if function > (1, 1, 1):  # of the functions, those that begin so have all kinds of collisions
+            break
+    assert -1e-14 <= epsilon - math.log(worst) <= 1e-12
+
+
+@pytest.mark.parametrize("strings", [(), ("w1",), ("w1", "w2", "w3")])
+def test_reports_follow_the_law(strings: tuple[str, ...]) -> None:
+    protocol, n = protocol_of(cohorts=4, buckets=5), 100_000
+    mechanism = protocol.mechanism
+    assert isinstance(mechanism, CohortSetHashing)
+    held = Held(np.array([[*strings, *[None] * (3 - len(strings))]] * n, dtype=np.object_), np.full(n, -1))
+    payloads = protocol.perturb([held], default_rng(2))
+    symbols = protocol.encoding.of_one([Held(held.values[:1], held.tags[:1])])
+    found = list(mechanism.string_checks(symbols, payloads))
+    assert min(check.p_value for check in found) > 1e-3
+    others = padded(np.array([[string_symbol("other", LONGEST), -1, -1]]), STRING_SYMBOLS)[0]
+    assert min(check.p_value for check in mechanism.string_checks(others, payloads)) < 1e-9
+
+
+# The device.
+
+
+@pytest.mark.parametrize("name", ["set-olh", "prefixes"])
+def test_the_draws_of_a_device_do_not_depend_on_its_set(name: str) -> None:
+    more: dict[str, Any] = {"strings": {"alphabet": "a-z0-9"}, "depth": 2} if name == "prefixes" else {}
+    spec, ranges = build.spec(**keys_of(name, cohorts=16, **more)), set()
+    for size, seed in itertools.product(range(8), range(4)):
+        randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
+        Device(spec, {}, randomness).report({f"{number}aa" for number in range(size)}, build.START)
+        ranges.add(tuple(below for below, _ in randomness.draws))
+    parts = 3 if name == "prefixes" else 1
+    part = [DRAWS] if name == "prefixes" else []
+    assert ranges == {(*(1 << 32,) * 3 * parts, *part, 16, DRAWS, best_buckets(3, 2.0))}
+
+
+def test_strings_with_one_prefix_are_one_and_a_larger_set_is_cut_uniformly() -> None:
+    protocol, n = protocol_of(at_most=2, cohorts=16), 40_000
+    own = np.array([string_symbol(word, LONGEST) for word in WORDS[:5]])
+    sets = np.array([WORDS[:5]] * n, dtype=np.object_)
+    symbols = protocol.encoding.encode([Held(sets, np.full(n, -1))], default_rng(3))
+    assert (symbols[:, 0] < symbols[:, 1]).all()
+    counts = (symbols[:, :, np.newaxis] == own).any(axis=1).sum(axis=0)
+    assert np.abs(counts - 0.4 * n).max() < 5 * math.sqrt(n * 0.24)
+    of_prefixes = protocol_of(name="prefixes", at_most=2, strings={"alphabet": "a-z0-9"}, depth=2, cohorts=16)
+    encoding, pair = of_prefixes.encoding, Held(np.array([["w1", "w2"]], dtype=np.object_), np.full(1, -1))
+    assert isinstance(encoding, StrataEncoding)
+    of_parts = encoding.of_each_part([pair])
+    assert [(part < STRING_SYMBOLS).sum() for part in of_parts] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ("w1", TypeError, "the value is a str, not a set, a list or a tuple of strings"),
+        ([1], TypeError, "an item is a int, not a string"),
+        (["a", "a"], ValueError, "the value has an item twice"),
+        (["a" * 13], ValueError, "the value has more than 12 bytes of UTF-8"),
+        (["\ud800"], ValueError, "the value is not valid Unicode"),
+    ],
+)
+def test_a_device_refuses_what_is_no_set_of_strings(value: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Device(build.spec(**keys_of()), {}).report(value, build.START)  # type: ignore[arg-type]
+
+
+# Estimates.
+
+
+def held_by_chance(rng: Generator, n: int, shares: Sequence[float], most: int) -> tuple[Counts, Mask]:
+    """Return the symbols of n users who hold words independently, with larger sets cut, and who reports which word."""
+    there = rng.random((n, len(shares))) < np.array(shares)
+    order = np.argsort(np.where(there, rng.random(there.shape), 2.0), axis=1)[:, :most]
+    kept = np.take_along_axis(there, order, axis=1)
+    symbols = np.array([string_symbol(word, LONGEST) for word in WORDS[: len(shares)]])
+    reported = np.zeros_like(there)
+    np.put_along_axis(reported, order, kept, axis=1)
+    return padded(np.where(kept, symbols[order], -1), STRING_SYMBOLS), reported
+
+
+def table_of(tables: Sequence[Table], name: TableName) -> Table:
+    return next(table for table in tables if table.name is name)
+
+
+def test_shares_are_unbiased_with_the_closed_form_of_their_variance_and_intervals_cover() -> None:
+    shares = [0.3, 0.2, 0.1, 0.05, *[0.02] * 20]
+    protocol, n, windows, asked = protocol_of(WORDS[:8], epsilon=2.0), 10_000, 200, 8
+    decoder, mechanism, rng = protocol.decoder, protocol.mechanism, default_rng(11)
+    assert isinstance(decoder, CandidateDecoder)
+    assert isinstance(mechanism, CohortSetHashing)
+    errors, covered, sizes, truths = [], [], [], []
+    for _ in range(windows):
+        symbols, reported = held_by_chance(rng, n, shares, 3)
+        cells, truth = mechanism.statistic(mechanism.perturb(symbols, rng)), reported[:, :asked].mean(axis=0)
+        tables = decoder.tables(cells, n, "empirical")
+        share, size = table_of(tables, TableName.SHARE), table_of(tables, TableName.MEAN_SIZE)
+        assert share.low is not None
+        assert share.high is not None
+        errors.append(share.values - truth)
+        covered.append((share.low <= truth) & (truth <= share.high))
+        sizes.append((size.values[0] - truth.sum()) / size.stderr[0])
+        truths.append(truth)
+        assert decoder.p_values(cells, n)[Flag.IMPROBABLE_COUNTS] > 1e-6
+    # Without the draw of the users, whose truth is known here: m(1-m)/(p-1/t)^2 less f(1-f), with m = 1/t + (p-1/t)f.
+    p, q, f = mechanism.cohort_channel.p, 1 / mechanism.buckets, np.mean(truths, axis=0)
+    m = q + (p - q) * f
+    closed = (m * (1 - m) / (p - q) ** 2 - f * (1 - f)) / n
+    found = np.array(errors)
+    assert np.abs(found.mean(axis=0) / np.sqrt(closed / windows)).max() < 4
+    # The sum of asked variances has the relative error sqrt(2/(asked windows)); collisions in 4,096 cohorts add little.
+    assert abs((found.var(axis=0) / closed).mean() - 1) < 4 * math.sqrt(2 / (asked * windows))
+    assert 0.93 < np.mean(covered) < 0.98
+    assert np.std(sizes) < 1.1  # the bound of the sum is no smaller than its error
+
+
+def test_the_bound_of_a_difference_allows_for_users_who_hold_both() -> None:
+    protocol, n, windows = protocol_of(WORDS[:2], buckets=4, cohorts=512), 4_000, 300
+    decoder, mechanism, rng = protocol.decoder, protocol.mechanism, default_rng(5)
+    assert isinstance(decoder, CandidateDecoder)
+    both = np.array([[string_symbol(word, LONGEST) for word in WORDS[:2]] + [-1]] * n)
+    symbols, w = padded(both, STRING_SYMBOLS), np.array([[1.0, 1.0], [1.0, -1.0]])
+    linears = [decoder.linear(mechanism.statistic(mechanism.perturb(symbols, rng)), n) for _ in range(windows)]
+    sums = np.array([linear.values @ w for linear in linears])
+    claimed = np.mean([(w * linear.times(w)).sum(axis=0) for linear in linears], axis=0)
+    z = np.log(sums.var(axis=0) / claimed) / math.sqrt(2 / windows)
+    assert z[0] < 4
+    assert abs(z[1]) < 4  # all users hold both, so the bound of the difference is its variance
+
+
+def test_auto_has_shares_from_0_to_1_that_sum_to_no_more_than_a_device_holds() -> None:
+    protocol, n = protocol_of(WORDS, at_most=2, epsilon=0.5), 2_000
+    rng = default_rng(7)
+    symbols, _ = held_by_chance(rng, n, [0.9, 0.9, *[0.0] * 28], 2)
+    mechanism = protocol.mechanism
+    share = table_of(
+        protocol.decoder.tables(mechanism.statistic(mechanism.perturb(symbols, rng)), n, "auto"), TableName.SHARE
+    )
+    assert share.values.min() >= 0
+    assert share.values.max() <= 1
+    assert share.values.sum() == pytest.approx(2)
+    assert share.unbiased is not None
+    assert share.unbiased.sum() != pytest.approx(2)
+
+
+# A search.
+
+
+SPELLED = {"alphabet": "a-d"}
+
+
+def search(protocol: LdpProtocol, sets: Sequence[Sequence[str]], rng: Generator) -> list[str]:
+    """Return the strings that are found in a window."""
+    n, most = len(sets), max(map(len, sets))
+    rows = np.array([[*each, *[None] * (most - len(each))] for each in sets], dtype=np.object_)
+    cells = protocol.mechanism.statistic(protocol.perturb([Held(rows, np.full(n, -1))], rng))
+    tables = protocol.decoder.tables(cells, n, "auto")
+    if len(tables) == 1:
+        return []
+    table = table_of(tables, TableName.FOUND)
+    return [str(key) for key, value in zip(table.keys or (), table.values, strict=True) if value]
+
+
+def test_a_search_finds_the_strings_of_sets() -> None:
+    protocol = protocol_of(name="prefixes", strings=SPELLED, epsilon=4.0, cohorts=256, step=2, depth=3)
+    sets = [["abcd", "ab", "dada"], ["abcd", "cacaca"], [], ["dada", "abcd"], ["bbbb"]] * 4_000
+    assert {*search(protocol, sets, default_rng(1))} == {"abcd", "ab", "dada", "cacaca", "bbbb"}
+
+
+def test_where_no_string_is_frequent_a_search_finds_one_in_5_of_100_windows_at_the_most() -> None:
+    protocol, rng, windows = (
+        protocol_of(name="prefixes", strings=SPELLED, epsilon=4.0, cohorts=256, depth=5),
+        default_rng(4),
+        60,
+    )
+    false = 0
+    for _ in range(windows):
+        texts = np.array([*map("".join, itertools.product("abcd", repeat=5))])
+        sets = texts[np.argsort(rng.random((3_000, len(texts))), axis=1)[:, :3]].tolist()
+        false += bool([*search(protocol, sets, rng)])
+    assert false <= 0.05 * windows + 3 * math.sqrt(0.05 * 0.95 * windows)
+
+
+# Specs.
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            keys_of("set-ss"),
+            "set-ss is for sets of items, and the domain is sets of strings; choose one of set-olh, prefixes",
+        ),
+        (
+            keys_of(cohorts=65_536, buckets=300),
+            "mechanism.cohorts: .* than 16,777,216 cells; write 55924 or fewer",
+        ),
+        (keys_of(buckets=3), "mechanism.buckets: must be more than at_most, 3, and at most 65,536, or auto"),
+        (
+            keys_of("prefixes", buckets=3),
+            "mechanism.buckets: must be more than at_most, 3; write more",
+        ),
+        (keys_of("prefixes", lasting_epsilon=4.0), "devices keep no responses to sets of strings; remove it"),
+        (keys_of(lasting_epsilon=4.0), "devices keep no responses to sets of strings; remove it"),
+        (keys_of() | {"estimator": "norm-sub"}, "estimator norm-sub does not fit set-olh; choose from auto, empirical"),
+        (keys_of() | {"sensitive": ["a"]}, "set-olh protects every set alike; remove sensitive"),
+        (keys_of(strings={"alphabet": "aa"}), "domain.set.of.strings.alphabet: 'a' occurs twice; remove one"),
+        (keys_of() | {"candidates": ["a" * 13]}, "candidates: entry 1, .*: the string has 13 bytes of UTF-8"),
+        (
+            {"domain": {"set": {"of": {"size": 9}, "at_most": 3}}}
+            | {"mechanism": {"name": "set-olh", "epsilon": 1.0, "cohorts": 8}},
+            "mechanism.cohorts: a report about listed items has a hash function of its own; remove it",
+        ),
+        (
+            {"domain": {"pairs": {"of": {"strings": {"longest": 9}}, "at_most": 3, "low": 0, "high": 1}}}
+            | {"mechanism": {"name": "set-ss", "epsilon": 1.0}},
+            "of: the keys of pairs are listed; give size, labels or labels_file in place of strings",
+        ),
+    ],
+)
+def test_each_mistake_is_named(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build.spec(**keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (keys_of(strings={"alphabet": "a-z"}), "domain.set.of.strings: set-olh spells no strings"),
+        (keys_of("prefixes"), "domain.set.of.strings: prefixes needs to know how strings are spelled"),
+    ],
+)
+def test_a_mechanism_says_how_it_takes_strings(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build_protocol(build.spec(**keys))
