@@ -115,6 +115,24 @@ def test_strings_are_tested_from_their_cohorts(mechanism: dict[str, Any], tmp_pa
     assert "of the string" in failed.name
 
 
+STRING_SETS: dict[str, Any] = {"domain": {"set": {"of": {"strings": {"longest": 8}}, "at_most": 2}}}
+FOR_STRING_SETS = {"name": "set-olh", "epsilon": 2.0, "cohorts": 64}
+
+
+def test_sets_of_strings_are_tested_from_their_cohorts(tmp_path: Path) -> None:
+    spec = build.spec(**STRING_SETS, mechanism=FOR_STRING_SETS)
+    sent = archive(tmp_path, spec, {"kiosk", "bank"})
+    assert verify(spec, Given(sent, ["bank;kiosk"], [])).failed is None
+    failed = verify(spec, Given(sent, ["bank;kiosks"], [])).failed
+    assert failed is not None
+    assert "where the strings hit" in failed.name
+    with pytest.raises(ValueError, match="more than the 2 strings that a device reports; take a smaller one"):
+        verify(spec, Given(sent, ["a;b;c"], []))
+    sized = build.spec(**STRING_SETS, mechanism=FOR_STRING_SETS | {"sizes": 0.1})
+    with pytest.raises(ValueError, match="also collects the sizes of sets of strings, which verify does not test"):
+        verify(sized, Given(sent, ["bank"], []))
+
+
 def test_the_p_values_of_strings_are_those_of_a_test() -> None:
     # Of 200 right clients, a p-value is below x for about the share x at the most.
     for parameters in FOR_STRINGS:

@@ -62,6 +62,30 @@ def test_items_with_shares_are_held_independently(tmp_path: Path) -> None:
     assert both == pytest.approx(0.3, abs=5 * math.sqrt(0.3 * 0.7 / USERS))
 
 
+def test_sets_of_strings_have_shares_of_candidates(tmp_path: Path) -> None:
+    domain = {"set": {"of": {"strings": {"longest": 9}}, "at_most": 2}}
+    spec = build.spec(domain=domain, mechanism={"name": "set-olh", "epsilon": 1.0}, candidates=["maps", "news", "no"])
+    truth = load(tmp_path, "items,weight\nmaps;news;cats,2\n,1\nnews,1\n", spec)
+    np.testing.assert_allclose(truth.distribution(), [0.5, 0.75, 0])
+    alone = load(tmp_path, "item,share\nmaps,.3\ncats,.5\n", spec)
+    assert alone.distribution() == pytest.approx([0.3, 0, 0], abs=1 / (2 * USERS))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("maps;;news", "'maps;;news' has an empty string; remove it"),
+        ("maps;maps", "'maps;maps' has a string twice; remove one"),
+        ("maps;longer than 9", "the string has 13 bytes of UTF-8, and the longest has 9"),
+    ],
+)
+def test_a_row_that_is_no_set_of_strings_is_named(row: str, message: str, tmp_path: Path) -> None:
+    domain = {"set": {"of": {"strings": {"longest": 9}}, "at_most": 2}}
+    spec = build.spec(domain=domain, mechanism={"name": "set-olh", "epsilon": 1.0})
+    with pytest.raises(ValueError, match=f"line 2: .*{message}"):
+        load(tmp_path, f"items,weight\n{row},1\n", spec)
+
+
 def test_keys_with_shares_have_their_number(tmp_path: Path) -> None:
     pairs = {"of": {"labels": ["a", "b"]}, "at_most": 2, "low": 0, "high": 9}
     spec = build.spec(domain={"pairs": pairs}, mechanism={"name": "set-ss", "epsilon": 1.0})
