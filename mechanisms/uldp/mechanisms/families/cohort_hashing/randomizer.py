@@ -6,25 +6,24 @@ section 4.4, for local hashing; Kairouz, Bonawitz & Ramage, "Discrete Distributi
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
-from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
 
 if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
 
 
-class CohortHashing(StringMechanism, UniformNoise):
+class CohortHashing(CohortMechanism, UniformNoise):
     """Randomized response on a hash of the string, with the hash function of a cohort that the device draws.
 
     With M cohorts, g buckets and E = e^epsilon, the device draws a cohort c, uniform and independent of its string. It
@@ -32,9 +31,6 @@ class CohortHashing(StringMechanism, UniformNoise):
 
         the bucket of the string     with probability p = E/(E+g-1)
         any other bucket, each       with probability q = 1/(E+g-1)
-
-    The payload is the symbol c g + y, for the bucket y. The cells count the payloads, so their number does not depend
-    on the strings, and the collector may ask about any string later.
 
     Guarantee: one report is epsilon-LDP for every user and every two strings, whatever the cohort is. The cohort is
     public; it says nothing about the string, because it is drawn independently of it.
@@ -45,8 +41,6 @@ class CohortHashing(StringMechanism, UniformNoise):
         noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the string.
     """
 
-    partitions = True
-    counts_payloads = True
     noise_probability: float
 
     def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:
@@ -108,20 +102,6 @@ class CohortHashing(StringMechanism, UniformNoise):
             "buckets": self.buckets,
             "noise": threshold(self.noise_probability),
         }
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads name a cohort and a bucket."""
-        return payloads < self.statistic_size
-
-    def describe(self, payload: int | bytes) -> str:
-        """Return the cohort and the bucket."""
-        assert isinstance(payload, int)
-        cohort, bucket = divmod(payload, self.buckets)
-        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the payloads of each group."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
         """Return 1 for each report with the bucket of the string, else 0."""

@@ -6,7 +6,7 @@ ours.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,19 +14,18 @@ import numpy.typing as npt
 
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
-from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Floats, Payloads, Symbols, Values
 
 if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
 
 
-class CohortSetHashing(StringMechanism):
+class CohortSetHashing(CohortMechanism):
     """Hashing of up to l strings with the hash function of a cohort that the device draws.
 
     With M cohorts, t buckets, E = e^epsilon and O = lE + t - l, the device draws a cohort, uniform and independent of
@@ -51,9 +50,6 @@ class CohortSetHashing(StringMechanism):
         held: l. The symbols from ``STRING_SYMBOLS`` on are of no string, and hit nothing.
         hits: W_1 to W_l in multiples of 2^-53, rounded down.
     """
-
-    partitions = True
-    counts_payloads = True
 
     def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:
         """Build the mechanism.
@@ -129,20 +125,6 @@ class CohortSetHashing(StringMechanism):
             "held": self.held,
             "hits": self.hits,
         }
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads name a cohort and a bucket."""
-        return payloads < self.statistic_size
-
-    def describe(self, payload: int | bytes) -> str:
-        """Return the cohort and the bucket."""
-        assert isinstance(payload, int)
-        cohort, bucket = divmod(payload, self.buckets)
-        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the payloads of each group."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
         """Return 1 for each report with a bucket that a device with these symbols hits, else 0."""
