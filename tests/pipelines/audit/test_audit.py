@@ -16,6 +16,7 @@ from uldp.pipelines.results.signed import Signed
 from uldp.schemas.records import Message
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.journal import JOURNAL
+from uldp.transforms.io.local.resume_point import RESUME
 from uldp.transforms.io.local.stream import LocalStream
 
 SENT = sum(len(list(messages(segment))) for segment in range(SEGMENTS))
@@ -113,11 +114,26 @@ def test_an_estimate_that_is_gone_is_named(job: Job, collection: str) -> None:
     assert any("no estimate by" in fault and f"{collection} v1 from" in fault for fault in audited(job).faults)
 
 
-def test_windows_from_before_the_estimator_has_changed_lack_no_estimate(job: Job) -> None:
-    for path in job.out.glob("specs/*/spec.yaml"):
+def estimate_by_two(out: Path) -> None:
+    for path in out.glob("specs/*/spec.yaml"):
         path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"estimator": ["mle", "norm-sub"]}))
+
+
+def test_windows_from_before_the_estimator_has_changed_lack_no_estimate(job: Job) -> None:
+    estimate_by_two(job.out)
     has_journal = (job.out / JOURNAL).exists()  # it alone says by what earlier windows were estimated
     assert bool(audited(job).faults) is not has_journal
+
+
+@pytest.mark.parametrize("job", ["stream"], indirect=True)
+def test_without_a_journal_estimates_of_a_stream_may_be_of_an_estimator_that_came_later(job: Job) -> None:
+    for name in (JOURNAL, RESUME):
+        (job.out / name).unlink()
+    estimate_by_two(job.out)
+    found = audited(job)
+    assert not found.faults
+    (note,) = (note for note in found.notes if "norm-sub" in note)
+    assert note.endswith("restore their files, unless the spec named it later")
 
 
 @pytest.mark.parametrize("kind", ["late", "rejected"])

@@ -1,6 +1,7 @@
 """Count the messages of a source again, and name what is lost, double or damaged in the results of its job."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -95,6 +96,11 @@ class _Audit:
             ),
             "windows without an estimate",
         )
+        for name, n in sorted(Counter(name for _, name in self.found.unsure).items()):
+            self.notes.append(
+                f"{number_of(n, 'window')} without an estimate by {name}, but with others: restore their files, unless"
+                " the spec named it later"
+            )
         if compared.open:
             self.notes.append(
                 f"{number_of(len(compared.open), 'window')} open, the first {window_text(min(compared.open))}"

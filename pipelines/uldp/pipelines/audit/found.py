@@ -33,6 +33,7 @@ class Found:
         job: The identity of the job.
         panes: The newest pane of each window.
         lacking: The windows and estimators without an estimate of the newest pane that is not held back.
+        unsure: Those of them whose windows have other estimates, while no journal says which the spec named by then.
         late: Number of late reports that are stored.
         rejected: Number of rejected reports that are stored, by reason.
         missing: Number of messages that the job knows to be lost.
@@ -42,6 +43,7 @@ class Found:
     job: JobIdentity
     panes: dict[WindowKey, PaneHeader]
     lacking: list[tuple[WindowKey, str]]
+    unsure: list[tuple[WindowKey, str]]
     late: int
     rejected: Counter[str]
     missing: int
@@ -66,13 +68,17 @@ class Found:
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
-        by = signed.estimators()
+        by, job = signed.estimators(), _identity(out)
         wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs, by.get(pane.key)))
+        lacking = [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there]
+        # A stream may get another estimator while it runs.
+        others = {key for key, _ in there} - by.keys() if job.command == "stream" else set()
         return cls(
             specs,
-            _identity(out),
+            job,
             panes,
-            [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there],
+            [each for each in lacking if each[0] not in others],
+            [each for each in lacking if each[0] in others],
             sum(late_reports(private, specs, damaged)),
             count_reasons(folder.rejected()),
             missing_messages(folder.missing()),
