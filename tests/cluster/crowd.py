@@ -16,6 +16,7 @@ from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 
 SPEC = build.spec(
@@ -25,7 +26,6 @@ SPEC = build.spec(
     mechanism={"name": "urr", "epsilon": 4.0},
     window={"size": "30s", "early_every": "1s", "allowed_lateness": "1h"},
 )
-WINDOW_MS = milliseconds(SPEC.window.size)
 #: How old a report is when it is sent, at the most, in ms: windows see it out of order.
 OLDEST_MS = 2_000
 #: The shares of messages that are no reports, and of those of which a second copy is sent, among the next messages.
@@ -49,14 +49,17 @@ SHARES = (0.95, 0.02, 0.02, 0.01)
 
 @dataclass
 class Crowd:
-    """Sends reports of ``SPEC``.
+    """Sends reports of a spec like ``SPEC``, which may have other windows.
 
     Nothing of the truth depends on how long a message is on its way: what is late is later by an hour.
 
     Attributes:
         seed: Of its randomness.
         batch: How many reports are in a message; if it is 1, they are not batched.
-        counts: By the start of the window, in ms: how often each value is reported. It is what must be counted.
+        spec: The spec.
+        shares: Of each fate.
+        counts: By the start of the slice, in ms: how often each value is reported. It is what must be counted. A fixed
+            window is one slice.
         accounting: Where a collector must find what was sent, but for what is no report.
         late: How many different reports are late.
         rejected: How many different reports and other messages must be rejected.
@@ -64,6 +67,8 @@ class Crowd:
 
     seed: int
     batch: int = 1
+    spec: CollectionSpec = SPEC
+    shares: tuple[float, ...] = SHARES
     counts: dict[int, Counts] = field(default_factory=lambda: defaultdict(lambda: np.zeros(SPEC.size, np.int64)))
     accounting: Accounting = field(default_factory=Accounting)
     late: int = 0
@@ -71,10 +76,11 @@ class Crowd:
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
-        self._mechanism = build_protocol(SPEC).mechanism
-        self._layout = Layout.of(report_schema(), *SPEC.key, None)
+        self._mechanism = build_protocol(self.spec).mechanism
+        self._layout = Layout.of(report_schema(), *self.spec.key, None)
+        self._slice_ms = milliseconds(self.spec.window.slice)
         began = time.time_ns() // 1_000_000
-        self._held_back_at = began - 2 * WINDOW_MS
+        self._held_back_at = began - 2 * self._slice_ms
         self._late_at = began - 3 * HOUR
         self._copies: list[bytes] = []
         self._of_copies = Accounting()
@@ -86,19 +92,19 @@ class Crowd:
     @property
     def late_window(self) -> int:
         """The start of the window of all that is late."""
-        return self._late_at - self._late_at % WINDOW_MS
+        return self._late_at - self._late_at % self._slice_ms
 
     def send(self, n: int) -> list[bytes]:
         """Make messages of ``n`` reports, others that are none, and second copies of those before, in random order."""
         rng = self._rng
-        fates = rng.choice(len(SHARES), n, p=SHARES)
+        fates = rng.choice(len(self.shares), n, p=self.shares)
         times = time.time_ns() // 1_000_000 - rng.integers(0, OLDEST_MS, n)
         times[fates == Fate.HELD_BACK], times[fates == Fate.LATE] = self._held_back_at, self._late_at
-        symbols = self._mechanism.perturb(rng.integers(0, SPEC.size, n), rng)
-        good, starts = fates <= Fate.HELD_BACK, times - times % WINDOW_MS
+        symbols = self._mechanism.perturb(rng.integers(0, self.spec.size, n), rng)
+        good, starts = fates <= Fate.HELD_BACK, times - times % self._slice_ms
         for start in np.unique(starts[good]).tolist():
-            self.counts[start] += np.bincount(symbols[good & (starts == start)], minlength=SPEC.size)
-        symbols[fates == Fate.IMPOSSIBLE] += SPEC.size
+            self.counts[start] += np.bincount(symbols[good & (starts == start)], minlength=self.spec.size)
+        symbols[fates == Fate.IMPOSSIBLE] += self.spec.size
         ids = rng.integers(0, 1 << 64, (n, 2), np.uint64)
         messages = self._encode(ids, times, symbols)
         garbage = [rng.bytes(20) for _ in range(int(GARBAGE * len(messages)))]
@@ -126,4 +132,4 @@ class Crowd:
         if self.batch == 1:
             return encode_columns(self._layout, ids, times, symbols)
         bounds = [*range(0, len(ids), self.batch), len(ids)]
-        return [encode_batch(*SPEC.key, ids[a:b], times[a:b], symbols[a:b]) for a, b in pairwise(bounds)]
+        return [encode_batch(*self.spec.key, ids[a:b], times[a:b], symbols[a:b]) for a, b in pairwise(bounds)]
