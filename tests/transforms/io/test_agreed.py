@@ -92,9 +92,15 @@ def longer(name: bytes, before: bytes | None) -> bytes:
     return (before or b"") + name
 
 
+def further(name: bytes, before: bytes | None) -> bytes:
+    assert before is not None, "there has been a value all the time"
+    return before + name
+
+
 def values_of(seed: int, kills: int) -> tuple[list[list[bytes]], set[int]]:
     """Let processes agree several times; return what each has got, and which were killed."""
-    files: dict[str, bytes] = {}
+    first = f"{1:012d}-{0:016x}"
+    files: dict[str, bytes] = {f"{first}.ballot": b"", f"{first}.json": b""}
     steps = Steps(seed, kills)
     got: list[list[bytes]] = [[] for _ in range(PROCESSES)]
 
@@ -103,7 +109,7 @@ def values_of(seed: int, kills: int) -> tuple[list[list[bytes]], set[int]]:
         try:
             for size in range(1, VALUES + 1):
                 name = b"%d%d " % (process, size)
-                got[process].append(agreed.agree(partial(has, size), partial(longer, name)))
+                got[process].append(agreed.agree(partial(has, size), partial(further, name)))
         except Killed:
             pass
         finally:
@@ -154,6 +160,24 @@ def test_a_ballot_without_a_value_is_passed_after_a_while(tmp_path: Path) -> Non
     assert agreed.agree(lambda value: True, lambda before: b"first" if before is None else before) == b"first"
     assert sum(waits) >= Agreed.PATIENCE
     assert not (tmp_path / "000000000007-0123456789abcdef.ballot").exists()
+
+
+class Late(FolderStore):
+    """A store that says that it has not written a value."""
+
+    def write(self, name: str, content: bytes) -> None:
+        if name.endswith(".json"):
+            raise OSError("no answer")
+        super().write(name, content)
+
+
+def test_a_value_whose_writing_fails_keeps_its_ballot_because_it_may_be_shown_later(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no answer"):
+        Agreed(Late(str(tmp_path))).agree(lambda value: True, partial(longer, b"late"))
+    (ballot,) = tmp_path.glob("*.ballot")
+    got = Agreed(FolderStore(str(tmp_path)), wait=lambda seconds: None).agree(lambda value: True, partial(longer, b"x"))
+    ballot.with_suffix(".json").write_bytes(b"late")
+    assert Agreed(FolderStore(str(tmp_path))).agree(lambda value: True, partial(longer, b"never")) == got
 
 
 def test_a_process_that_fails_leaves_no_ballot(tmp_path: Path) -> None:

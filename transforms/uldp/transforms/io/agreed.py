@@ -116,6 +116,11 @@ class Agreed:
     def __init__(self, store: Store, wait: Callable[[float], None] = time.sleep) -> None:
         self._store, self._wait = store, wait
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a value."""
+        return bool(self._look().valued)
+
     def agree(self, enough: Callable[[bytes], bool], following: Callable[[bytes | None], bytes]) -> bytes:
         """Return the newest value if it is enough, and one that follows it otherwise.
 
@@ -148,22 +153,32 @@ class Agreed:
         try:
             below = max((each for each in self._look().valued if each < mine), default=None)
             before = None if below is None else self._store.read(f"{below}{_VALUE}")
-            if below is not None and before is None:  # removed, so a value above holds
-                self._store.remove(f"{mine}{_BALLOT}")
+            if before is None and (below is not None or self._look().top != mine):
+                self._remove(f"{mine}{_BALLOT}")  # whoever has a ballot above may have removed the value before
                 return None
             value = following(before)
-            self._store.write(f"{mine}{_VALUE}", value)
         except BaseException:
-            with suppress(EndpointError, OSError):  # spare others the wait
-                self._store.remove(f"{mine}{_BALLOT}")
+            self._remove(f"{mine}{_BALLOT}")  # spare others the wait
             raise
+        # The ballot stays if this fails: the store may show the value later, and none below it may hold then.
+        self._store.write(f"{mine}{_VALUE}", value)
         if self._look().top != mine:
             return None
-        for name in self._store.names():
+        for name in self._names():
             if (found := _NAME.fullmatch(name)) is not None and found["ballot"] < mine:
-                with suppress(EndpointError, OSError):  # nobody needs it, and whoever comes next removes it too
-                    self._store.remove(name)
+                self._remove(name)
         return value
+
+    def _names(self) -> Set[str]:
+        """Return the names of all files; none if the store does not say."""
+        with suppress(EndpointError, OSError):
+            return self._store.names()
+        return set()
+
+    def _remove(self, name: str) -> None:
+        """Remove a file that nobody needs; if the store does not, whoever comes next removes it too."""
+        with suppress(EndpointError, OSError):
+            self._store.remove(name)
 
     def _look(self) -> _Seen:
         found = [match for name in self._store.names() if (match := _NAME.fullmatch(name)) is not None]
