@@ -5,6 +5,7 @@ import os
 import pickle
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.moments import moment_at
+from uldp.transforms.io.agreed import Agreed
 
 SPEC = """
 collection: {}
@@ -45,11 +47,16 @@ def write(folder: Path, name: str, more: str = "") -> None:
     (folder / f"{name}.yaml").write_text(SPEC.format(name) + more)
 
 
-def begin(place: str = "specs", out: str = "", *, simulated_clock: bool = True) -> tuple[SealedSpecs, list[str]]:
+def begin(
+    place: str = "specs", out: str = "", *, simulated_clock: bool = True, from_savepoint: bool = False
+) -> tuple[SealedSpecs, list[str]]:
     said: list[str] = []
     out = out or str(Path("out").absolute())
     folder, admission = SpecFolder(place, out), Admission(sender_key=False, caps_senders=False)
-    return SealedSpecs.begin(folder, out, admission, said.append, simulated_clock=simulated_clock), said
+    begun = SealedSpecs.begin(
+        folder, out, admission, said.append, simulated_clock=simulated_clock, from_savepoint=from_savepoint
+    )
+    return begun, said
 
 
 def worker(begun: SealedSpecs, monkeypatch: pytest.MonkeyPatch) -> SealedSpecs:
@@ -88,6 +95,44 @@ def test_a_spec_opens_behind_what_any_worker_has_decided(specs: Path, monkeypatc
     first.settle(START + EVERY)
     assert spec_of(first, "two").opens == moment_at(START + EVERY)
     assert kept_specs("out")["two", 1].opens == moment_at(START + EVERY)
+
+
+def test_a_job_begins_where_an_earlier_start_was_killed_before_its_first_seal(
+    specs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ballot = Path("out/sealed/seals/000000000001-0123456789abcdef.ballot").absolute()
+    ballot.parent.mkdir(parents=True)
+    ballot.touch()
+    monkeypatch.setattr(Agreed, "PATIENCE", 0.0)
+    assert [spec.collection for spec in begin()[0]] == ["one"]
+
+
+def test_a_job_that_goes_on_from_a_savepoint_needs_its_seals(specs: Path) -> None:
+    with pytest.raises(ResultsError, match="the seals of the job's specs are gone; restore them"):
+        begin(from_savepoint=True)
+
+
+def test_a_look_from_before_an_edit_does_not_undo_what_another_worker_has_sealed(
+    specs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, _ = begin()
+    slow, quick = worker(begun, monkeypatch), worker(begun, monkeypatch)
+    agree, edited = Agreed.agree, list[str]()
+
+    def after_another(agreed: Agreed, *how: Any) -> bytes:
+        if not edited:
+            edited.append("one")
+            write(specs, "one", "retired: true\n")
+            quick.settle(START)
+        return agree(agreed, *how)
+
+    slow.settle(START)
+    monkeypatch.setattr(Agreed, "agree", after_another)
+    slow.settle(START + EVERY)  # it has looked at the folder before the edit
+    assert spec_of(quick, "one").closes is not None
+    assert spec_of(slow, "one").closes == spec_of(quick, "one").closes
+    assert not slow.refused
+    assert slow.take_refusals() == 0
 
 
 def test_specs_and_results_may_be_far_away(monkeypatch: pytest.MonkeyPatch) -> None:

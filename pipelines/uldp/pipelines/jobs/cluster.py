@@ -183,7 +183,10 @@ def follow_broker(
     with claiming as claim, loopback_servers():
         if folder is not None:
             rules, clock = Admission.of(begun), job.simulated_clock
-            job = replace(job, specs=SealedSpecs.begin(folder, claim.results, rules, say, simulated_clock=clock))
+            sealed = SealedSpecs.begin(
+                folder, claim.results, rules, say, simulated_clock=clock, from_savepoint=from_savepoint
+            )
+            job = replace(job, specs=sealed)
         job.build(pipeline, claim)
         say(following(job.specs, source, claim.results))
         result = run_apart(pipeline) if in_memory else pipeline.run()

@@ -133,7 +133,14 @@ class SealedSpecs(HotSpecs):
 
     @classmethod
     def begin(
-        cls, folder: SpecFolder, out: str, admission: Admission, say: Callable[[str], None], *, simulated_clock: bool
+        cls,
+        folder: SpecFolder,
+        out: str,
+        admission: Admission,
+        say: Callable[[str], None],
+        *,
+        simulated_clock: bool,
+        from_savepoint: bool = False,
     ) -> Self:
         """Return the specs with which a job begins that has claimed its results, or goes on.
 
@@ -143,6 +150,7 @@ class SealedSpecs(HotSpecs):
             admission: The rules of the job.
             say: Called with a line about each spec and refusal.
             simulated_clock: As of ``Sealing``.
+            from_savepoint: Whether the job goes on from what an earlier run has read, so that there must be seals.
 
         Raises:
             RequestError: if the job takes nothing.
@@ -151,7 +159,7 @@ class SealedSpecs(HotSpecs):
         place = folder.path if is_remote(folder.path) else str(Path(folder.path).absolute())
         sealing = Sealing(place, folder.below, out, admission, simulated_clock, cls.EVERY_MS, cls.AT_ONCE)
         first = None
-        if not FolderStore(f"{sealing.place}/seals").names():
+        if not from_savepoint and not Agreed(FolderStore(f"{sealing.place}/seals")).begun:
             for line in folder.begin(admission, anew=True).lines:
                 say(line)
             stored = FolderStore(f"{sealing.place}/specs")
@@ -202,28 +210,34 @@ class SealedSpecs(HotSpecs):
     def _seal_behind(self, published: int) -> None:
         """Take the newest seal, or seal anew if it is not final until a publish time or the folder has changed."""
         self._looked = time.monotonic()
-        found: Found | None = None
-        try:
-            found = self._folder.read()
-        except EndpointError as error:
-            _log.warning("%s; the specs before stay in force", error)
-        made: tuple[bytes, Looked] = b"", Looked()
+        found = self._read()
+        looked = Looked()
 
         def enough(value: bytes) -> bool:
             seal = Seal.decode(value)
             return seal.until > published and (found is None or seal.decided == found.digest)
 
         def following(before: bytes | None) -> bytes:
-            nonlocal made
-            made = self._following(Seal.decode(_first(before, None, self._sealing)), found, published)
-            return made[0]
+            nonlocal found, looked
+            found = self._read()  # again: the seal before may come from a newer look than the first one
+            value, now = self._following(Seal.decode(_first(before, None, self._sealing)), found, published)
+            looked = now if now.lines else looked
+            return value
 
-        value = self._seals.agree(enough, following)
-        self._take(Seal.decode(value))
-        if value == made[0]:
-            self.refuse(made[1].refused)
-            for line in made[1].lines:
+        seal = self._take(Seal.decode(self._seals.agree(enough, following)))
+        # Another worker may have sealed what this one has decided about, and then has nothing to say.
+        if found is not None and seal.decided == found.digest:
+            self.refuse(looked.refused)
+            for line in looked.lines:
                 _log.warning("%s", printable(line))
+
+    def _read(self) -> Found | None:
+        """Read the folder; None if it does not answer."""
+        try:
+            return self._folder.read()
+        except EndpointError as error:
+            _log.warning("%s; the specs before stay in force", error)
+            return None
 
     def _following(self, seal: Seal, found: Found | None, published: int) -> tuple[bytes, Looked]:
         """Return the seal after one, and what has changed."""
@@ -237,13 +251,18 @@ class SealedSpecs(HotSpecs):
         until = max(seal.until, published + min(max(behind, 0), self.BACKLOG_MS) + self._sealing.every_ms)
         return Seal(until, specs, self._folder.decided, self._folder.bad).encode(), looked
 
-    def _take(self, seal: Seal) -> None:
-        """Go on by a seal."""
-        changed = seal.specs.items() - self._seal.specs.items()
-        specs = [self._spec(digest) for _, digest in changed]
-        self._keep(changed)
-        self.change(specs, _refused(seal))
-        self._seal = seal
+    def _take(self, seal: Seal) -> Seal:
+        """Go on by a seal, or by a newer one that other workers have made meanwhile; return it."""
+        while True:
+            changed = seal.specs.items() - self._seal.specs.items()
+            self._keep(changed)
+            self.change([self._spec(digest) for _, digest in changed], _refused(seal))
+            self._seal = seal
+            if not changed:
+                return seal
+            # Another worker may have kept newer specs meanwhile, over which this one has written.
+            newest = self._seals.agree(lambda value: True, lambda before: _first(before, None, self._sealing))
+            seal = Seal.decode(newest)
 
     def _keep(self, changed: Set[tuple[CollectionKey, str]]) -> None:
         """Keep specs in the results, as each worker does before it counts by them."""
