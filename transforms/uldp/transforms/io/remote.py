@@ -6,7 +6,7 @@ The module loads Beam when a function needs it, so that whoever has files of thi
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import IO, TYPE_CHECKING
 
@@ -37,19 +37,22 @@ def write_in_one_step(aside: str, path: str, content: bytes) -> None:
     """Write a file under the temporary name ``aside``, and rename it."""
     systems = _file_systems()
     try:
-        with systems.create(aside) as file:
-            file.write(content)
-        systems.rename([aside], [path])
+        with _told(path):
+            with systems.create(aside) as file:
+                file.write(content)
+            systems.rename([aside], [path])
     except BaseException:
-        remove(aside)
+        with suppress(EndpointError):  # the first error says more
+            remove(aside)
         raise
 
 
 def remove(path: str) -> None:
     """Remove a file, unless it is gone already."""
     systems = _file_systems()
-    if systems.exists(path):
-        systems.delete([path])
+    with _told(path):
+        if systems.exists(path):
+            systems.delete([path])
 
 
 @contextmanager
