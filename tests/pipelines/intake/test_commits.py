@@ -162,10 +162,10 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "WRITE_SECONDS", 0.01)
-    stream = Stream()
+    stream, failures = Stream(), list[Exception]()
 
     async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 10_000)
+        commits = Commits(Judge([SPEC]), stream, 10_000, failures.append)
         stream.free.clear()
         assert {type(each) for each in await put_all(commits, bodies(9))} == {NotWrittenError}
         with pytest.raises(FullError):  # they still take their room
@@ -178,6 +178,7 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
 
     asyncio.run(run())
     assert sum(map(len, stream.appended)) == 10
+    assert [str(each) for each in failures] == ["took nothing for 0.01 seconds; check that it can be reached"]
 
 
 @pytest.mark.parametrize("gone", [0, 1])

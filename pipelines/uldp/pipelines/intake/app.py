@@ -61,7 +61,7 @@ def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[st
         except FullError:
             return _error(429, "too many messages wait; send this one again", _AGAIN)
         except NotWrittenError:
-            return _error(503, "the message could not be written; send it again", _AGAIN)
+            return _error(503, "the message is not written yet; send it again", _AGAIN)
         return Response(status_code=202) if refusal is None else JSONResponse(refusal.to_json(), 422)
 
     async def healthy(request: Request) -> Response:

@@ -23,7 +23,7 @@ class FullError(EndpointError):
 
 
 class NotWrittenError(EndpointError):
-    """The stream took nothing; the log says why, and the sender has to come again."""
+    """The stream has not taken a post, or not yet; the sender has to come again."""
 
 
 class _Post(NamedTuple):
@@ -43,7 +43,7 @@ class Commits:
         judge: Refuses what can never be counted.
         stream: Where all other messages go.
         most_waiting: Bytes of posts that may wait or be under way.
-        failed: Called once for each failure to write.
+        failed: Called once for each failure to write, and once if writing takes too long.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Commits:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
         self._published = 0
+        self._told = False  # that the posts under way take too long
 
     async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | None:
         """Write a message; return when it is durable.
@@ -78,6 +79,9 @@ class Commits:
             async with asyncio.timeout(WRITE_SECONDS):
                 return await asyncio.shield(post.done)
         except TimeoutError:
+            if not self._told:
+                self._told = True
+                self._failed(TimeoutError(f"took nothing for {WRITE_SECONDS:g} seconds; check that it can be reached"))
             raise NotWrittenError from None
 
     def close(self) -> None:
@@ -98,6 +102,7 @@ class Commits:
                 for row, post in enumerate(posts):
                     _settle(post, refused.get(row))
             self._bytes -= sum(map(_size, posts))
+            self._told = False
         self._running = None
 
     def _take(self) -> list[_Post]:
