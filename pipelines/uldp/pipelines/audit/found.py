@@ -106,7 +106,8 @@ def _published(pane: PaneHeader, specs: Specs, signed: Mapping[str, int] | None)
         return ()
     if signed is None:
         return spec.estimators
-    return [name for name, received in signed.items() if received >= pane.accounting.received]
+    # If the newest pane has no estimate at all, nothing says by which estimators it should have been.
+    return [name for name, received in signed.items() if received >= pane.accounting.received] or spec.estimators
 
 
 def _identity(out: Path) -> JobIdentity:
