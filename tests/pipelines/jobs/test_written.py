@@ -205,7 +205,6 @@ def test_panes_that_were_joined_are_not_lost_unless_their_file_is(runs: Runs, tm
         assert AGAIN in said or str(path) in said
 
 
-@pytest.mark.slow
 def test_panes_that_are_joined_while_a_job_looks_for_them_are_not_lost(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +215,7 @@ def test_panes_that_are_joined_while_a_job_looks_for_them_are_not_lost(
     assert next(looks) == 3
 
 
+@pytest.mark.slow
 def test_panes_that_newer_ones_replace_are_not_lost(runs: Runs, tmp_path: Path) -> None:
     """Whichever of the runs removes the file of a pane when the next pane of its window is written."""
     paths = runs.stream.segments()

@@ -54,7 +54,7 @@ class Pool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
             self._worker_processes[name] = worker
             if begun.read(1):
                 return StartWorkerResponse()
-        del self._worker_processes[name]
+        self._worker_processes.pop(name, None)  # unless the runner has stopped it meanwhile
         return _failed(f"worker {name} ended with exit code {worker.wait()} before it began; its output says why")
 
 
