@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from uldp.mechanisms import Encoding, Held, LdpProtocol, Randomness, SetDecoder, SetEncoding, SetSelection, kept
-from uldp.schemas import PrivateSpec, Sets, Table, Variable
+from uldp.schemas import Kind, PrivateSpec, Sets, Table, Variable
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
 
@@ -51,6 +51,10 @@ class Favourites(Sets):
             raise TypeError(f"the value is a {type(value).__name__}, not a list of candidates")
         super().check(value, attribute)
         return tuple(value)
+
+    def same(self, other: Kind) -> bool:
+        """Return whether scores of the other domain are the same ones: they depend on the number of places, too."""
+        return isinstance(other, Favourites) and other.at_most == self.at_most and super().same(other)
 
 
 class FavouritesEncoding(Encoding):

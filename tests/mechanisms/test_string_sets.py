@@ -301,7 +301,7 @@ def test_where_no_string_is_frequent_a_search_finds_one_in_5_of_100_windows_at_t
         (
             {"domain": {"pairs": {"of": {"strings": {"longest": 9}}, "at_most": 3, "low": 0, "high": 1}}}
             | {"mechanism": {"name": "set-ss", "epsilon": 1.0}},
-            "of: the keys of pairs are listed; give size, labels or labels_file in place of strings",
+            "of: keys with numbers are of a list; give size, labels or labels_file in place of strings",
         ),
     ],
 )

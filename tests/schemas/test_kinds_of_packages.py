@@ -1,6 +1,7 @@
 """Kinds of domain that packages bring: read under their key, written again, and named where they are wrong."""
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from tests import build
 from uldp.schemas.specs import kinds
 from uldp.schemas.specs.domains import Domain
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.json_schema import spec_schema
 from uldp.schemas.specs.kinds import KINDS, OWN, Sets
+from uldp.schemas.specs.kinds.sets import Items
 from uldp.schemas.specs.specfile import SpecError
 
 
@@ -57,6 +60,10 @@ def test_what_is_no_kind_of_its_name_is_an_error(name: str, value: str) -> None:
         ({"hours": OF_HOURS | {"at_most": 0}}, "domain.hours.at_most: must be 1 or more"),
         ({"hours": {"of": {"size": 24}}}, "domain.hours.at_most: missing; add it"),
         ({"hours": {"of": {"size": 24, "labels": ["a", "b"]}, "at_most": 1}}, "domain.hours.of: give one of size"),
+        (
+            {"hours": {"of": {"strings": {"longest": 9}}, "at_most": 3}},
+            "domain.hours: of: hours of a day are of a list; give size, labels or labels_file in place of strings",
+        ),
         ({"hours": OF_HOURS, "size": 4}, "domain: give one of size, .*, hours, .* \\(given: size, hours\\)"),
         ({"hours": OF_HOURS}, "mechanism: rr is for several values, and the domain is hours of a day; choose one of"),
     ],
@@ -64,6 +71,13 @@ def test_what_is_no_kind_of_its_name_is_an_error(name: str, value: str) -> None:
 def test_each_mistake_is_named(domain: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         build.spec(domain=domain, mechanism={"name": "rr", "epsilon": 1.0})
+
+
+def test_estimates_of_one_kind_are_not_those_of_another(tmp_path: Path) -> None:
+    hours, sets = (kind(of=Items(size=24), at_most=3).located(SpecFolder(tmp_path)) for kind in (Hours, Sets))
+    assert hours.same(hours)
+    assert not hours.same(sets)
+    assert not sets.same(hours)
 
 
 def test_sets_of_a_package_are_no_attributes_of_a_record_either() -> None:

@@ -104,7 +104,7 @@ class VariableDomain(_OfOwnKinds):
         data: dict[str, Any] = handler(self)
         if self._brought is not None:
             assert isinstance(self._brought, BaseModel)
-            data[self.kind] = self._brought.model_dump(mode=info.mode, exclude_none=info.exclude_none)
+            data[self._brought.name] = self._brought.model_dump(mode=info.mode, exclude_none=info.exclude_none)
         return data
 
     @classmethod

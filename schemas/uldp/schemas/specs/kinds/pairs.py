@@ -47,12 +47,6 @@ class Pairs(Sets):
         check_ends(self.low, self.high)
         return self
 
-    @model_validator(mode="after")
-    def _lists_its_keys(self) -> "Pairs":
-        if self.of.strings is not None:
-            raise ValueError("of: the keys of pairs are listed; give size, labels or labels_file in place of strings")
-        return self
-
     @property
     def symbols(self) -> int:
         """See ``Sets``: a key with each of two signs."""

@@ -63,6 +63,12 @@ class Sets(Strict, Kind):
 
     _items: ListedValues = PrivateAttr()
 
+    @model_validator(mode="after")
+    def _lists_its_items(self) -> "Sets":
+        if self.of.strings is not None and self.name != Sets.name:
+            raise ValueError(f"of: {self.holds} are of a list; give size, labels or labels_file in place of strings")
+        return self
+
     @property
     def located_name(self) -> str:
         """See ``Kind``."""
@@ -172,7 +178,7 @@ class Sets(Strict, Kind):
 
     def same(self, other: Kind) -> bool:
         """Return whether the other domain has these items, too; see ``Kind``."""
-        return isinstance(other, Sets) and self._items.same(other._items)
+        return isinstance(other, Sets) and other.name == self.name and self._items.same(other._items)
 
 
 def rows_of(sets: Sequence[Value]) -> Symbols:
