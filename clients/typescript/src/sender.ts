@@ -3,7 +3,7 @@ import { bytesOf, hex, type Storage } from "./ledger.js";
 
 export interface SenderOptions {
   token?: string;
-  /** The longest wait between two attempts, in milliseconds. */
+  /** The longest wait between two attempts, in milliseconds, unless the server asks for a longer one, of up to a day. */
   longestWaitMs?: number;
   /** At most so many messages wait; `add` refuses more, so that a server that is away does not fill the device. */
   mostWaiting?: number;

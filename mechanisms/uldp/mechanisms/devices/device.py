@@ -128,8 +128,8 @@ class Device:
 
         Args:
             value: The true value: an index into the domain, a string, or a number, which becomes the nearest end of
-                the range if it is outside. Of a set, the indices of its items, as a set, list or tuple; of a ranking,
-                those of all candidates, the best first. For a record, the value of each attribute.
+                the range if it is outside. Of a set, the indices of its items, or its strings, as a set, list or
+                tuple; of a ranking, those of all candidates, the best first. For a record, the value of each attribute.
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
                 beginning of its time slice (the period of sliding windows, or the size of others), or with
                 ``event_time: exact`` in the spec this time itself.

@@ -159,7 +159,7 @@ class CandidateLinear:
 
     A report of cohort c scores psi_x = sum_j D_x(c, j) ((y_j - q)/(p - q) - beta), where y_j is 1 if it supports j. The
     mean score b has the expectation G f, plus the collisions of all other strings. So f-hat = G^-1 b is unbiased over
-    the hash functions, and over the reports alone if each user holds a candidate.
+    the hash functions, and over the reports alone if each user holds one string, a candidate.
 
     Three parts add to its covariance:
 

@@ -36,7 +36,7 @@ public data class Sent(
  * @param url Where the server is, without a path.
  * @param queue Where messages wait, so that a restart finds them. It is not that of a ledger.
  * @param token The token of the server, if it asks for one.
- * @param longestWaitMs The longest wait between two attempts.
+ * @param longestWaitMs The longest wait between two attempts, unless the server asks for a longer one, of up to a day.
  * @param mostWaiting At most so many messages wait; [add] refuses more, so that a server that is away does not fill the device.
  * @param sleep How to wait; tests need not.
  */
