@@ -71,6 +71,11 @@ def test_the_same_job_comes_again_from_wherever_it_is_started(tmp_path: Path, mo
         ),
         (
             "stream",
+            [build.spec(window={"size": "1h", "offset": "30m"})],
+            "window.offset of c-v1 was 0d and is 30m",
+        ),
+        (
+            "stream",
             [build.spec(window={"size": "1h", "allowed_lateness": "5m"})],
             "allowed_lateness of c-v1 was 0d and is 5m",
         ),
@@ -143,10 +148,12 @@ def test_what_a_reading_may_change_a_restart_from_a_checkpoint_may_change_too() 
         assert begun.difference(later) is None
     joined = begun.join(JobIdentity.of("stream", "kafka:two:9092/t", "topic", [build.spec(version=2)], resumes=True))
     assert sorted(joined.specs) == ["c-v1", "c-v2"]
-    other = JobIdentity.of("stream", begun.source, "topic", [build.spec(window={"size": "2h"})], resumes=True)
-    assert begun.difference(other) == (
-        "holds the results of a job with another spec: window.size of c-v1 was 1h and is 2h"
-    )
+    for window, says in (
+        ({"size": "2h"}, "size of c-v1 was 1h and is 2h"),
+        ({"size": "1h", "offset": "1m"}, "offset of c-v1 was 0d and is 1m"),
+    ):
+        other = JobIdentity.of("stream", begun.source, "topic", [build.spec(window=window)], resumes=True)
+        assert begun.difference(other) == f"holds the results of a job with another spec: window.{says}"
     assert begun.difference(replace(begun, content="another topic of this name")) is not None
 
 

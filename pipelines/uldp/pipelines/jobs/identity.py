@@ -136,7 +136,7 @@ def name_of(spec: CollectionSpec) -> str:
     return f"{spec.collection}-v{spec.version}"
 
 
-_WINDOWS = ("window.size", "window.period")
+_WINDOWS = ("window.size", "window.period", "window.offset")
 
 
 def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
@@ -145,7 +145,7 @@ def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
     They leave out the half of the spec that devices know: the job compares it with the specs beside the results.
     """
     data = spec.model_dump(mode="json")
-    yield from ((f"window.{key}", data["window"][key]) for key in ("size", "period", "allowed_lateness"))
+    yield from ((f"window.{key}", data["window"][key]) for key in ("size", "period", "offset", "allowed_lateness"))
     yield "limits.max_clock_skew", data["limits"]["max_clock_skew"]
     yield "limits.max_age", format_duration(spec.max_age)
     yield "retired", spec.retired
