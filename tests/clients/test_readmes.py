@@ -38,10 +38,12 @@ def test_a_reader_comes_from_install_to_the_first_counted_report(client: str, tm
     (tmp_path / "places.yaml").write_text(SPEC)
     (tmp_path / "clients").symlink_to(FOLDER)
     language, name = PROGRAMS[client]
-    with Collecting(tmp_path / "places.yaml", tmp_path / "stream") as collecting:
+    with Collecting(tmp_path / "places.yaml", tmp_path / "arrived") as collecting:
         program, shell = (block(text, each).replace("8070", str(collecting.port)) for each in (language, "sh"))
-        assert shell.count("uldp collect --spec places.yaml --to stream &") == 1
-        shell = shell.replace("uldp collect --spec places.yaml --to stream &", "")  # it runs at another port
+        assert shell.count("uldp collect --spec places.yaml --to arrived &") == 1
+        shell = shell.replace("uldp collect --spec places.yaml --to arrived &", "")  # it runs at another port
+        # The clients are built before the tests.
+        shell = shell.replace("(cd clients/typescript && npm ci && npm run build) && ", "")
         if client == "kotlin":  # maven has built the same program among the tests
             built = (FOLDER / "kotlin" / "src" / "test" / "kotlin" / "Device.kt").read_text(encoding="utf-8")
             assert block(text, language) in built.replace("public fun", "fun")  # which its build demands
