@@ -5,6 +5,7 @@ that a process measures, and the times of files, stay those of the machine.
 """
 
 import mmap
+import signal
 import struct
 import sys
 import time
@@ -34,6 +35,7 @@ class SetClock:
 
 def main() -> None:
     """Run a command by the clock of a file."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
     clock: Callable[[], float] = SetClock(Path(sys.argv.pop(1)))
     time.time = clock
 
