@@ -46,10 +46,11 @@ class Installation:
 
     def __exit__(self, *error: object) -> None:
         self._thread.shutdown()
-        for process in (self.collect, self.job):
-            if process is not None and process.poll() is None:
-                process.kill()
-                process.wait()
+        if self.collect is not None:
+            self.kill_collect()
+        if self.job is not None and self.job.poll() is None:
+            self.job.kill()
+            self.job.wait()
         self.log.close()
 
     def command(self, *arguments: str | Path) -> list[str]:
@@ -85,6 +86,7 @@ class Installation:
 
     def kill_collect(self) -> None:
         assert self.collect is not None
+        self._edge.close()
         self.collect.kill()
         self.collect.communicate()
 
