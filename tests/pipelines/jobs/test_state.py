@@ -44,6 +44,7 @@ JOB = {
         "c-v1": {
             "window.size": "1h",
             "window.period": None,
+            "window.offset": "0d",
             "window.allowed_lateness": "0d",
             "limits.max_clock_skew": "10m",
             "limits.max_age": None,
