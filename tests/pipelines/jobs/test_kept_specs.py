@@ -1,13 +1,16 @@
 """The specs beside results need no file: what files list is in them, whatever kind of domain names the file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from tests import build
 from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import OWN
 
 LABELS = {"labels_file": "labels.csv"}
 SPELLED = {"longest": 8, "pieces_file": "pieces.csv", "alphabet": "a-z"}
@@ -16,11 +19,21 @@ DOMAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "set": ({"set": {"of": LABELS, "at_most": 2}}, {"name": "set-ss", "epsilon": 1.0}),
     "pairs": ({"pairs": {"of": LABELS, "at_most": 2, "low": 0, "high": 1}}, {"name": "set-ss", "epsilon": 1.0}),
     "strings": ({"strings": SPELLED}, {"name": "prefixes", "epsilon": 1.0, "cohorts": 8, "depth": 2}),
+    "string-set": (
+        {"set": {"of": {"strings": SPELLED}, "at_most": 2}},
+        {"name": "prefixes", "epsilon": 1.0, "cohorts": 8, "depth": 2},
+    ),
     "record": (
         {"record": {"app": LABELS, "new": {"size": 2}}},
         {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "rr"}, "new": {"name": "rr"}}},
     ),
 }
+
+
+def test_each_kind_that_names_a_file_is_tried() -> None:
+    models = {name: kind for name, kind in OWN.items() if issubclass(kind, BaseModel)}
+    naming = {name for name, model in models.items() if "_file" in json.dumps(model.model_json_schema())}
+    assert naming == DOMAINS.keys() - {"values", "record"}
 
 
 @pytest.mark.parametrize("kind", DOMAINS)

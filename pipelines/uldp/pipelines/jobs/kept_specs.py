@@ -84,7 +84,7 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
                 mechanism[key] = number
         if beside.pop("candidates_file", None) is not None:
             beside["candidates"] = list(variable.candidates)
-        variable.kind.without_files(domain.get(variable.kind.name, domain))
+        variable.kind.without_files(domain)
         for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
             if "background" in tag:
                 tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"

@@ -68,10 +68,9 @@ class Kind(ABC):
         """
         return self
 
-    def without_files(self, said: dict[str, Any]) -> None:
-        """Put what files hold in place of their names, in the keys of this domain as a spec has them."""
-        if said.pop("labels_file", None) is not None:
-            said["labels"] = list(self.values.names or ())
+    def without_files(self, domain: dict[str, Any]) -> None:
+        """Put what files hold in place of their names, in the domain as a spec has it."""
+        list_labels(domain[self.name], self.values)
 
     @property
     def held(self) -> int:
@@ -191,3 +190,9 @@ class Kind(ABC):
             return ()
         key = "candidates" if listed is not None else "candidates_file"
         raise ValueError(f"{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}")
+
+
+def list_labels(keys: dict[str, Any], values: Values) -> None:
+    """Put the labels of values in place of the name of their file, among the keys that say which they are."""
+    if keys.pop("labels_file", None) is not None:
+        keys["labels"] = list(values.names or ())

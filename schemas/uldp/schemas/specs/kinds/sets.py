@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
 from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
@@ -161,9 +161,9 @@ class Sets(Strict, Kind):
         yield from ((f"{self.name}.of.{key}", value) for key, value in self._items.facts())
         yield f"{self.name}.at_most", self.at_most
 
-    def without_files(self, said: dict[str, Any]) -> None:
+    def without_files(self, domain: dict[str, Any]) -> None:
         """See ``Kind``."""
-        super().without_files(said["of"])
+        list_labels(domain[self.name]["of"], self.values)
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
         """Return the labels of the items, if there is an entry for each; see ``Kind``."""

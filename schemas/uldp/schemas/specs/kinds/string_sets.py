@@ -95,6 +95,10 @@ class StringSets(Strict, Kind):
         yield from ((f"set.of.{key}", value) for key, value in self.strings.facts())
         yield "set.at_most", self.at_most
 
+    def without_files(self, domain: dict[str, Any]) -> None:
+        """See ``Kind``."""
+        self.strings.without_files(domain["set"]["of"])
+
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         """Return the share of users who hold each candidate; see ``Kind``."""
         return np.array([weights[(column == candidate).any(axis=1)].sum() for candidate in candidates])

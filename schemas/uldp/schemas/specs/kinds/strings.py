@@ -91,10 +91,11 @@ class Strings(Strict, Kind):
         if self.spelled:  # other specs keep the digest that they had before there were any pieces
             yield "strings.pieces", self.pieces
 
-    def without_files(self, said: dict[str, Any]) -> None:
+    def without_files(self, domain: dict[str, Any]) -> None:
         """See ``Kind``."""
-        if said.pop("pieces_file", None) is not None:
-            said["pieces"] = self.pieces
+        keys = domain[self.name]
+        if keys.pop("pieces_file", None) is not None:
+            keys["pieces"] = self.pieces
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         """Return the share of each candidate; see ``Kind``."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.arrays import Values as Indices
-from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
 from uldp.schemas.specs.kinds.ranges import End, Range
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.values import Values
@@ -47,6 +47,10 @@ class ListedValues(Kind):
     def extent(self) -> str:
         """See ``Kind``."""
         return f"{self.values.size:,}"
+
+    def without_files(self, domain: dict[str, Any]) -> None:
+        """See ``Kind``."""
+        list_labels(domain, self.values)
 
     def read(self, text: str) -> int:
         """Return the index of a value; see ``Kind``."""
