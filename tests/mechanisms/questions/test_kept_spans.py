@@ -160,3 +160,17 @@ def test_all_tables_of_keys_with_numbers_have_the_errors_of_kept_responses() -> 
     assert false[True] <= 38 < false[False]
     for name in truth:
         assert np.min(np.mean(covered[True, name], axis=0)) >= 1 - 38 / RUNS
+
+
+def test_a_string_is_found_among_those_of_its_own_attribute() -> None:
+    candidates = {"query": ["maps", "news"], "word": [f"w{number}" for number in range(50)]}
+    domain = {name: {"strings": {"longest": 8}, "candidates": listed} for name, listed in candidates.items()}
+    of = {name: {"name": "cohort-olh", "cohorts": 16} for name in candidates}
+    keys = {"name": "sample-one", "epsilon": 2.0, "lasting_epsilon": 3.0, "of": of}
+    spec = build.spec(domain={"record": domain}, mechanism=keys)
+    protocol, rng, n = build_protocol(spec), default_rng(7), 2_000
+    columns = [Held(np.array(listed, dtype=np.object_)[:1].repeat(n), np.full(n, -1)) for listed in candidates.values()]
+    cells = as_dense(protocol.mechanism.tally([protocol.perturb(columns, rng)], np.zeros(n, np.int64), 1)[0])
+    tables = protocol.decoder.tables(cells, n, "auto")
+    tested = {table.of: protocol.decoder.tested(table) for table in tables if table.name is TableName.P_VALUE}
+    assert tested == {(name,): len(listed) for name, listed in candidates.items()}

@@ -197,11 +197,6 @@ class PairDecoder(SetDecoder):
         return PairLinear(self._of_symbols(cells, n))
 
     @property
-    def tested(self) -> int:
-        """See the base class."""
-        return self.items
-
-    @property
     def _symbols_text(self) -> str:
         return f"{self.items:,} keys of two signs each, and {self.channel.held:,} dummies"
 

@@ -62,10 +62,9 @@ class SizedDecoder(Decoder):
         """
         return self._items.linear(*self.of_items(cells, n))
 
-    @property
-    def tested(self) -> int:
+    def tested(self, table: Table) -> int:
         """See the base class."""
-        return self._items.tested
+        return self._items.tested(table)
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

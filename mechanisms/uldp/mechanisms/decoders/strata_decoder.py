@@ -114,10 +114,10 @@ class StrataDecoder(Decoder):
         """
         return tuple(part.n for part in self.parts(cells, n))
 
-    @property
-    def tested(self) -> int:
-        """See the base class: those of all parts together."""
-        return sum(decoder.tested for decoder in self._decoders)
+    def tested(self, table: Table) -> int:
+        """See the base class."""
+        (name,) = table.of
+        return self._decoders[self._names.index(name)].tested(table)
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

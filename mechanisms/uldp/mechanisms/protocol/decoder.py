@@ -106,10 +106,12 @@ class Decoder(ABC):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
 
-    @property
-    def tested(self) -> int:
-        """The number of names that tables with p-values test for whether anybody holds them, at the most."""
-        return 0
+    def tested(self, table: Table) -> int:
+        """Return how many names were tested for whether anybody holds them, of one of its tables of p-values.
+
+        These are its entries, unless the decoder leaves out names that it has tested.
+        """
+        return len(table.values)
 
     def heaviest(self, table: Table) -> float | None:
         """Return the number of reports for which the heaviest forged one counts in the entries of one of its tables.

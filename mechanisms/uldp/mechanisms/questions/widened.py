@@ -10,7 +10,9 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.table import NUMBERS, Table, TableName
 
 
-def all_widened(tables: Sequence[Table], wider: Callable[[tuple[str, ...]], float], tested: int) -> Iterator[Table]:
+def all_widened(
+    tables: Sequence[Table], wider: Callable[[tuple[str, ...]], float], tested: Callable[[Table], int]
+) -> Iterator[Table]:
     """Yield tables whose errors are larger than those of as many different devices.
 
     A p-value is that of an estimate of z standard errors. As these are w times as large, it becomes that of z/w. So
@@ -19,10 +21,11 @@ def all_widened(tables: Sequence[Table], wider: Callable[[tuple[str, ...]], floa
     Args:
         tables: The tables.
         wider: How many times as large the errors of a variable are, by ``Table.of``.
-        tested: The number of names that are tested, as ``Decoder.tested`` has it.
+        tested: How many names were tested of a table of p-values, as ``Decoder.tested`` has it.
     """
-    chances = {each.of: _chance(each.values, wider(each.of)) for each in tables if each.name is TableName.P_VALUE}
-    found = {of: chance <= FALSELY_FOUND / max(tested, 1) for of, chance in chances.items()}
+    p_values = {each.of: each for each in tables if each.name is TableName.P_VALUE}
+    chances = {of: _chance(table.values, wider(of)) for of, table in p_values.items()}
+    found = {of: chances[of] <= FALSELY_FOUND / max(tested(table), 1) for of, table in p_values.items()}
     before = {each.of: each.values > 0 for each in tables if each.name is TableName.FOUND}
     for table in tables:
         if table.name is TableName.P_VALUE:

@@ -72,10 +72,9 @@ class SlicedDecoder(Decoder):
         of_slices = (self._inner.reports(*each) for each in self.each(cells, n))
         return (*self._inner.reports(*self.total(cells)), *(reports for each in of_slices for reports in each))
 
-    @property
-    def tested(self) -> int:
+    def tested(self, table: Table) -> int:
         """See the base class."""
-        return self._inner.tested
+        return self._inner.tested(_inside(table))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

@@ -186,11 +186,6 @@ class CandidateDecoder(FindingDecoder):
         own = (1 - self.channel.covered if self.channel.one_position else 1.0) * self.channel.left(self._together)
         return 1 / ((self.channel.p - self.channel.q) * own)
 
-    @property
-    def tested(self) -> int:
-        """See the base class."""
-        return len(self.names)
-
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of the shares of candidates."""
         return self.weight if table.name is TableName.SHARE else None

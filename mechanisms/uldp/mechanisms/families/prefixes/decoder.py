@@ -80,9 +80,12 @@ class WalkDecoder(FindingDecoder):
         return self._parts.p_values(cells, n)
 
     @property
-    def tested(self) -> int:
-        """See the base class."""
+    def _most_tested(self) -> int:
         return len(self.names) + self.walk.most
+
+    def tested(self, table: Table) -> int:
+        """See the base class: the tables leave out strings of the search that are not found."""
+        return self._most_tested
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of shares."""
@@ -135,7 +138,7 @@ class WalkDecoder(FindingDecoder):
 
     def least_found(self, n: int) -> float:
         """See the base class; each length has its part of the reports."""
-        return self._asked.least_found(self._of_a_part(n), len(self.names) + self.walk.most)
+        return self._asked.least_found(self._of_a_part(n), self._most_tested)
 
     @property
     def weight(self) -> float:
