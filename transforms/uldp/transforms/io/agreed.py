@@ -26,6 +26,7 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.regular_files import open_regular, read_bounded
 from uldp.transforms.io.durable_files import remove_file, write_file
 from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.remote import fetched, matching
 
 #: The largest value in bytes.
 MAX_BYTES = 64 << 20
@@ -62,8 +63,6 @@ class FolderStore:
     def names(self) -> Set[str]:
         """Return the names of all files that are complete."""
         if is_remote(self._folder):
-            from uldp.transforms.io.remote import matching  # here, because it loads Beam
-
             return {file.path.rpartition("/")[2] for file in matching(f"{self._folder}/*")}
         with suppress(FileNotFoundError):
             return {name for name in os.listdir(self._folder) if not name.startswith(".")}
@@ -75,8 +74,6 @@ class FolderStore:
             with suppress(FileNotFoundError), open_regular(Path(self._folder, name)) as file:
                 return read_bounded(file, MAX_BYTES)
             return None
-        from uldp.transforms.io.remote import fetched  # here, because it loads Beam
-
         try:
             with fetched(f"{self._folder}/{name}") as file:
                 return read_bounded(file, MAX_BYTES)
