@@ -6,7 +6,7 @@ Each mechanism that a spec can name is in an example; ``tests/test_pieces_of_a_m
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,9 @@ def of_one_device(example: Example, rng: Generator) -> list[Held]:
             return held
 
 
+@cache
 def examples() -> dict[str, Example]:
-    """Return an example of each mechanism that a spec can name, and of its variants."""
+    """Return an example of each mechanism that a spec can name, and of its variants: the same to all tests."""
     return {name: _example(spec(**keys)) for name, keys in specs().items()}
 
 
