@@ -2,11 +2,19 @@
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 PROGRAM = "import os, sys; print(os.environ['A'], os.getcwd(), sys.argv, sys.stdin.read()); sys.exit(7)"
+#: A program with a thread that ends after the main one, and a function that runs at the end; and ways to end it.
+ENDING = """\
+import atexit, sys, threading
+threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()
+atexit.register(print, "at exit")
+"""
+ENDS = {"last line": "", "none": "sys.exit()", "code": "sys.exit(257)", "text": "sys.exit('text')", "error": "1 / 0"}
 WAITING = "import time; print('waits', flush=True); time.sleep(600)"
 
 
@@ -30,6 +38,17 @@ def test_it_says_what_the_command_says(warm: Path) -> None:
         "",
         "error: No such command 'frobnicate' (see uldp --help)\n",
     )
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_it_ends_as_one_that_starts_anew(how: str, warm: Path, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ENDING + ENDS[how], encoding="utf-8")
+    ended = []
+    for python in (warm / "python", sys.executable):
+        done = subprocess.run([python, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+        ended.append((done.returncode, done.stdout, done.stderr.splitlines()[-1:]))
+    assert ended[0] == ended[1]
+    assert ended[0][1] == "thread\nat exit\n"
 
 
 def test_signals_are_passed_on(waiting: subprocess.Popen[str]) -> None:
