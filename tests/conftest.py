@@ -5,13 +5,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.importing import not_imported
 from tests.warm import warm_processes
-from uldp.transforms.io.local.remembered_specs import remembered_specs
 
 # Workers of tests that compute with two threads each wait for one another. NumPy reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -22,6 +22,8 @@ settings.load_profile("repeatable")
 
 #: Whether the environment asks for the tests of the nightly run.
 NIGHTLY = os.environ.get("ULDP_NIGHTLY") == "1"
+#: Whether it asks for those of brokers and clusters, which have an order of their own.
+CLUSTER = os.environ.get("ULDP_CLUSTER") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +31,16 @@ def pytest_configure(config: pytest.Config) -> None:
     here = Path(__file__).parent
     if here in {config.invocation_params.dir / path for path in config.args} and not_imported():
         config.args[:] = [f"{here / 'test_pieces_of_a_mechanism.py'}::test_each_mechanism_has_its_pieces"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file in one worker, where groups are asked for."""
+    if config.getvalue("dist") != "loadgroup" or CLUSTER:
+        return None
+    from tests.scheduling import OfFiles
+
+    return OfFiles(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,6 +62,9 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 @pytest.fixture(autouse=True, scope="session")
 def _remembered_specs() -> Iterator[None]:
     """Spend on the tests of steps what a local job spends on them."""
+    # Not at the top: the process that only gives tests to workers needs no Beam, and they wait until it has started.
+    from uldp.transforms.io.local.remembered_specs import remembered_specs
+
     with remembered_specs():
         yield
 
