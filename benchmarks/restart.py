@@ -7,11 +7,13 @@ starts: as a writer leaves them that appends one each second, or one each ten se
 
 Then a stream of thirty days with as many segments, from its beginning and from the resume point of a job that has read
 it before, by CPU time: such a job reads the segments of the windows that can change, whatever came before these.
+
+Last, the start of a job of 1,000 collections, which keeps their specs with its results, and its start again.
 """
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
@@ -28,6 +30,7 @@ from uldp.transforms.io.message_files import write_messages
 #: A report each second.
 HOUR, HOURS = 3_600, 24
 DAYS = 30
+COLLECTIONS = 1_000
 START = 1_767_225_600_000
 SPEC = CollectionSpec.parse(
     {
@@ -62,20 +65,25 @@ def run(segments: int, reports: int) -> float:
         return timed(lambda: follow(stream, Path(folder, "out")))
 
 
-def follow(stream: LocalStream, out: Path) -> None:
+def follow(stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = (SPEC,)) -> None:
     """Follow a stream to its end."""
     options = jobs.pipeline_options([])
-    jobs.follow([SPEC], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+    jobs.follow(specs, stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
 
 
-def run_again(segments: int, days: float) -> tuple[float, float]:
-    """Follow a stream twice; returns the seconds of the processor of both jobs, where the second one resumes."""
+def run_again(segments: int, days: float, collections: int = 1) -> tuple[float, float]:
+    """Follow a stream twice; returns the seconds of the processor of both jobs, where the second one resumes.
+
+    Of several collections, the first one alone has reports.
+    """
+    keys = SPEC.model_dump(mode="json", exclude_none=True)
+    specs = [SPEC, *(CollectionSpec.parse(keys | {"collection": f"other-{n}"}) for n in range(1, collections))]
     with tempfile.TemporaryDirectory() as folder:
         stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
         publish(stream, segments, segments, days)
         moments = [time.process_time()]
         for _ in range(2):
-            follow(stream, Path(folder, "out"))
+            follow(stream, Path(folder, "out"), specs)
             moments.append(time.process_time())
         return moments[1] - moments[0], moments[2] - moments[1]
 
@@ -113,6 +121,11 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     remark = f"CPU time; {asked / remembered:.1f} times as fast as with Beam's own questions of each bundle"
     what = f"{reports // 10:,} segments of {days:g} days, from the beginning"
     yield Row("restart", what, reports // 10, remembered, megabytes=megabytes, remark=remark)
+    collections = COLLECTIONS // (100 if quick else 1)
+    (whole, rest), megabytes = alone(run_again, 1, 1, collections)
+    for what, seconds in (("start", whole), ("start again", rest)):
+        label = f"{what} of {collections:,} collections"
+        yield Row("restart", label, 1, seconds, megabytes=megabytes, remark="CPU time; one segment")
 
 
 if __name__ == "__main__":

@@ -165,12 +165,13 @@ def test_segments_that_wait_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restart, "HOURS", 2)
     monkeypatch.setattr(restart, "alone", lambda call, *arguments: (call(*arguments), 7.0))
     monkeypatch.setattr(restart, "DAYS", 1)
-    one, ten, whole, rest, asked_once = restart.rows(quick=True)
+    one, ten, whole, rest, asked_once, *starts = restart.rows(quick=True)
     assert (one.n, one.label, ten.n, ten.label) == (72, "72 segments that wait", 72, "7 segments that wait")
     assert one.remark.endswith(" ms a segment")
     assert (whole.label, rest.n) == ("72 segments of 0.1 days, from the beginning", 72)
     assert rest.remark.endswith(" times as fast")
     assert (asked_once.n, asked_once.label) == (7, "7 segments of 0.1 days, from the beginning")
+    assert [start.label for start in starts] == ["start of 10 collections", "start again of 10 collections"]
 
 
 def test_scales_grow_one_quantity_at_a_time() -> None:

@@ -10,7 +10,7 @@ from tests.families import ANSWER_ZONES
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.specs.zones import MOST_ZONES, Zones, write_zones
+from uldp.schemas.specs.zones import MOST_ZONES, Zones, zones_text
 
 ONE_ZONE = "there must be 2 to 1,024 zones, got 1; divide the values otherwise, or remove zones from the tag"
 FILE = "value,zone\n4,south\n0,north\n1,south\n"
@@ -42,8 +42,7 @@ def test_there_is_no_rest_if_the_file_names_all_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", [FILE, "0,a\n1,b\n2,a\n3,b\n4,b\n"])
 def test_zones_that_are_written_are_read_again(file: str, tmp_path: Path) -> None:
     spec = parse(tmp_path, file)
-    write_zones(tmp_path / "again.csv", zones_of(spec), spec.labels)
-    again = zones_of(parse(tmp_path, (tmp_path / "again.csv").read_text(encoding="utf-8")))
+    again = zones_of(parse(tmp_path, zones_text(zones_of(spec), spec.labels)))
     assert (again.labels, again.of_value.tolist()) == (zones_of(spec).labels, zones_of(spec).of_value.tolist())
 
 

@@ -13,7 +13,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.variable import Variable
-from uldp.schemas.specs.zones import Zones, write_zones
+from uldp.schemas.specs.zones import Zones, zones_text
 
 #: The budget of the answer about the zone that ``proposals`` tries.
 _ZONE_EPSILON = 1.0
@@ -56,7 +56,7 @@ def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, ep
     if len(zones.labels) < 2:
         raise RequestError(f"the background of {of.name} gives one zone; divide the tag by hand, or add values to it")
     with written_aside(path) as aside:
-        write_zones(aside, zones, variable.labels)
+        aside.write_bytes(zones_text(zones, variable.labels).encode())
     lines = [
         f"{path}: {len(zones.labels)} zones",
         price(variable, tag, zones, epsilon),

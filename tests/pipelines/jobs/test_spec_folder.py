@@ -3,11 +3,13 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.build import HOUR, START
 from uldp.collector.admission import Admission
+from uldp.pipelines.jobs import spec_folder
 from uldp.pipelines.jobs.spec_folder import Looked, SpecFolder
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.moments import moment_at
@@ -75,6 +77,20 @@ def test_a_job_that_starts_again_goes_on_with_the_same_times_and_finds_nothing_n
     restarted = again(specs)
     assert restarted.specs["two", 1].opens == moment_at(START + 1)
     assert restarted.look(ADMISSION, START + HOUR) == Looked()
+
+
+def test_specs_that_cannot_be_kept_are_new_at_the_next_look(specs: Path) -> None:
+    folder = begun(specs)
+    write(specs, "two")
+    write(specs, "three")
+    with (
+        mock.patch.object(spec_folder, "keep_specs", side_effect=EndpointError("away")),
+        pytest.raises(EndpointError),
+    ):
+        folder.look(ADMISSION, START)
+    assert [*folder.specs] == [("one", 1)]
+    assert named(folder.look(ADMISSION, START)) == ["three", "two"]
+    assert again(specs).specs.keys() == {("one", 1), ("two", 1), ("three", 1)}
 
 
 def test_a_changed_file_that_a_spec_names_changes_the_spec(specs: Path) -> None:

@@ -1,25 +1,119 @@
 """The specs that a results directory keeps: each in a folder of its own, without files elsewhere that it needs."""
 
 import csv
+import hashlib
+import io
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Self
 
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.results.specs import kept_text, load_kept
 from uldp.schemas.arrays import Floats
+from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
-from uldp.schemas.specs.zones import write_zones
-from uldp.transforms.io.durable_files import make_folder, write_file
+from uldp.schemas.specs.zones import zones_text
+from uldp.transforms.io.durable_files import make_folder, sync_folder, write_files
 from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.remote import fetched, matching
 
 
+@dataclass(frozen=True)
+class KeptSpec:
+    """A spec that needs no files elsewhere.
+
+    Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
+    because another release may choose others. Two of them are equal whatever the order of their keys is.
+
+    Attributes:
+        name: The name of its folder.
+        data: Its keys, with values as of JSON.
+        beside: The content of the files beside it, by name.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    beside: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, spec: CollectionSpec) -> Self:
+        """Return what a results directory keeps of a spec."""
+        data, files = spec.model_dump(mode="json", exclude_none=True), dict[str, bytes]()
+        data["mechanism"].update(spec.mechanism.record_parameters(spec.variables))
+        for name, variable in spec.variables.items():
+            domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]
+            if name:
+                domain = beside = domain["record"][name]
+                tags, mechanism = domain["tags"], mechanism.get("of", {}).get(name, {})
+            for key in type(variable.parameters).model_fields:
+                number = getattr(variable.parameters, key)
+                if number != getattr(variable.mechanism, key):
+                    mechanism[key] = number
+            if beside.pop("candidates_file", None) is not None:
+                beside["candidates"] = list(variable.candidates)
+            variable.kind.without_files(domain)
+            for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
+                if "background" in tag:
+                    tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"
+                    # No half of a share is a whole number, so the file itself gives no strength.
+                    files[tag["background"]] = _background(variable.labels, weights / 2)
+                    if not math.isnan(strength):
+                        tag["strength"] = float(strength)
+            for tag, zones in zip(tags, variable.zones, strict=True):
+                if zones is not None:
+                    tag["zones"] = f"{name}.{tag['name']}.zones.csv" if name else f"{tag['name']}.zones.csv"
+                    files[tag["zones"]] = zones_text(zones, variable.labels).encode()
+        return cls(name_of(spec), data, files)
+
+    @property
+    def digest(self) -> bytes:
+        """A digest of all of it, in the order of its keys."""
+        digest = hashlib.sha256(json.dumps([self.name, self.data]).encode())
+        for name, content in sorted(self.beside.items()):
+            digest.update(json.dumps([name, len(content)]).encode() + content)
+        return digest.digest()
+
+    @property
+    def files(self) -> dict[tuple[str, ...], bytes]:
+        """The content of its files, by the parts of their path in a results directory."""
+        files = {**self.beside, "spec.yaml": kept_text(self.data).encode()}
+        return {("specs", self.name, name): files[name] for name in sorted(files)}
+
+
 def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
     """Write specs, and the files that they name, into a local or remote results directory."""
-    for parts, content in spec_files(specs).items():
-        write_file(below(out, *parts), content)
+    if specs and not is_remote(out):
+        _make_folders(Path(out, "specs"), [name_of(spec) for spec in specs])
+    write_files([(below(out, *parts), data) for spec in specs for parts, data in KeptSpec.of(spec).files.items()])
+
+
+def _make_folders(within: Path, names: Sequence[str]) -> None:
+    """Make folders, and write all their names to the disk at once: of a thousand, one by one takes seconds."""
+    make_folder(within.absolute())
+    for name in names:
+        (within / name).mkdir(exist_ok=True)
+    sync_folder(within)
+
+
+def is_kept(spec: CollectionSpec, out: Path) -> bool:
+    """Return whether a results directory on this machine has the files of a spec, with the content that they get now.
+
+    A job that starts again so reads and writes no spec that has not changed.
+    """
+    if not kept_file(out, spec).exists():
+        return False
+    return all(_has(out.joinpath(*parts), content) for parts, content in KeptSpec.of(spec).files.items())
+
+
+def _has(path: Path, content: bytes) -> bool:
+    try:
+        return read_regular(path, len(content)) == content
+    except (OSError, ValueError):  # whoever reads it says what is wrong
+        return False
 
 
 def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
@@ -50,57 +144,14 @@ def fetch(out: str, pattern: str, folder: Path) -> None:
             path.write_bytes(file.read())
 
 
-def spec_files(specs: Sequence[CollectionSpec]) -> dict[tuple[str, ...], bytes]:
-    """Return the content of the files with which a results directory keeps specs, by the parts of their path."""
-    with TemporaryDirectory() as made:
-        for spec in specs:
-            _keep(kept_folder(Path(made), spec), spec)
-        paths = sorted(path for path in Path(made).rglob("*") if path.is_file())
-        return {path.relative_to(made).parts: path.read_bytes() for path in paths}
+def kept_file(out: Path, spec: CollectionSpec) -> Path:
+    """Return the path at which a results directory keeps a spec."""
+    return out / "specs" / name_of(spec) / "spec.yaml"
 
 
-def kept_folder(out: Path, spec: CollectionSpec) -> Path:
-    """Return the folder in which a results directory keeps a spec."""
-    return out / "specs" / name_of(spec)
-
-
-def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that needs no outside files.
-
-    Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
-    because another release may choose others.
-    """
-    make_folder(folder.absolute())
-    data = spec.model_dump(mode="json", exclude_none=True)
-    data["mechanism"].update(spec.mechanism.record_parameters(spec.variables))
-    for name, variable in spec.variables.items():
-        domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]
-        if name:
-            domain = beside = domain["record"][name]
-            tags, mechanism = domain["tags"], mechanism.get("of", {}).get(name, {})
-        for key in type(variable.parameters).model_fields:
-            number = getattr(variable.parameters, key)
-            if number != getattr(variable.mechanism, key):
-                mechanism[key] = number
-        if beside.pop("candidates_file", None) is not None:
-            beside["candidates"] = list(variable.candidates)
-        variable.kind.without_files(domain)
-        for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
-            if "background" in tag:
-                tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"
-                # No half of a share is a whole number, so the file itself gives no strength.
-                _write_background(folder / tag["background"], variable.labels, weights / 2)
-                if not math.isnan(strength):
-                    tag["strength"] = float(strength)
-        for tag, zones in zip(tags, variable.zones, strict=True):
-            if zones is not None:
-                tag["zones"] = f"{name}.{tag['name']}.zones.csv" if name else f"{tag['name']}.zones.csv"
-                write_zones(folder / tag["zones"], zones, variable.labels)
-    (folder / "spec.yaml").write_text(kept_text(data), encoding="utf-8")
-
-
-def _write_background(path: Path, labels: Sequence[str], weights: Floats) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["value", "weight"])
-        rows.writerows((label, repr(float(weight))) for label, weight in zip(labels, weights, strict=True) if weight)
+def _background(labels: Sequence[str], weights: Floats) -> bytes:
+    file = io.StringIO(newline="")
+    rows = csv.writer(file)
+    rows.writerow(["value", "weight"])
+    rows.writerows((label, repr(float(weight))) for label, weight in zip(labels, weights, strict=True) if weight)
+    return file.getvalue().encode()

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.kept_specs import fetch, keep_specs, kept_folder
+from uldp.pipelines.jobs.kept_specs import fetch, is_kept, keep_specs, kept_file
 from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
@@ -160,8 +160,9 @@ def claimed(
         else:
             _refuse_others(local, option)
             stack.enter_context(locked(local, option))
+        new = [spec for spec in specs if not is_kept(spec, local)]
         try:
-            _refuse_other_results(out, local, job, specs, option)
+            _refuse_other_results(out, local, job, new, option)
             if from_savepoint:
                 _refuse_other_state(out, local, job)
         except ResultsError:
@@ -170,12 +171,13 @@ def claimed(
             if is_remote(out) or from_savepoint or not (its_own and is_abandoned(local, left)):
                 raise
             clear(out)
+            new = [*specs]
         if not is_remote(out):
             remove_aside(local)  # the lock keeps out every other writer
         begun = _joined(local, job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
         write_file(below(out, JOB), begun.encode(), private=True)
-        keep_specs(out, specs)
+        keep_specs(out, new)
         yield (out if is_remote(out) else str(local.absolute())), begun
 
 
@@ -184,17 +186,15 @@ def _refuse_others(out: Path, option: str) -> None:
         raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}{or_restore(out)}")
 
 
-def _refuse_other_results(
-    out: str, local: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str
-) -> None:
-    """Refuse the results of another job, or of another device half."""
+def _refuse_other_results(out: str, local: Path, job: JobIdentity, new: Sequence[CollectionSpec], option: str) -> None:
+    """Refuse the results of another job, or of another device half than that of new or changed specs."""
     before = _stored_identity(local)
     if before is None and any(local.glob("specs/*")):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
-    _refuse_other_device_halves(out, local, specs)
+    _refuse_other_device_halves(out, local, new)
 
 
 def _refuse_other_state(out: str, local: Path, job: JobIdentity) -> None:
@@ -226,7 +226,7 @@ def _stored_identity(local: Path) -> JobIdentity | None:
 
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
-        before = kept_folder(folder, spec) / "spec.yaml"
+        before = kept_file(folder, spec)
         key = changed_key(load_kept(before).device_half, spec.device_half) if before.exists() else None
         if key is not None:
             raise ResultsError(

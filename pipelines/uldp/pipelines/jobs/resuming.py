@@ -17,7 +17,7 @@ import apache_beam as beam
 
 from uldp.collector.hot_specs import HotSpecs
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.kept_specs import spec_files
+from uldp.pipelines.jobs.kept_specs import KeptSpec
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.written import Results
 from uldp.pipelines.results.files import ResultsError
@@ -114,8 +114,8 @@ def _digest(specs: SharedSpecs, claim: Claim, watermark_delay_ms: int) -> str:
     """
     private = "" if claim.private == claim.results else claim.private
     digest = hashlib.sha256(json.dumps([metadata.version("uldp-stream"), private, watermark_delay_ms]).encode())
-    for parts, content in spec_files(() if isinstance(specs, HotSpecs) else [*specs]).items():
-        digest.update(json.dumps([*parts, len(content)]).encode() + content)
+    for spec in () if isinstance(specs, HotSpecs) else specs:
+        digest.update(KeptSpec.of(spec).digest)
     return digest.hexdigest()[:32]
 
 

@@ -24,7 +24,7 @@ from uldp.collector.admission import Admission
 from uldp.collector.collections import ServedCollection
 from uldp.collector.hot_specs import HotSpecs
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.kept_specs import keep_specs, spec_files
+from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs
 from uldp.pipelines.jobs.spec_folder import Bad, Found, Looked, SpecFolder
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.specs import load_kept
@@ -292,7 +292,7 @@ def _refused(seal: Seal) -> frozenset[CollectionKey]:
 
 def _store(store: FolderStore, spec: CollectionSpec) -> str:
     """Store a spec with the files that it names, and return the digest by which it is found."""
-    files = {"/".join(parts): base64.b64encode(data).decode() for parts, data in spec_files([spec]).items()}
+    files = {"/".join(parts): base64.b64encode(data).decode() for parts, data in KeptSpec.of(spec).files.items()}
     content = json.dumps(files, sort_keys=True).encode()
     digest = hashlib.sha256(content).hexdigest()
     store.write(f"{digest}.json", content)

@@ -14,17 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import yaml
-
 from uldp.collector.admission import Admission
 from uldp.collector.collections import serve
 from uldp.pipelines.jobs.identity import name_of
-from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs, spec_files
+from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs, kept_specs
 from uldp.schemas.errors import EndpointError, RequestError, UldpError
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.moments import format_moment
 from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
-from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.remote import fetched, matching
 
 #: Of each file: its path, its size, and when it was last written.
@@ -96,6 +94,7 @@ class SpecFolder:
         self.specs: dict[CollectionKey, CollectionSpec] = {}
         self.decided: str | None = None
         self._found: Found | None = None
+        self._kept_then: tuple[_Listing, dict[CollectionKey, CollectionSpec]] | None = None
         self._of_file: dict[str, CollectionKey] = {}
         self._bad: dict[str, str] = {}
 
@@ -166,7 +165,7 @@ class SpecFolder:
         Raises:
             EndpointError: if it cannot be read.
         """
-        listing = self._list()
+        listing = _list(self.path)
         digest = hashlib.sha256(repr(listing).encode()).hexdigest()
         if self._found is None or self._found.digest != digest:
             with self._here() as here:
@@ -178,7 +177,7 @@ class SpecFolder:
         looked = Looked()
         if found.digest == self.decided:
             return looked
-        taken_from = dict[CollectionKey, str]()
+        taken_from, before = dict[CollectionKey, str](), dict(self.specs)
         for file in found.files:
             error = file.error
             if file.key is not None:
@@ -193,6 +192,12 @@ class SpecFolder:
             self._note(file.name, error, looked)
         for name in self._bad.keys() - {file.name for file in found.files}:
             del self._bad[name]
+        if self._out is not None:
+            try:
+                keep_specs(self._out, looked.taken)
+            except BaseException:
+                self.specs = before  # the next look finds them new again
+                raise
         self.decided = found.digest
         return looked
 
@@ -215,10 +220,8 @@ class SpecFolder:
                 now = admission.of_known(before, spec, -1 if latest is None else latest)
         except RequestError as error:
             return str(error)
-        if before is not None and _content(before) == _content(now):
+        if before is not None and KeptSpec.of(before) == KeptSpec.of(now):
             return None
-        if self._out is not None:
-            keep_specs(self._out, [now])
         self.specs[now.key] = now
         looked.taken.append(now)
         times = [
@@ -243,7 +246,13 @@ class SpecFolder:
         self._bad[name] = error
 
     def _kept(self) -> dict[CollectionKey, CollectionSpec]:
-        return {} if self._out is None else kept_specs(self._out)
+        """Read what the results directory keeps; one that is as it was is not read again."""
+        if self._out is None:
+            return {}
+        listing = _list(below(self._out, "specs"))
+        if self._kept_then is None or self._kept_then[0] != listing:
+            self._kept_then = listing, kept_specs(self._out)
+        return dict(self._kept_then[1])
 
     def _empty(self) -> str:
         return f"{self.path}: holds no file that ends with .yaml; put specs there"
@@ -258,16 +267,6 @@ class SpecFolder:
             return SpecFile(path.name, None, text, _key_of_bad(path))
         return SpecFile(path.name, spec, None, spec.key)
 
-    def _list(self) -> _Listing:
-        if is_remote(self.path):
-            files = matching(f"{self.path}/**")
-            return tuple((file.path, file.size_in_bytes, file.last_updated_in_seconds or 0.0) for file in files)
-        try:
-            below = sorted(path for path in Path(self.path).rglob("*") if path.is_file())
-            return tuple((str(path), stat.st_size, stat.st_mtime) for path in below for stat in [path.stat()])
-        except OSError as error:  # a file that is replaced at this moment
-            raise EndpointError(f"{self.path}: {error.strerror}; check the folder") from error
-
     @contextmanager
     def _here(self) -> Iterator[Path]:
         """Yield the folder, or a copy of it on this machine.
@@ -281,12 +280,23 @@ class SpecFolder:
             yield Path(self.path)
             return
         with TemporaryDirectory() as made:
-            for path, _, _ in self._list():
+            for path, _, _ in _list(self.path):
                 copy = Path(made, path.removeprefix(self.path).lstrip("/"))
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 with fetched(path) as file:
                     copy.write_bytes(file.read())
             yield Path(made)
+
+
+def _list(folder: str) -> _Listing:
+    if is_remote(folder):
+        files = matching(f"{folder}/**")
+        return tuple((file.path, file.size_in_bytes, file.last_updated_in_seconds or 0.0) for file in files)
+    try:
+        found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        return tuple((str(path), stat.st_size, stat.st_mtime) for path in found for stat in [path.stat()])
+    except OSError as error:  # a file that is replaced at this moment
+        raise EndpointError(f"{folder}: {error.strerror}; check the folder") from error
 
 
 def _key_of_bad(path: Path) -> CollectionKey | None:
@@ -298,12 +308,6 @@ def _key_of_bad(path: Path) -> CollectionKey | None:
         return None
     collection, version = (pattern.search(text) for pattern in _NAMES)
     return None if collection is None or version is None else (collection[1], int(version[1]))
-
-
-def _content(spec: CollectionSpec) -> dict[tuple[str, ...], object]:
-    """Return what a results directory keeps of a spec, in whatever order its keys are."""
-    files = spec_files([spec])
-    return {parts: yaml.safe_load(data) if parts[-1] == "spec.yaml" else data for parts, data in files.items()}
 
 
 def _spec_paths(folder: Path) -> list[Path]:

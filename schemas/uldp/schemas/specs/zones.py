@@ -1,6 +1,7 @@
 """The zones of a tag: a part of the spec that says how a device divides the values behind a tag."""
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,18 +66,18 @@ def read_zones(path: Path, values: Values) -> Zones:
     return Zones(tuple(zones), of_value)
 
 
-def write_zones(path: Path, zones: Zones, values: Sequence[str]) -> None:
-    """Write a file from which ``read_zones`` gives the same zones.
+def zones_text(zones: Zones, values: Sequence[str]) -> str:
+    """Return the text of a file from which ``read_zones`` gives the same zones.
 
     Args:
-        path: The file.
         zones: The zones.
         values: The label of each value, or its index as text.
     """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["value", "zone"])
-        for value in np.argsort(zones.of_value, kind="stable").tolist():
-            label = zones.labels[zones.of_value[value]]
-            if label != REST:
-                rows.writerow([values[value], label])
+    file = io.StringIO(newline="")
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(["value", "zone"])
+    for value in np.argsort(zones.of_value, kind="stable").tolist():
+        label = zones.labels[zones.of_value[value]]
+        if label != REST:
+            rows.writerow([values[value], label])
+    return file.getvalue()
