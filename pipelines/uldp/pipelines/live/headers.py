@@ -1,15 +1,16 @@
 """The newest header of each window of a results folder, kept in memory: only what has changed is read again."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.hidden import Hidden
 from uldp.pipelines.results.newest import newest_published
 from uldp.pipelines.results.panes import HEADERS, read_window
-from uldp.pipelines.results.selection import ALL, Key
+from uldp.pipelines.results.selection import ALL, Key, span_of
 from uldp.schemas.pane import PaneHeader
 
 
@@ -43,6 +44,7 @@ class Headers:
         self._panes: dict[str, list[PaneHeader]] = {}
         self._newest: Mapping[Key, PaneHeader] = {}
         self._damaged: dict[str, int] = {}
+        self._hidden: dict[str, Hidden] = {}
         self._written: Mapping[str, float] = {}
 
     def newest(self) -> Mapping[Key, PaneHeader]:
@@ -55,7 +57,7 @@ class Headers:
         """Return all panes and what is known of their files."""
         with self._lock:
             self._refresh()
-            panes = tuple(pane for panes in self._panes.values() for pane in panes)
+            panes = tuple(self._readable())
             return Fired(self._state, panes, self._written, sum(self._damaged.values()))
 
     def _refresh(self) -> None:
@@ -66,16 +68,26 @@ class Headers:
         mine = {name.removeprefix(prefix): at for name, at in times.items() if name.startswith(prefix)}
         for gone in self._times.keys() - mine.keys():
             del self._times[gone], self._panes[gone]
-            self._damaged.pop(gone, None)
+            del self._damaged[gone], self._hidden[gone]
         for name, at in mine.items():
             if at < 0 or self._times.get(name) != at:
-                damage: list[ResultsError] = []
-                panes = read_window(self._folder, HEADERS, name, ALL, damage.append)
-                self._times[name], self._panes[name], self._damaged[name] = at, panes or [], len(damage)
+                damage, hidden = list[ResultsError](), Hidden()
+                panes = read_window(self._folder, HEADERS, name, ALL, damage.append, hidden=hidden)
+                self._times[name], self._panes[name] = at, panes or []
+                self._damaged[name], self._hidden[name] = len(damage), hidden
         written: dict[str, float] = {}
         for name, at in mine.items():
-            version = name.partition("/")[0]
-            written[version] = max(written.get(version, 0.0), abs(at) / 1e9)
+            versions = {name.partition("/")[0]}
+            if span_of(name) is not None:
+                versions = {f"{pane.collection}-v{pane.version}" for pane in self._panes[name]}
+            for version in versions:
+                written[version] = max(written.get(version, 0.0), abs(at) / 1e9)
         self._written = written
-        newest = newest_published(pane for panes in self._panes.values() for pane in panes)
+        newest = newest_published(self._readable())
         self._newest, self._state = {pane.key: pane for pane in newest}, state
+
+    def _readable(self) -> Iterator[PaneHeader]:
+        """Yield the panes that no damaged file hides."""
+        hiding = [hidden for name, hidden in self._hidden.items() if self._damaged[name]]
+        for panes in self._panes.values():
+            yield from (pane for pane in panes if not any(pane.key in hidden for hidden in hiding))

@@ -28,6 +28,7 @@ from uldp.pipelines.results.panes import (
 )
 from uldp.pipelines.results.selection import ALL, Key
 from uldp.pipelines.results.signed import Signed
+from uldp.pipelines.results.wanted import Wanted
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
@@ -108,11 +109,11 @@ class Merging:
         return found
 
     @cached_property
-    def _panes_in(self) -> Callable[[Path, str], Mapping[tuple[object, ...], PaneHeader]]:
+    def _panes_in(self) -> Callable[[Path, str, str], Mapping[tuple[object, ...], PaneHeader]]:
         return lru_cache(_FILES)(_panes_in)
 
     @cached_property
-    def _estimates_in(self) -> Callable[[Path], Mapping[tuple[object, ...], Estimate]]:
+    def _estimates_in(self) -> Callable[[Path, str], Mapping[tuple[object, ...], Estimate]]:
         return lru_cache(_FILES)(_estimates_in)
 
     @property
@@ -132,15 +133,15 @@ class Merging:
         panes = tuple(self._with_cells(header) for header in chosen(self.windows[key]))
         files = {_estimate(header): path for header, path in self._estimates.get(key, ())}
         last = newest(header for header, _ in self._estimates.get(key, ()))
-        estimates = tuple(self._estimates_in(files[_estimate(header)])[_estimate(header)] for header in last)
+        estimates = tuple(self._estimates_in(files[_estimate(header)], key[0])[_estimate(header)] for header in last)
         return Part((number,), panes, estimates, ids)
 
     def _with_cells(self, header: PaneHeader) -> PaneHeader:
         fired = firing(header)
-        pane = self._panes_in(self._counts[fired][1], COUNTS)[fired]
+        pane = self._panes_in(self._counts[fired][1], COUNTS, header.collection)[fired]
         if isinstance(pane, Statistic) or fired not in self._few:
             return pane
-        few = self._panes_in(self._few[fired], FEW)[fired]
+        few = self._panes_in(self._few[fired], FEW, header.collection)[fired]
         return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
@@ -242,15 +243,16 @@ def _headers(root: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[PaneRecord, 
             yield from ((pane, path) for pane in panes)
 
 
-def _panes_in(path: Path, kind: str) -> Mapping[tuple[object, ...], PaneHeader]:
-    """Read the panes of a file again, with their cells."""
-    panes = read_file(path, PANES if kind == COUNTS else FEW_PANES, f"{path.parents[1].name}/{path.parent.name}")
+def _panes_in(path: Path, kind: str, collection: str) -> Mapping[tuple[object, ...], PaneHeader]:
+    """Read the panes of a collection in a file again, with their cells."""
+    folder = f"{path.parents[1].name}/{path.parent.name}"
+    panes = read_file(path, PANES if kind == COUNTS else FEW_PANES, folder, Wanted(collection))
     return {firing(pane): pane for pane in panes}
 
 
-def _estimates_in(path: Path) -> Mapping[tuple[object, ...], Estimate]:
-    """Read the estimates of a file again, with their tables."""
-    panes = read_file(path, ESTIMATES, f"{path.parents[1].name}/{path.parent.name}")
+def _estimates_in(path: Path, collection: str) -> Mapping[tuple[object, ...], Estimate]:
+    """Read the estimates of a collection in a file again, with their tables."""
+    panes = read_file(path, ESTIMATES, f"{path.parents[1].name}/{path.parent.name}", Wanted(collection))
     return {_estimate(estimate): estimate for estimate in panes}
 
 

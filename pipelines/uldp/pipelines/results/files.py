@@ -9,13 +9,16 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
+from uldp.pipelines.results.wanted import ALL_PANES, Wanted
 from uldp.schemas.codec.blocks import BlockClaim, Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import KINDS, Kind, mismatch
-from uldp.transforms.io.window_index import BlockWindows, Place, index_of
+from uldp.transforms.io.window_index import Place, Run, index_of
 
 Read = TypeVar("Read")
+#: The schemas of panes.
+_OF_PANES = ("statistic", "estimate")
 
 
 class ResultsError(DataError):
@@ -74,7 +77,7 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
 
 
 def read_container(
-    path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read], first: Place | None = None
+    path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read], wanted: Wanted = ALL_PANES
 ) -> Iterator[Read]:
     """Read the records of a file, one at a time; a file that ``uldp prune`` has just removed holds none.
 
@@ -82,7 +85,7 @@ def read_container(
         path: The file.
         schema: The name of the schema of its records.
         read: Called for the value of each record.
-        first: Panes of windows before this one are left out; with an index, their blocks are not read.
+        wanted: Other panes are left out; with an index, their blocks are not read.
 
     Raises:
         ResultsError: during iteration, if the file cannot be read, or is not a whole file of this schema.
@@ -92,7 +95,7 @@ def read_container(
             container = Container.open(file)
             if container.name != schema:
                 raise ContainerError(f"holds {KINDS[container.name]}")
-            for value in _values(container, first):
+            for value in _values(container, wanted):
                 yield read(value)
     except FileNotFoundError:
         return  # uldp prune has removed the file since it was listed
@@ -106,27 +109,41 @@ def read_container(
         raise _not_whole(path, schema, type(error).__name__) from error
 
 
-def _values(container: Container, first: Place | None) -> Iterator[Mapping[str, Any]]:
+def _values(container: Container, wanted: Wanted) -> Iterator[Mapping[str, Any]]:
     """Yield the values of records; if the file has an index, all that is read must be as it says."""
+    if container.name not in _OF_PANES:
+        yield from container.records()
+        return
     blocks = index_of(container)
     if blocks is None:
         for value in container.records():
-            if first is None or (value["window_end"], value["window_start"]) >= first:
+            if wanted.has(value["collection"], _place_in(value)):
                 yield value
         return
-    claims = [BlockClaim(block.panes, wanted=first is None or block.last >= first) for block in blocks]
+    claims = [
+        BlockClaim(
+            sum(run.held.panes for run in runs),
+            wanted=any(wanted.has(None if run.of is None else run.of[0], run.held.last) for run in runs),
+        )
+        for runs in blocks
+    ]
     of_records = chain.from_iterable(
-        repeat(block, block.panes) for block, claim in zip(blocks, claims, strict=True) if claim.wanted
+        repeat(run, run.held.panes) for runs, claim in zip(blocks, claims, strict=True) if claim.wanted for run in runs
     )
-    for value, block in zip(container.records(claims), of_records, strict=True):
-        place = value["window_end"], value["window_start"]
-        if not block.first <= place <= block.last:
+    for value, run in zip(container.records(claims), of_records, strict=True):
+        place = _place_in(value)
+        of = value["collection"], value["version"]
+        if not run.held.first <= place <= run.held.last or run.of not in (None, of):
             raise ContainerError("a window is not where its index says")
-        if first is None or place >= first:
+        if wanted.has(value["collection"], place):
             yield value
 
 
-def read_index(path: Path) -> Sequence[BlockWindows]:
+def _place_in(value: Mapping[str, Any]) -> Place:
+    return value["window_end"], value["window_start"]
+
+
+def read_index(path: Path) -> Sequence[Sequence[Run]]:
     """Return the index of a file of panes, empty if it has none or is damaged: whoever reads the panes says why."""
     with suppress(OSError, ContainerError), open_file(path) as file:
         return index_of(Container.open(file)) or ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
+from uldp.pipelines.results.hidden import Hidden
 from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.newest import Current, Published, firing, newest_published
 from uldp.pipelines.results.panes import (
@@ -29,7 +30,7 @@ from uldp.pipelines.results.panes import (
 )
 from uldp.pipelines.results.records import records_of, rejected_in
 from uldp.pipelines.results.selected import selected_folders
-from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
+from uldp.pipelines.results.selection import ALL, Selection, require
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs, load_kept, spec_of
 from uldp.schemas.estimate import Estimate
@@ -40,6 +41,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import FEW, MISSING, Kind, kind_of, mismatch
+from uldp.transforms.io.results.names import ALL_COLLECTIONS
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class ResultsFolder:
         for spec in mine:
             files = finished(self.path, f"{ESTIMATES.folder}/{spec.collection}-v{spec.version}/*/*.avro")
             estimators |= {name for name in map(estimator_of, files) if name is not None}
+        of_all = finished(self.path, f"{ESTIMATES.folder}/{ALL_COLLECTIONS}/*/*.avro")
+        estimators |= {name for name in map(estimator_of, of_all) if name is not None}
         require("estimator", estimator, estimators)
         return Selection(collection, since, until, last, estimator)
 
@@ -180,8 +184,10 @@ class ResultsFolder:
                 yield estimate, spec
 
     def _all(self, root: Path, kind: Panes[PaneRecord]) -> list[PaneRecord]:
-        windows = (read_window(root, kind, folder, ALL, self.damaged) for folder in sorted(folders_of(root, kind)))
-        return [pane for window in windows for pane in window or ()]
+        hidden, panes = Hidden(), list[PaneRecord]()
+        for folder in sorted(folders_of(root, kind)):
+            panes += read_window(root, kind, folder, ALL, self.damaged, hidden=hidden) or ()
+        return [pane for pane in panes if pane.key not in hidden]
 
     def _windows(
         self, counts: Panes[PaneHeader], estimates: Panes[Estimate], selection: Selection
@@ -189,17 +195,19 @@ class ResultsFolder:
         """Read the panes, and the estimates by file, of the selected windows without a damaged file."""
         fired: list[PaneHeader] = []
         files: dict[Path, list[Estimate]] = {}
-        left_out: set[Key | None] = set()
-        for folder, first in selected_folders(self.path, (counts, estimates), selection):
-            counted = read_window(self.path, counts, folder, selection, self.damaged, first)
-            estimated = read_files(self.path, estimates, folder, selection, self.damaged, first)
+        hidden = Hidden()
+        for folder, wanted in selected_folders(self.path, (counts, estimates), selection):
+            counted = read_window(self.path, counts, folder, selection, self.damaged, wanted, hidden)
+            estimated = read_files(self.path, estimates, folder, selection, self.damaged, wanted, hidden)
             if counted is not None and estimated is not None:
                 fired += counted
                 files |= estimated
             else:
-                left_out.add(window_of(folder))
-        panes = (*fired, *_joined(files))
-        for lost in Signed.read(self.path).lost_panes(self.path, panes, selection, left_out):
+                hidden.add_folder(folder)
+        fired = [pane for pane in fired if pane.key not in hidden]
+        files = {path: [pane for pane in panes if pane.key not in hidden] for path, panes in files.items()}
+        there = (*fired, *_joined(files))
+        for lost in Signed.read(self.path).lost_panes(self.path, there, selection, hidden):
             self.damaged(lost)
         return fired, files
 

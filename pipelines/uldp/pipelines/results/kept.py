@@ -13,12 +13,14 @@ from typing import Any
 from uldp.mechanisms.questions.span import Version
 from uldp.pipelines.results.files import ResultsError, read_container
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.hidden import Hidden
 from uldp.pipelines.results.newest import firing, newest_published
 from uldp.pipelines.results.panes import FEW_PANES, HEADERS, PANES, Panes, read_files
 from uldp.pipelines.results.selected import selected_folders
-from uldp.pipelines.results.selection import Key, Selection, window_of
+from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import missing_spec
+from uldp.pipelines.results.wanted import Wanted
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
@@ -83,7 +85,7 @@ class Kept:
         for pane, path in self._panes[key]:
             if path not in of_file:
                 wanted = {firing(each) for each, its in self._panes[key] if its == path} if left[path] > 1 else None
-                of_file[path] = _statistics(path, wanted or {firing(pane)})
+                of_file[path] = _statistics(path, key[0], wanted or {firing(pane)})
             statistic = of_file[path].pop(firing(pane), None)
             if not of_file[path]:
                 del of_file[path]
@@ -99,9 +101,9 @@ class Kept:
             yield Statistic(**pane.header(), cells=statistic.cells)
 
 
-def _statistics(path: Path, wanted: set[tuple[Any, ...]]) -> dict[tuple[Any, ...], Statistic]:
-    """Read those of the statistics of a file that are wanted, by firing."""
-    found = read_container(path, PANES.schema, PANES.read)
+def _statistics(path: Path, of: str, wanted: set[tuple[Any, ...]]) -> dict[tuple[Any, ...], Statistic]:
+    """Read those of the statistics of a collection in a file that are wanted, by firing."""
+    found = read_container(path, PANES.schema, PANES.read, Wanted(of))
     return {firing(pane): pane for pane in found if isinstance(pane, Statistic) and firing(pane) in wanted}
 
 
@@ -110,16 +112,17 @@ def _headers(
 ) -> dict[PaneHeader, Path]:
     """Read the headers of panes with their files, but those of windows with a damaged file."""
     headers: dict[PaneHeader, Path] = {}
-    left_out: set[Key | None] = set()
-    for name, first in selected_folders(root, (kind,), selection):
-        files = read_files(root, kind, name, selection, folder.damaged, first)
+    hidden = Hidden()
+    for name, wanted in selected_folders(root, (kind,), selection):
+        files = read_files(root, kind, name, selection, folder.damaged, wanted, hidden)
         if files is None:
-            left_out.add(window_of(name))
+            hidden.add_folder(name)
         else:
             headers |= {pane: path for path, panes in files.items() for pane in panes}
+    headers = {pane: path for pane, path in headers.items() if pane.key not in hidden}
     if kind is HEADERS:
         signed = Signed.read(root)
         of_counts = replace(signed, panes={key: n for key, n in signed.panes.items() if not key[4]})
-        for lost in of_counts.lost_panes(root, headers, selection, left_out):
+        for lost in of_counts.lost_panes(root, headers, selection, hidden):
             folder.damaged(lost)
     return headers

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 from uldp.pipelines.results.files import ResultsError, read_container
 from uldp.pipelines.results.panes import ESTIMATES, PaneRecord
 from uldp.pipelines.results.selection import Selection
+from uldp.pipelines.results.wanted import Wanted
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.pane import PaneHeader
@@ -113,8 +114,12 @@ class Published:
     def __iter__(self) -> Iterator[Estimate]:
         for path, chosen in self._files.items():
             left = set(chosen)
-            first = min((end, start) for _, _, start, end, *_ in chosen)
-            for estimate in read_container(path, ESTIMATES.schema, ESTIMATES.read, first):
+            collections = {collection for collection, *_ in chosen}
+            wanted = Wanted(
+                min(collections) if len(collections) == 1 else None,
+                min((end, start) for _, _, start, end, *_ in chosen),
+            )
+            for estimate in read_container(path, ESTIMATES.schema, ESTIMATES.read, wanted):
                 if _pane_key(estimate) in left:  # two panes of a file may be equal
                     left.remove(_pane_key(estimate))
                     yield estimate

@@ -7,6 +7,9 @@
     OUT/counts/<collection>-v<version>/shared/[<day>-]<digest>.avro
     PRIVATE/few/<collection>-v<version>/<start>--<end>/<revision>.avro
     PRIVATE/few/<collection>-v<version>/shared/[<day>-]<digest>.avro
+    OUT/estimates/all/<start>--<end>/<digest>.<estimator>.avro
+    OUT/counts/all/<start>--<end>/<digest>.avro
+    PRIVATE/few/all/<start>--<end>/<digest>.avro
     PRIVATE/rejected/*.avro
     OUT/missing/*.avro
 
@@ -14,6 +17,8 @@ PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of it
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 
 The files in ``shared`` hold panes of several windows, and an index of them; ``uldp compact`` writes those of a day.
+The files in ``all`` hold panes of several collections, with such an index too. The name of their folder says when the
+first of their windows starts and the last one ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +28,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, finished, read_container
-from uldp.pipelines.results.selection import Key, Selection, collection_of, window_of
+from uldp.pipelines.results.hidden import Hidden
+from uldp.pipelines.results.selection import Key, Selection, collection_of, span_of, window_of
 from uldp.pipelines.results.soundness import check_claim, sound_counts, sound_estimate
+from uldp.pipelines.results.wanted import ALL_PANES, Wanted
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW
-from uldp.transforms.io.window_index import Place
 
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
 
@@ -58,10 +64,11 @@ def read_window(
     folder: str,
     selection: Selection,
     damaged: Damaged,
-    first: Place | None = None,
+    wanted: Wanted = ALL_PANES,
+    hidden: Hidden | None = None,
 ) -> list[PaneRecord] | None:
-    """Read the panes of one window, or those in ``shared`` of ``first`` and later ones; None if a file is damaged."""
-    files = read_files(out, kind, folder, selection, damaged, first)
+    """Read the panes of one folder, without the names of the files; see ``read_files``."""
+    files = read_files(out, kind, folder, selection, damaged, wanted, hidden)
     return None if files is None else [pane for panes in files.values() for pane in panes]
 
 
@@ -71,44 +78,70 @@ def read_files(
     folder: str,
     selection: Selection,
     damaged: Damaged,
-    first: Place | None = None,
+    wanted: Wanted = ALL_PANES,
+    hidden: Hidden | None = None,
 ) -> dict[Path, list[PaneRecord]] | None:
-    """Read the panes as ``read_window`` does, by file."""
+    """Read the panes of one window, or those of a folder of several that are wanted, by file.
+
+    Args:
+        out: The results directory.
+        kind: The kind of panes.
+        folder: The folder, as ``folders_of`` gives it.
+        selection: Files of estimators that are not selected are not opened.
+        damaged: Called for each damaged file.
+        wanted: Which panes of several windows are read.
+        hidden: Takes the windows that a damaged file of several collections may hold; the caller leaves out all their
+            panes. Without it, such a file hides its folder, as other files do.
+
+    Returns:
+        None if a file is damaged that hides its folder.
+    """
     files: dict[Path, list[PaneRecord]] = {}
-    whole = True
+    whole, span = True, span_of(folder)
     for path in finished(out / kind.folder / folder):
         estimator = estimator_of(path)
         if not selection.has_estimator(estimator):
             continue
         try:
-            files[path] = read_file(path, kind, folder, first)
+            files[path] = read_file(path, kind, folder, wanted)
         except ResultsError as error:
-            whole = False
             damaged(error)
+            if span is None or hidden is None:
+                whole = False
+            else:
+                hidden.add_file(path, span)
     return files if whole else None
 
 
-def read_file(path: Path, kind: Panes[PaneRecord], folder: str, first: Place | None = None) -> list[PaneRecord]:
-    """Read the panes of a file, of one of a window or of ``shared``; of windows before ``first``, none.
+def read_file(path: Path, kind: Panes[PaneRecord], folder: str, wanted: Wanted = ALL_PANES) -> list[PaneRecord]:
+    """Read the panes of a file: that of one window, or those of a file of several that are wanted.
 
     Raises:
         ResultsError: if the file cannot be read, its panes are of another window or estimator than its name says, or it
             claims more than a job writes.
     """
-    window, shared, spec = (
-        window_of(folder),
-        collection_of(folder),
-        path.parents[3] / "specs" / path.parents[1].name / "spec.yaml",
-    )
+    window, shared, span = window_of(folder), collection_of(folder), span_of(folder)
+    specs, version = path.parents[3] / "specs", path.parents[1].name
     number = count()
 
     def read(value: Mapping[str, Any]) -> PaneRecord:
         if next(number) and window is not None:
             raise ContainerError("holds several panes, and only a shared file may")
-        check_claim(value, spec)
-        return _named(kind.read(value), window or shared, estimator_of(path))
+        check_claim(value, specs / (version if span is None else _version_of(value)) / "spec.yaml")
+        fired = _named(kind.read(value), window or shared, estimator_of(path))
+        if span is not None and not span[0] <= fired.window_start < fired.window_end <= span[1]:
+            raise ValueError("the record is of another time than its folder")
+        return fired
 
-    return list(read_container(path, kind.schema, read, first))
+    return list(read_container(path, kind.schema, read, wanted))
+
+
+def _version_of(value: Mapping[str, Any]) -> str:
+    """Return the name of the folder of a pane's version, which is part of a path."""
+    name = f"{value['collection']}-v{value['version']}"
+    if collection_of(f"{name}/shared") is None:
+        raise ValueError("no collection has this name")
+    return name
 
 
 def _named(fired: PaneRecord, folder: Key | CollectionKey | None, estimator: str | None) -> PaneRecord:
@@ -121,7 +154,7 @@ def _named(fired: PaneRecord, folder: Key | CollectionKey | None, estimator: str
 
 
 def folders_of(out: Path, kind: Panes[Any]) -> set[str]:
-    """Return the folders of windows, ``<collection>-v<version>/<start>--<end>``."""
+    """Return the folders of panes, such as ``<collection>-v<version>/<start>--<end>``."""
     return {f"{path.parent.name}/{path.name}" for path in (out / kind.folder).glob("*/*")}
 
 

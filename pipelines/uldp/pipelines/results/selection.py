@@ -12,14 +12,18 @@ from datetime import UTC, datetime
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import near, quote
+from uldp.transforms.io.results.names import ALL_COLLECTIONS
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]
 
-_FOLDER = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z")
+#: Start and end of a time, in milliseconds.
+Span = tuple[int, int]
 
-
+_SPAN = r"(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z"
+_FOLDER = re.compile(rf"([a-z0-9-]{{1,64}})-v(\d{{1,10}})/{_SPAN}")
 _SHARED = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/shared")
+_OF_ALL = re.compile(rf"{ALL_COLLECTIONS}/{_SPAN}")
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
@@ -57,6 +61,19 @@ def collection_of(folder: str) -> CollectionKey | None:
     """
     match = _SHARED.fullmatch(folder)
     return None if match is None else (match[1], int(match[2]))
+
+
+def span_of(folder: str) -> Span | None:
+    """Return the time of the windows of a folder of several collections; None if it is another folder.
+
+    >>> span_of("all/20260105T090000Z--20260105T100000Z")
+    (1767603600000, 1767607200000)
+    """
+    match = _OF_ALL.fullmatch(folder)
+    try:
+        return None if match is None else (_moment(match[1], match[2]), _moment(match[3], match[4]))
+    except ValueError:  # as in ``window_of``
+        return None
 
 
 def _moment(second: str, fraction: str | None) -> int:

@@ -47,7 +47,7 @@ def check_claim(value: Mapping[str, Any], spec: Path) -> None:
             raise ContainerError(f"claims {cells['size']:,} cells, more than the {most:,} of its spec")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1024)
 def _cells_of(spec: Path, changed: int) -> int:
     try:
         return build_protocol(CollectionSpec.load(spec)).mechanism.statistic_size

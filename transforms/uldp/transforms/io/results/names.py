@@ -8,16 +8,23 @@ from datetime import UTC, datetime
 
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import COUNTS
-from uldp.transforms.io.window_index import Place, indexed
+from uldp.transforms.io.window_index import Place, indexed, indexed_of_several
+
+#: The folder of a kind of result in which panes of several collections are together.
+ALL_COLLECTIONS = "all"
 
 
 def window_folder(pane: PaneHeader) -> str:
     """Return the folder of a window's panes, below the folder of its kind of result."""
-    start, end = (_stamp(moment) for moment in (pane.window_start, pane.window_end))
-    return f"{pane.collection}-v{pane.version}/{start}--{end}"
+    return f"{pane.collection}-v{pane.version}/{_span(pane.window_start, pane.window_end)}"
+
+
+def _span(start: int, end: int) -> str:
+    return f"{_stamp(start)}--{_stamp(end)}"
 
 
 def _stamp(milliseconds: int) -> str:
@@ -62,6 +69,19 @@ def shared_folder(kind: str, pane: PaneHeader) -> str:
     return f"{kind}/{pane.collection}-v{pane.version}/shared"
 
 
+def folder_of_all(kind: str, start: int, end: int) -> str:
+    """Return the folder, below the results' folder, of files in which panes of several collections are together.
+
+    No collection has it, because the folder of a collection ends in its version.
+
+    Args:
+        kind: ``COUNTS``, ``FEW`` or ``estimates``.
+        start: The first start of their windows, in milliseconds.
+        end: The last end of them.
+    """
+    return f"{kind}/{ALL_COLLECTIONS}/{_span(start, end)}"
+
+
 def stored_file(folder: str, encoded: Sequence[bytes], schema: str) -> tuple[str, bytes]:
     """Return the name of a file of several records, below the results' folder, and its content."""
     return f"{folder}/{digest_of(encoded).hex()}.avro", container_bytes(schema, encoded)
@@ -72,4 +92,20 @@ def shared_file(
 ) -> tuple[str, bytes]:
     """Return the name of a file of several panes, below the results' folder, and its content; see ``indexed``."""
     digest, content = indexed(schema, panes)
+    return f"{folder}/{digest}{ending}", content
+
+
+def file_of_all(
+    kind: str, panes: Sequence[tuple[CollectionKey, Place, bytes]], schema: str, ending: str = ".avro"
+) -> tuple[str, bytes]:
+    """Return the name of a file of panes of several collections, below the results' folder, and its content.
+
+    Args:
+        kind: ``COUNTS``, ``FEW`` or ``estimates``.
+        panes: See ``indexed_of_several``.
+        schema: The name of the schema of their records.
+        ending: The ending of the name.
+    """
+    digest, content = indexed_of_several(schema, panes)
+    folder = folder_of_all(kind, min(start for _, (_, start), _ in panes), max(end for _, (end, _), _ in panes))
     return f"{folder}/{digest}{ending}", content
