@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.importing import not_imported
+from tests.unsynchronized import fsync
 from tests.warm import warm_processes
 
 # Workers of tests that compute with two threads each wait for one another. NumPy reads this when it is imported.
@@ -57,6 +58,14 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     before, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.getbasetemp())
     yield
     tempfile.tempdir = before
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _unsynchronized_files() -> Iterator[None]:
+    """Do not wait for the disk; ``tests.transforms.io.test_durable_writes`` holds what waits for it, and when."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -16,6 +16,8 @@ import threading
 from dataclasses import dataclass
 from typing import NoReturn, Self
 
+from tests.unsynchronized import fsync
+
 #: What commands and the programs of documents import, beside what these import themselves.
 MODULES = (
     "apache_beam.runners.portability.fn_api_runner",
@@ -120,6 +122,7 @@ if __name__ == "__main__":
 
     for module in MODULES:
         importlib.import_module(module)
+    os.fsync = fsync
     gc.freeze()  # a process need not look through what it was born with
     if (request := accept(sys.argv[1])) is not None:
         request.enter()
