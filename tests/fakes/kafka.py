@@ -21,7 +21,7 @@ NO_TOPIC, TOO_LARGE, NO_PERMISSION = 3, 10, 29
 CREDENTIALS, TLS, INVALID = -169, -181, -186
 ALL_BROKERS_DOWN, END_OF_PARTITION, TIMED_OUT, NO_PARTITION, NO_TOPIC_HERE = -187, -191, -185, -190, -188
 BEGINNING, END = -2, -1
-OUT_OF_RANGE = -140
+OUT_OF_RANGE, PURGED = -140, -152
 CREATE_TIME, LOG_APPEND_TIME = 1, 2
 
 
@@ -284,6 +284,11 @@ class FakeProducer:
             on_delivery(self.broker.delivers, None)
         self.waiting = []
         return 0
+
+    def purge(self) -> None:
+        for *_, on_delivery in self.waiting:
+            on_delivery(Reason(PURGED), None)
+        self.waiting = []
 
 
 @dataclass

@@ -29,6 +29,7 @@ class Stream:
         self.free = threading.Event()
         self.free.set()
         self.broken = False
+        self.given_up: float | None = None
         self.clock = START
 
     def append(self, messages: Any) -> None:
@@ -42,6 +43,11 @@ class Stream:
 
     def now(self) -> int:
         return self.clock
+
+    def give_up(self, seconds: float) -> None:
+        self.given_up = seconds
+        self.broken |= not self.free.is_set()
+        self.free.set()
 
     def close(self) -> None:
         raise AssertionError("the stream of others stays open")
@@ -69,7 +75,7 @@ def test_posts_that_come_during_a_write_are_written_together() -> None:
         stream.free.set()
         assert await first == [None]
         assert await others == [None] * 50
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
     assert [len(messages) for messages in stream.appended] == [1, 50]
@@ -82,7 +88,7 @@ def test_a_post_that_can_never_be_counted_is_refused_and_the_others_are_written(
     async def run() -> list[Any]:
         commits = Commits(Judge([SPEC]), stream, 1 << 20)
         found = await put_all(commits, [*bodies(2), b"no report"])
-        commits.close()
+        commits.close(0)
         return found
 
     *good, wrong = asyncio.run(run())
@@ -100,7 +106,7 @@ def test_a_write_that_fails_is_said_to_each_sender_and_the_next_one_is_tried() -
         assert {type(each) for each in await put_all(commits, bodies(3))} == {NotWrittenError}
         stream.broken = False
         assert await put_all(commits, bodies(3)) == [None] * 3
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
     assert sum(map(len, stream.appended)) == 3
@@ -120,7 +126,7 @@ def test_no_more_waits_than_there_is_room_for() -> None:
         assert found.count(None) == 9  # a kilobyte and a body each
         assert sum(isinstance(each, FullError) for each in found) == 11
         assert await put_all(commits, bodies(1)) == [None]  # there is room again
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
 
@@ -139,7 +145,7 @@ def test_a_sender_that_goes_away_makes_no_room() -> None:
         with pytest.raises(FullError):
             await commits.put(bodies(1)[0], {})
         stream.free.set()
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
 
@@ -152,7 +158,7 @@ def test_publish_times_never_go_back() -> None:
         for clock in (START, START - 60_000, START + 1):
             stream.clock = clock
             await commits.put(bodies(1)[0], {})
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
     assert [message.publish_time for (message,) in stream.appended] == [START, START, START + 1]
@@ -174,7 +180,7 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
         monkeypatch.setattr(module, "WRITE_SECONDS", 60.0)
         await asyncio.gather(*(each for each in asyncio.all_tasks() if each is not asyncio.current_task()))
         assert await commits.put(bodies(1)[0], {}) is None  # there is room again
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
     assert sum(map(len, stream.appended)) == 10
@@ -195,7 +201,31 @@ def test_what_a_sender_sent_is_written_although_it_has_gone(gone: int) -> None:
         stream.free.set()
         await asyncio.gather(*posts, return_exceptions=True)
         assert await commits.put(bodies(1)[0], {}) is None
-        commits.close()
+        commits.close(0)
 
     asyncio.run(run())
     assert sum(map(len, stream.appended)) == 3
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_what_was_not_written_at_the_end_is_counted(away: bool) -> None:
+    stream = Stream()
+
+    async def begin() -> tuple[Commits, list[asyncio.Task[Any]]]:
+        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+        assert await put_all(commits, bodies(4)) == [None] * 4
+        if away:
+            stream.free.clear()
+        posts = [asyncio.create_task(commits.put(body, {})) for body in bodies(2)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        posts += [asyncio.create_task(commits.put(body, {})) for body in bodies(5)]
+        if not away:
+            await asyncio.gather(*posts)
+        return commits, posts
+
+    commits, posts = asyncio.run(begin())  # which cancels all that waits, as the end of the server does
+    assert commits.close(10.0) == (7 if away else 0)
+    assert stream.given_up == 10.0
+    assert [post.cancelled() for post in posts] == [away] * 7
+    assert sum(map(len, stream.appended)) == (4 if away else 11)

@@ -52,7 +52,7 @@ class Edge:
         with Serving(app=application(commits, tokens=None, origins=())) as server:
             self.port = server.port
             yield
-        commits.close()
+        commits.close(0)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[st
             return _error(408, f"the message did not come in {BODY_SECONDS:g} seconds", {"Connection": "close"})
         except FullError:
             return _error(429, "too many messages wait; send this one again", _AGAIN)
-        except NotWrittenError:
+        except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
             return _error(503, "the message is not written yet; send it again", _AGAIN)
         return Response(status_code=202) if refusal is None else JSONResponse(refusal.to_json(), 422)
 

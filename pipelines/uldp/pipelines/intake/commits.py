@@ -55,6 +55,7 @@ class Commits:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
         self._published = 0
+        self._under_way = 0  # posts that the thread has not written yet
         self._told = False  # that the posts under way take too long
 
     async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | None:
@@ -84,14 +85,21 @@ class Commits:
                 self._failed(TimeoutError(f"took nothing for {WRITE_SECONDS:g} seconds; check that it can be reached"))
             raise NotWrittenError from None
 
-    def close(self) -> None:
-        """Wait until the thread has ended."""
+    def close(self, seconds: float) -> int:
+        """Wait for the posts that are being written, for a broker so many seconds at the most.
+
+        Returns:
+            The number of posts that were not written. None of them was answered as if it were.
+        """
+        self._stream.give_up(seconds)
         self._thread.shutdown()
+        return len(self._waiting) + self._under_way
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
             posts = self._take()
+            self._under_way = len(posts)
             try:
                 refused = await loop.run_in_executor(self._thread, self._write, posts)
             except Exception as error:
@@ -102,7 +110,7 @@ class Commits:
                 for row, post in enumerate(posts):
                     _settle(post, refused.get(row))
             self._bytes -= sum(map(_size, posts))
-            self._told = False
+            self._told, self._under_way = False, 0
         self._running = None
 
     def _take(self) -> list[_Post]:
@@ -125,6 +133,7 @@ class Commits:
         if len(refused) < len(messages):
             self._stream.append([message for row, message in enumerate(messages) if row not in refused])
             self._stream.flush()
+        self._under_way = 0
         return refused
 
 

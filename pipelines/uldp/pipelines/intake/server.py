@@ -22,6 +22,8 @@ _LOG = logging.getLogger(__name__)
 #: The bytes of messages that may wait, and the connections that may be open.
 #: Each connection may hold a message that is coming, so both together take 320 MiB at the most.
 MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 256
+#: Seconds that a broker has, when the server ends, to take what is under way.
+CLOSE_SECONDS = 10.0
 
 
 def collect(
@@ -65,8 +67,19 @@ def collect(
         until(lambda: setattr(server, "should_exit", True))
         say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")
         server.run(sockets=[opened])
-        commits.close()
-    say("stopped; the stream has every message that was answered with 202")
+        left = commits.close(CLOSE_SECONDS)
+    say(f"stopped; the stream has every message that was answered with 202{_not_written(left)}")
+
+
+def _not_written(posts: int) -> str:
+    if not posts:
+        return ""
+    said = (
+        "1 post was not written, and its sender has"
+        if posts == 1
+        else f"{posts:,} posts were not written, and their senders have"
+    )
+    return f"; {said} to come again"
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The reader on librdkafka, against the broker that librdkafka has for tests: it removes what is beyond 5 MB."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +13,13 @@ from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.schemas.errors import EndpointError
+from uldp.schemas.records import Message
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.consumers import CONSUMERS
+from uldp.transforms.io.kafka.endpoint import TopicWriter
+from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
@@ -92,3 +97,16 @@ def test_a_topic_that_overtakes_the_job_is_accounted(topic: KafkaTopic, resumed:
     )
     panes = newest(ResultsFolder(tmp_path).panes())
     assert {(pane.accounting.missing, pane.flags) for pane in panes if pane.n} == {(lost, ("missing_reports",))}
+
+
+def test_a_producer_gives_up_when_no_broker_answers() -> None:
+    with socket.socket() as closed:  # bound, and not listening: each connection is refused
+        closed.bind(("127.0.0.1", 0))
+        writer = TopicWriter(KafkaProducer(KafkaTopic(f"127.0.0.1:{closed.getsockname()[1]}", "reports")))
+        writer.append([Message(b"value", 0)] * 100)
+        began = time.monotonic()
+        writer.give_up(0.5)
+        with pytest.raises(EndpointError, match="reports: "):
+            writer.flush()
+        writer.close()
+    assert 0.5 <= time.monotonic() - began < 30  # and not five minutes

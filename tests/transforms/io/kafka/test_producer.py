@@ -3,8 +3,11 @@
 import apache_beam as beam
 import pytest
 
+from tests.build import START
 from tests.fakes.kafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Broker, Reason
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.records import Message
+from uldp.transforms.io.kafka.endpoint import TopicWriter
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.sink import WriteToKafka
 
@@ -45,6 +48,29 @@ def test_what_was_said_once_is_not_said_again(broker: Broker) -> None:
     producer.send(b"v")
     producer.flush()
     assert len(broker.written) == 1
+
+
+@pytest.mark.parametrize("records", [1, 7])
+def test_a_producer_gives_up_where_a_broker_takes_nothing(broker: Broker, records: int) -> None:
+    writer = TopicWriter(KafkaProducer(TOPIC))
+    broker.refuses = Reason(TIMED_OUT)
+    writer.give_up(0)
+    with pytest.raises(EndpointError, match=r"kafka:broker:9092/reports: .* \(reason -152\)"):
+        write_all(writer, records)
+    assert broker.written == []
+    writer.close()
+
+
+def test_a_producer_that_gives_up_later_waits_until_then(broker: Broker) -> None:
+    writer = TopicWriter(KafkaProducer(TOPIC))
+    writer.give_up(60)
+    write_all(writer, broker.room + 1)
+    assert len(broker.written) == broker.room + 1
+
+
+def write_all(writer: TopicWriter, records: int) -> None:
+    writer.append([Message(b"value", START)] * records)
+    writer.flush()
 
 
 def test_a_record_that_the_client_refuses_fails_its_bundle(broker: Broker) -> None:

@@ -11,6 +11,7 @@ from uldp.schemas.records import NO_ATTRIBUTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.client import MESSAGES_PER_PULL, Publisher, Puller, publish_time
+from uldp.transforms.io.pubsub.endpoint import TopicWriter
 
 
 def test_a_message_is_made_of_what_is_received(client: Client) -> None:
@@ -92,6 +93,20 @@ def test_a_puller_asks_for_what_it_should(client: Client) -> None:
         ("acknowledge", subscription | {"ack_ids": ["a"]}),
         ("modify_ack_deadline", subscription | {"ack_ids": ["b"], "ack_deadline_seconds": 60}),
     ]
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_publisher_that_gives_up_sends_nothing_at_its_end(
+    gives_up: bool, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = Requests()
+    monkeypatch.setitem(sys.modules, "google.pubsub_v1", SimpleNamespace(PublisherClient=requests))
+    writer = TopicWriter(Publisher(TOPIC))
+    writer.append([Message(b"value", 0)])
+    if gives_up:
+        writer.give_up(10)
+    writer.close()
+    assert len(requests.made) == (0 if gives_up else 1)
 
 
 def test_a_publisher_makes_few_requests(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,12 @@ class Writer(Protocol):
             ValueError: if any was refused.
         """
 
+    def give_up(self, seconds: float) -> None:
+        """Wait for brokers no longer than so many seconds from now, because the process ends.
+
+        Another thread may be in ``append`` or ``flush``, which then raise. ``close`` waits for nothing any more.
+        """
+
     def close(self) -> None:
         """Do as ``flush``; a local stream then ends."""
 

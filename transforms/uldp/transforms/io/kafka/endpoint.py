@@ -103,6 +103,11 @@ class TopicWriter:
         """
         self.producer.flush()
 
+    def give_up(self, seconds: float) -> None:
+        """Wait for brokers no longer than so many seconds from now."""
+        self.producer.give_up(seconds)
+
     def close(self) -> None:
-        """Do as ``flush``."""
-        self.flush()
+        """Do as ``flush``, unless it gave up."""
+        if not self.producer.gives_up:
+            self.flush()

@@ -1,5 +1,7 @@
 """A producer that writes to a Kafka topic, and knows whether the brokers have every record."""
 
+import math
+import time
 from typing import Any
 
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
@@ -14,6 +16,19 @@ class KafkaProducer:
     def __init__(self, topic: KafkaTopic) -> None:
         self._errors: list[Any] = []
         self._topic, self._producer = topic, topic.producer(self._errors.append)
+        self._until = math.inf
+
+    def give_up(self, seconds: float) -> None:
+        """Wait for brokers no longer than so many seconds from now; then drop what they do not have.
+
+        Else the client waits for five minutes. Another thread may be in ``send`` or ``flush``, which then raise.
+        """
+        self._until = time.monotonic() + seconds
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether ``give_up`` was called."""
+        return self._until < math.inf
 
     def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
         """Queue a record; ``options`` are the client's, such as ``headers`` and ``timestamp``.
@@ -27,6 +42,7 @@ class KafkaProducer:
                 break
             except BufferError:  # the queue is full; its records are delivered, or fail, after a time
                 self._producer.poll(_WAIT_SECONDS)
+                self._drop_late()
                 self._raise()
             except library().KafkaException as error:
                 raise self._topic.error(error.args[0]) from None
@@ -36,11 +52,15 @@ class KafkaProducer:
         """Wait until the brokers have every record.
 
         Raises:
-            EndpointError: if they refused a record since the last call.
+            EndpointError: if they refused a record since the last call, or too late.
         """
-        while self._producer.flush(_WAIT_SECONDS) and not self._errors:
-            pass  # the client's flush waits
+        while self._producer.flush(_WAIT_SECONDS) and not self._errors:  # the client's flush waits
+            self._drop_late()
         self._raise()
+
+    def _drop_late(self) -> None:
+        if time.monotonic() >= self._until:
+            self._producer.purge()  # the delivery of each record that is left then fails
 
     def _raise(self) -> None:
         if self._errors:

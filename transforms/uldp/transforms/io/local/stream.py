@@ -147,6 +147,9 @@ class LocalStream:
     def flush(self) -> None:
         """Do nothing: ``append`` returns when a segment and its name are on disk."""
 
+    def give_up(self, seconds: float) -> None:
+        """Do nothing: ``append`` waits for the disk alone."""
+
     def forget(self, before: int) -> None:
         """Remove the segments before a number, which no job needs any more."""
         if before <= self.first:

@@ -116,6 +116,7 @@ class Publisher:
 
     Attributes:
         topic: The topic.
+        gives_up: Whether nobody waits for what is left, because the process ends.
     """
 
     def __init__(self, topic: Topic) -> None:
@@ -129,6 +130,7 @@ class Publisher:
         self._publish = PublisherClient.publish
         self._waiting: list[dict[str, Any]] = []
         self._bytes = 0
+        self.gives_up = False
 
     def publish(self, data: bytes, attributes: Mapping[str, str]) -> None:
         """Queue a message for the next request; ``flush`` sends it at the latest."""

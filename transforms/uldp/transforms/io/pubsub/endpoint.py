@@ -196,9 +196,14 @@ class TopicWriter:
         """Publish the last request, and wait for the answers."""
         self.publisher.flush()
 
+    def give_up(self, seconds: float) -> None:
+        """Send nothing more; a request that is under way ends within its own minute."""
+        self.publisher.gives_up = True
+
     def close(self) -> None:
-        """Do as ``flush``."""
-        self.flush()
+        """Do as ``flush``, unless it gave up."""
+        if not self.publisher.gives_up:
+            self.flush()
 
 
 def _attributed(key: bytes, body: bytes) -> tuple[bytes, dict[str, str]]:
