@@ -109,7 +109,7 @@ class Place:
 
 def compact(place: Place, out: str) -> Ran:
     """Join all panes but those of the newest windows, whose day is not over."""
-    with mock.patch("uldp.pipelines.results.compact._DAY", 0):
+    with mock.patch("uldp.pipelines.results.moved._DAY", 0):
         return uldp("compact", place / out)
 
 

@@ -18,13 +18,13 @@ from typing import Any
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, finished, listed, refuse
 from uldp.pipelines.results.moved import (
-    DAY,
     SHARED,
     Encoded,
     Moved,
     day_of,
     encode_pane,
     ending_of,
+    is_old,
     moved,
     newest_starts,
 )
@@ -112,7 +112,7 @@ def _days(folder: Path, newest_start: int) -> dict[str, list[Path]]:
     days: dict[str, list[Path]] = defaultdict(list)
     for path in folder.glob("*"):
         key = window_of(f"{folder.name}/{path.name}")
-        if key is not None and key[3] <= newest_start - DAY:
+        if key is not None and is_old(key[3], newest_start):
             days[day_of(key)] += finished(path)
     for path in finished(folder / SHARED):
         if named := _JOINED.fullmatch(path.name):

@@ -22,7 +22,7 @@ from uldp.transforms.io.durable_files import encode_record
 from uldp.transforms.io.results.names import ALL_COLLECTIONS
 from uldp.transforms.io.window_index import Place, place_of
 
-DAY = 86_400_000
+_DAY = 86_400_000
 #: The folder of a collection and version with files of several windows.
 SHARED = "shared"
 #: Encoded panes by the ending of the file that is to hold them.
@@ -40,6 +40,11 @@ class Moved:
 
     files: list[ListedFile] = field(default_factory=list)
     panes: dict[tuple[str, str], Encoded] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+
+
+def is_old(end: int, newest_start: int) -> bool:
+    """Return whether a window ended a day before the newest one of its collection began."""
+    return end <= newest_start - _DAY
 
 
 def day_of(key: Key) -> str:
@@ -107,7 +112,7 @@ def moved(
 
 
 def _closed(of: tuple[str, int] | None, last: Place, starts: Mapping[str, int]) -> bool:
-    return of is not None and last[0] <= starts.get(f"{of[0]}-v{of[1]}", 0) - DAY
+    return of is not None and is_old(last[0], starts.get(f"{of[0]}-v{of[1]}", 0))
 
 
 class _Part:
