@@ -151,7 +151,7 @@ class Window:
             *self.served.spec.key, np.zeros((0, 2), np.uint64), times, payloads, signal_bits(times, times, improbable)
         )
         place = self._shared.groups.places[self.served.spec.key]
-        ((_, partial),) = count_support(self.served, {place: [columns]})
+        ((_, partial),) = count_support(self.served, {place: [columns]}, ServedCollection.span_start)
         total = WindowSum.of(partial, 0)
         (p_values,) = p_values_of(self._protocol.decoder, [total])
         return [flag.value for flag in flags_of(self.served, total, p_values)]

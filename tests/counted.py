@@ -13,7 +13,7 @@ from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 SIZE = 11  # 10 values and a tag: bits of 2 bytes
 
@@ -37,7 +37,9 @@ ONE_SYMBOL = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.integers(0, SI
 ANY_BITS = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.sets(st.integers(0, SIZE - 1)))
 
 
-def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> ReportColumns:
+def columns(
+    spec: CollectionSpec, reports: list[tuple[int, set[int]]], key: CollectionKey | None = None
+) -> ReportColumns:
     payloads: Payloads
     if spec is SYMBOLS:
         payloads = np.array([min(supported) for _, supported in reports], dtype=np.uint32)
@@ -46,7 +48,7 @@ def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> Report
         for row, (_, supported) in enumerate(reports):
             bits[row, sorted(supported)] = 1
         payloads = np.packbits(bits, axis=1)
-    return build.columns([(0, 0)] * len(reports), [hour * HOUR for hour, _ in reports], payloads, key=spec.key)
+    return build.columns([(0, 0)] * len(reports), [hour * HOUR for hour, _ in reports], payloads, key=key or spec.key)
 
 
 def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int], Accounting]]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.columns import ReportColumns, by_shard, concatenate
+from uldp.collector.columns import ReportColumns, by_shard, concatenate, slices_of_many
 from uldp.collector.hashing import key_of
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.specs.collection import CollectionKey
@@ -79,3 +79,13 @@ def test_concatenate_is_the_inverse_of_a_cut(ids: list[tuple[int, int]], pieces:
     joined = concatenate(cut)
     assert (joined.collection, joined.version) == ("c", 3)
     assert rows(joined) == rows(whole)
+
+
+@given(st.lists(st.lists(st.integers(0, 5) | st.integers(0, 10**6), min_size=1, max_size=9), min_size=1, max_size=5))
+def test_slices_of_many_collections_are_numbered_as_those_of_each(hours: list[list[int]]) -> None:
+    flat = np.array([3_600_000 * hour for each in hours for hour in each])
+    of, starts, groups = slices_of_many(flat, list(map(len, hours)), 3_600_000)
+    found = list(zip(of.tolist(), starts.tolist(), strict=True))
+    assert found == [(number, 3_600_000 * hour) for number, each in enumerate(hours) for hour in sorted(set(each))]
+    wanted = [(number, 3_600_000 * hour) for number, each in enumerate(hours) for hour in each]
+    assert [found[group] for group in groups.tolist()] == wanted

@@ -1,18 +1,27 @@
 """Counts against a count one report at a time."""
 
 import tracemalloc
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.counted import ANY_BITS, BITS, ONE_SYMBOL, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, value
-from uldp.collector.counting import count_support
+from uldp.collector.collections import ServedCollection
+from uldp.collector.columns import ReportColumns
+from uldp.collector.counting import SpanKey, count_support
 from uldp.collector.groups import Place
-from uldp.collector.partial import NUMBERS
+from uldp.collector.partial import NUMBERS, Partial
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
+
+
+def count(
+    spec: CollectionSpec, collections: Mapping[Place, Sequence[ReportColumns]]
+) -> Iterator[tuple[SpanKey, Partial]]:
+    return count_support(TARGETS[spec.key], collections, ServedCollection.span_start)
 
 
 def counted(
@@ -20,7 +29,7 @@ def counted(
 ) -> dict[int, tuple[list[int] | None, Accounting]]:
     """What ``count_support`` counts in each slice; each span begins at its origin."""
     place = Place(spec.key, 0)
-    found = list(count_support(TARGETS[spec.key], {place: [columns(spec, reports)]})) if reports else []
+    found = list(count(spec, {place: [columns(spec, reports)]})) if reports else []
     assert all(group == spec.key for (group, _), _ in found)
     spans = [(origin, span) for (_, origin), span in found]
     size = TARGETS[spec.key].span_size
@@ -55,7 +64,7 @@ def test_collections_are_counted_together_as_each_alone(
         for number, each in enumerate(collections)
     }
     keys = set()
-    for key, span in count_support(TARGETS[spec.key], halves):
+    for key, span in count(spec, halves):
         ((name, _), origin), of_slots = key, dict(span.slices())
         assert key not in keys
         assert list(of_slots) == sorted(of_slots) == span.slots.tolist()
@@ -73,7 +82,7 @@ def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -
     collections = {Place((f"c{number}", 1), 0): [columns(spec, [(0, {1}), (1023, {2})])] for number in range(1000)}
     tracemalloc.start()
     try:
-        spans = list(count_support(TARGETS[spec.key], collections))
+        spans = list(count(spec, collections))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.partial import Partial, numbers_of, stack, sum_slices
+from uldp.collector.partial import Partial, numbers_of, stack, sum_parts
 from uldp.collector.signals import SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense, stack_cells
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
@@ -120,7 +120,7 @@ def test_slices_are_cut_where_multiples_are(parts: list[tuple[int, Partial]]) ->
 def test_slices_are_stacked_again(parts: list[tuple[int, Partial]]) -> None:
     whole = span(parts)
     assert values(stack(dict(whole.slices()))) == values(whole)
-    assert values(sum_slices(part.at(slot) for slot, part in parts)) == values(whole)
+    assert values(sum_parts(part.at(slot) for slot, part in parts)) == values(whole)
 
 
 @given(PARTS, st.integers(-20, 100), st.integers(0, 90))

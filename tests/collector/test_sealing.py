@@ -81,7 +81,7 @@ def counted(of: ServedCollection, payloads: Payloads) -> Partial:
     """The part of a window with these reports, as a job counts it."""
     n, none = len(payloads), np.zeros((0, 2), dtype=np.uint64)
     columns = ReportColumns(*of.spec.key, none, np.zeros(n, np.int64), payloads, np.zeros(n, np.uint8))
-    ((_, partial),) = count_support(of, {Place(of.spec.key, 0): [columns]})
+    ((_, partial),) = count_support(of, {Place(of.spec.key, 0): [columns]}, ServedCollection.span_start)
     return partial
 
 

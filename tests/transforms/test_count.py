@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR
-from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, value
+from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, make_spec, value
 from uldp.collector.columns import MixedColumns
 from uldp.collector.counting import count_support
 from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
 from uldp.transforms.count import (
     CollectSlices,
     CountSupport,
     KeyedPartial,
+    KeyedSpan,
     SumCounts,
-    _CountSpansFn,
+    _CountFn,
 )
 from uldp.transforms.windows import at_time
 
@@ -66,16 +68,21 @@ def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[Partial]) -> 
     assert value(accumulator) == value(fold(parts))
 
 
-def dated(element: KeyedPartial, timestamp: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
-    key, partial = element
-    return key, timestamp.micros // 1000, *value(partial)
+def slices(element: KeyedSpan, bounded: bool, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
+    """The time of the element, and the start and the part of each slice of its collection."""
+    (group, origin), span = element
+    at, keys = timestamp.micros // 1000, WindowKeys(SHARDS)
+    for served in TARGETS.values():
+        if bounded and served.spec.key == group:
+            assert at == origin == span.slots[0] // served.span_size * served.span_size
+            return [(served.spec.key, start, *value(partial)) for start, partial in span.slices()]
+        if not bounded and served.number == span.slots[0] - origin:
+            assert (at, group) == (origin + HOUR - 1, keys.place(served).group)
+            return [(served.spec.key, slot - served.number, *value(partial)) for slot, partial in span.slices()]
+    raise AssertionError(group)
 
 
-def dated_slices(element: KeyedPartial, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
-    """The span's origin, and each slice at its last millisecond."""
-    key, span = element
-    assert timestamp.micros // 1000 == span.slots[0] // TARGETS[key].span_size * TARGETS[key].span_size
-    return [(key, start + HOUR - 1, *value(partial)) for start, partial in span.slices()]
+SHARDS = 16
 
 
 @pytest.mark.parametrize("bounded", [True, False])
@@ -87,29 +94,46 @@ def test_a_bundle_gives_one_sum_for_each_collection_and_slice(bounded: bool) -> 
         MixedColumns((columns(SYMBOLS, more),)),
     ]
     expected = [
-        (spec.key, start + HOUR - 1, counts, accounting)
+        (spec.key, start, counts, accounting)
         for spec, reports in ((SYMBOLS, symbols + more), (BITS, bits))
         for start, (counts, accounting) in brute_force(reports).items()
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         created = pipeline | beam.Create(parts, reshuffle=False)
         created.is_bounded = bounded
-        date = beam.FlatMap(dated_slices) if bounded else beam.Map(dated)
-        assert_that(created | CountSupport(SPECS) | date, equal_to(expected))
+        assert_that(created | CountSupport(SPECS, SHARDS) | beam.FlatMap(slices, bounded), equal_to(expected))
 
 
+@pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("hours", [(0, 1, 0), (0, 40, 40)])
-def test_parts_of_slices_are_collected_into_the_blocks_of_a_bundle(hours: tuple[int, ...]) -> None:
+def test_parts_of_slices_are_collected_into_the_spans_of_a_bundle(hours: tuple[int, ...], bounded: bool) -> None:
     accounting = Accounting(received=1, duplicate=1)
     parts = [at_time(hour * HOUR + HOUR - 1, (SYMBOLS.key, build.part(None, accounting))) for hour in hours]
     expected = [
-        (SYMBOLS.key, hour * HOUR + HOUR - 1, None, Accounting(received=n, duplicate=n))
-        for hour, n in Counter(hours).items()
+        (SYMBOLS.key, hour * HOUR, None, Accounting(received=n, duplicate=n)) for hour, n in Counter(hours).items()
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         created = pipeline | beam.Create(range(len(parts)), reshuffle=False)
-        slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedPartial)
-        assert_that(slices | CollectSlices(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))
+        created.is_bounded = bounded
+        given = created | beam.Map(parts.__getitem__).with_output_types(KeyedPartial)
+        assert_that(given | CollectSlices(SPECS, SHARDS) | beam.FlatMap(slices, bounded), equal_to(expected))
+
+
+def test_collections_with_the_same_windows_are_one_element_of_a_bundle_and_window() -> None:
+    many = SharedSpecs([make_spec(f"c{number}", "urr") for number in range(300)])
+    fn = _CountFn(many, WindowKeys(1), coded=True)
+    fn.start_bundle()
+    reports = [(hour, {hour % SIZE}) for hour in (0, 1)]
+    fn.process(MixedColumns(tuple(columns(SYMBOLS, reports, spec.key) for spec in many)))
+    spans = [element.value for element in fn.finish_bundle()]
+    assert sorted((origin, len(span)) for (_, origin), span in spans) == [(0, 300), (HOUR, 300)]
+    found = [
+        (many.of_number(slot - origin).spec.key, origin, value(part))
+        for (_, origin), span in spans
+        for slot, part in span.slices()
+    ]
+    wanted = [(spec.key, start, counted) for spec in many for start, counted in brute_force(reports).items()]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
 
 
 @pytest.mark.parametrize(("deduplicated", "times"), [(True, 2), (False, 1)])
@@ -117,13 +141,14 @@ def test_ids_wait_only_where_a_step_has_compared_them(
     deduplicated: bool, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [columns(SYMBOLS, [(hour, {hour % SIZE}) for hour in range(100)])] * 2
-    monkeypatch.setattr(_CountSpansFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
+    monkeypatch.setattr(_CountFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
     assert 2 * parts[0].without_ids().nbytes < parts[0].nbytes
-    fn = _CountSpansFn(SharedSpecs.of(SPECS), coded=deduplicated)
+    fn = _CountFn(SharedSpecs.of(SPECS), None, coded=deduplicated)
     fn.start_bundle()
     with mock.patch("uldp.transforms.count.count_support", wraps=count_support) as counting:
         for part in parts:
             fn.process(MixedColumns((part,)))
-        found = {start: value(each) for _, span in fn._drain() for start, each in span.slices()}
+        spans = [element.value for element in fn.finish_bundle()]
+        found = {start: value(each) for _, span in spans for start, each in span.slices()}
     assert counting.call_count == times
     assert found == brute_force([(hour, {hour % SIZE}) for hour in range(100)] * 2)

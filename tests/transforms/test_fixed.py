@@ -9,7 +9,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests.transforms.test_slide import dated_windows, span
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedSpan
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn
 
@@ -27,13 +27,15 @@ def test_the_sums_are_those_of_beams_windows() -> None:
         wanted[(name, 1), window.start.micros, window.end.micros] += n
     # Three hours are a span, as ``count_support`` cuts them.
     elements = [
-        at_time(time // SPAN * SPAN, ((name, 1), span(time // HOUR_MS * HOUR_MS, n))) for name, time, n in slots
+        at_time(origin, (((name, 1), origin), span(time // HOUR_MS * HOUR_MS, n)))
+        for name, time, n in slots
+        for origin in [time // SPAN * SPAN]
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(elements)))
-            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedPartial)
+            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedSpan)
             | "Sum" >> SumFixedWindows(HOUR)
             | "Date" >> beam.FlatMap(dated_windows, HOUR_MS)
         )

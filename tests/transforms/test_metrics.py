@@ -14,11 +14,13 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import MINUTE, START
+from uldp.collector.collections import serve
+from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Missing
 from uldp.transforms import panes
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedSpan
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import NAMESPACE, CounterName
 from uldp.transforms.panes import FirePanes
@@ -83,10 +85,14 @@ class Counted:
 
 def test_a_window_is_counted_once_of_all_its_panes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panes, "counter", Counted)
-    part, hour = (SPEC.key, build.part(accounting=Accounting(received=1, rejected=1))), Timestamp(START // 1000 + 3600)
-    stream = ScriptedStream(coder=registry.get_coder(KeyedPartial)).with_output_types(KeyedPartial)
+    served, hour = serve([SPEC])[SPEC.key], Timestamp(START // 1000 + 3600)
+    place = WindowKeys(1).place(served)
+    part = build.part(accounting=Accounting(received=1, rejected=1)).at(START + place.offset)
+    stream = ScriptedStream(coder=registry.get_coder(KeyedSpan)).with_output_types(KeyedSpan)
     for moment in (hour - 3600, hour - 60, hour, hour + 1):  # early twice, on time, late
-        stream.advance_watermark_to(moment).add_elements([TimestampedValue(part, hour - 1)]).advance_processing_time(11)
+        stream.advance_watermark_to(moment).add_elements(
+            [TimestampedValue(((place.group, START), part), hour - 1)]
+        ).advance_processing_time(11)
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream.advance_watermark_to_infinity() | FirePanes([SPEC], simulated_clock=True)
     assert COUNTED == {"panes": 5, "windows": 1}

@@ -1,6 +1,8 @@
 """The step that fires the panes of a stream, timer by timer. What users see is in test_aggregate.py."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -9,15 +11,20 @@ import pytest
 from apache_beam.coders import BytesCoder, Coder
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.collector.partial import Partial
+from uldp.collector.partial import Partial, sum_parts
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.window_keys import WindowKeys
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import PartialCoder
+from uldp.transforms.count import CollectSlices, KeyedPartial
 from uldp.transforms.panes import FirePanes, _FirePanesFn
 from uldp.transforms.slide import slide
 from uldp.transforms.windows import at_time
@@ -70,15 +77,17 @@ class Timer:
 
 
 class Key:
-    """The step and its state for the windows of a collection."""
+    """The step and its state for the windows of a collection, or of several that share the key."""
 
-    def __init__(self, spec: CollectionSpec) -> None:
-        specs = SharedSpecs([spec])
-        self.served = specs.served[spec.key]
-        self._key = spec.key, START if spec.window.period is None else 0
-        self._step = _FirePanesFn(specs, simulated_clock=True)
-        partial, packed = PartialCoder(), BytesCoder()
-        self.slices, self.parts, self.waiting = Kept(partial), Bag(partial), Kept(partial)
+    def __init__(self, *specs: CollectionSpec) -> None:
+        self.shared = SharedSpecs(specs)
+        self.served = self.shared.served[specs[0].key]
+        self.places = [WindowKeys(1).place(served) for served in self.shared.served.values()]
+        (group,) = {place.group for place in self.places}
+        self._key = group, START if specs[0].window.period is None else 0
+        self._step = _FirePanesFn(self.shared, simulated_clock=True)
+        counts, packed = PartialCoder(), BytesCoder()
+        self.slices, self.parts, self.waiting = Kept(counts), Bag(counts), Kept(counts)
         self.histories, self.pending = Kept(packed), Kept(packed)
         self.due, self.early = Timer(), Timer()
 
@@ -86,9 +95,17 @@ class Key:
     def states(self) -> list[Kept]:
         return [self.slices, self.parts, self.histories, self.waiting, self.pending]
 
-    def take(self, hour: int, n: int) -> None:
-        part = build.part(np.array([n, 0, 1]), Accounting(received=n + 1, counted=n + 1)).at(START + hour * HOUR)
-        self._step.process((self._key, part), self.parts, self.pending, self.due, self.early)
+    def take(self, hour: int, *n: int | None) -> None:
+        """Take so many reports and one of each collection, unless it is None."""
+        parts = [
+            build.part(np.array([each, 0, 1]), Accounting(received=each + 1, counted=each + 1)).at(
+                START + hour * HOUR + place.offset
+            )
+            for each, place in zip(n, self.places, strict=True)
+            if each is not None
+        ]
+        if parts:
+            self._step.process((self._key, sum_parts(parts)), self.parts, self.pending, self.due, self.early)
 
     def advance(self, hour: int) -> Iterator[Statistic]:
         """Advance the watermark: timers that are due fire, one after the other."""
@@ -101,7 +118,8 @@ class Key:
 
     def fire_early(self) -> list[Statistic]:
         states = self.slices, self.parts, self.histories, self.waiting, self.pending
-        return [pane.value for pane in self._step.early(self._key, *states)]
+        self.early.at = None
+        return [pane.value for pane in self._step.early(self._key, *states, self.early)]
 
 
 def shape(panes: Iterator[Statistic] | list[Statistic]) -> list[tuple[int, str, int, int]]:
@@ -153,6 +171,75 @@ def test_a_late_part_fires_the_windows_that_have_ended_and_hold_it() -> None:
     ]
 
 
+def of(panes: Iterator[Statistic] | list[Statistic], name: str) -> list[tuple[Any, ...]]:
+    return [(*p.key, p.pane, p.supersedes, p.n, p.cells.tolist(), p.flags) for p in panes if p.collection == name]
+
+
+TOGETHER = [FIXED.model_copy(update={"collection": name}) for name in ("a", "b", "c")]
+#: Reports of each collection, early panes, and hours by which the watermark advances: the window ends, and is freed.
+STEPS = st.lists(
+    st.tuples(*[st.none() | st.integers(0, 3)] * 3) | st.just("early") | st.sampled_from([1, 30]), max_size=12
+)
+
+
+@given(STEPS)
+def test_windows_that_share_a_key_fire_as_each_alone(steps: list[tuple[int | None, ...] | str | int]) -> None:
+    shared, alone = Key(*TOGETHER), [Key(spec) for spec in TOGETHER]
+    hour = 0
+    for step in steps:
+        if isinstance(step, tuple):
+            shared.take(0, *step)
+            for key, n in zip(alone, step, strict=True):
+                key.take(0, n)
+        hour += step if isinstance(step, int) else 0
+        fire = Key.fire_early if step == "early" else partial(Key.advance, hour=hour)
+        panes = list(fire(shared))
+        for key, spec in zip(alone, TOGETHER, strict=True):
+            assert of(panes, spec.collection) == of(fire(key), spec.collection)
+
+
+def test_each_collection_of_a_key_has_early_panes_when_its_spec_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 1_000.0
+    monkeypatch.setattr("uldp.transforms.panes.now", lambda: clock)
+    every = {"none": None, "ten": 10, "sixty": 60}
+    key = Key(
+        *[
+            FIXED.model_copy(
+                update={
+                    "collection": name,
+                    "window": FIXED.window.model_copy(update={"early_every": seconds and timedelta(seconds=seconds)}),
+                }
+            )
+            for name, seconds in every.items()
+        ]
+    )
+    fired = list[tuple[float, str]]()
+    for second in range(1, 130):
+        key.take(0, 1, 1, 1)
+        clock += 1
+        if key.early.at is not None and key.early.at <= 1000 * clock + 1:
+            fired += [(second, pane.collection) for pane in key.fire_early()]
+    assert [second for second, name in fired if name == "ten"] == list(range(10, 130, 10))
+    assert [second for second, name in fired if name == "sixty"] == [60, 120]
+    assert {name for _, name in fired} == {"ten", "sixty"}
+
+
+def test_a_spec_whose_early_panes_change_misses_none() -> None:
+    key = Key(FIXED)
+    key.take(0, 3)
+    slower = FIXED.window.model_copy(update={"early_every": timedelta(seconds=20)})
+    object.__setattr__(key.shared, "served", SharedSpecs([FIXED.model_copy(update={"window": slower})]).served)
+    assert shape(key.fire_early()) == [(0, "early", 0, 4)]
+
+
+def test_state_of_a_collection_that_the_job_does_not_have_is_refused() -> None:
+    key = Key(*TOGETHER)
+    key.take(0, 1, 1, 1)
+    object.__setattr__(key.shared, "served", SharedSpecs(TOGETHER[:2]).served)
+    with pytest.raises(RequestError, match="counts of a collection that the job does not have; give its spec, too"):
+        list(key.advance(1))
+
+
 def test_early_panes_fire_again_when_something_has_come() -> None:
     key = Key(FIXED)
     key.take(0, 3)
@@ -201,13 +288,11 @@ def test_timers_fire_in_workers_of_a_portable_runner() -> None:
         for spec in (FIXED, OTHER)
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
-        slices = (
-            pipeline
-            | beam.Create(range(len(parts)))
-            | beam.Map(parts.__getitem__).with_output_types(tuple[tuple[str, int], Partial])
-        )
+        slices = pipeline | beam.Create(range(len(parts))) | beam.Map(parts.__getitem__).with_output_types(KeyedPartial)
+        slices.is_bounded = False
         panes = (
             slices
+            | CollectSlices([FIXED, OTHER], 16)
             | FirePanes([FIXED, OTHER], simulated_clock=True)
             | beam.Filter(lambda pane: pane.pane.kind is PaneKind.ON_TIME)
             | beam.Map(lambda pane: (pane.collection, (pane.window_start - START) // HOUR, pane.n))

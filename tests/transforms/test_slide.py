@@ -18,7 +18,7 @@ from tests import build
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import add_cells, as_dense
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedPartial, KeyedSpan
 from uldp.transforms.slide import SumSlidingWindows, slide
 from uldp.transforms.windows import at_time
 
@@ -114,13 +114,13 @@ def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
         ):
             wanted[(name, 1), window.start.micros, window.end.micros] += n
     specs = [build.spec(collection=name, window={"size": "1h", "period": "15m"}) for name in "cd"]
-    elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
+    elements = [(((name, 1), slot * quarter), span(slot * quarter, n)) for name, slot, n in slots]
     timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
-            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(KeyedPartial)
+            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(KeyedSpan)
             | "SlideAndSum" >> SumSlidingWindows(specs[0].window, specs)
             | "Date" >> beam.FlatMap(dated_windows, hour)
         )

@@ -9,7 +9,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from tests import build
 from uldp.schemas.pane import Accounting
 from uldp.transforms.aggregate import CountWindows
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedSpan
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.windows import at_time
 
@@ -17,14 +17,18 @@ PART = build.part(accounting=Accounting(received=1, rejected=1)).at(build.START)
 SPECS = [build.spec(version=1), build.spec(version=2, window={"size": "1d"})]
 
 
-def at_start(part: KeyedPartial) -> WindowedValue:
-    return at_time(build.START, part)
+def at_start(span: KeyedSpan) -> WindowedValue:
+    return at_time(build.START, span)
 
 
 def count(version: int) -> None:
     with beam.Pipeline(BundleBasedDirectRunner(), PipelineOptions([])) as pipeline:
-        parts = pipeline | beam.Create([(("c", version), PART)]) | beam.Map(at_start).with_output_types(KeyedPartial)
-        counts = parts | "CountWindows" >> CountWindows(SPECS)
+        spans = (
+            pipeline
+            | beam.Create([((("c", version), build.START), PART)])
+            | beam.Map(at_start).with_output_types(KeyedSpan)
+        )
+        counts = spans | "CountWindows" >> CountWindows(SPECS)
         assert_that(counts | beam.Map(lambda pane: pane.version), equal_to([version]))
 
 

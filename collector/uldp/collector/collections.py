@@ -1,5 +1,6 @@
 """A collection spec, with the values that the stages derive from it."""
 
+import hashlib
 import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -63,6 +64,16 @@ class ServedCollection:
         return self.spec.device_digest if self.twin is None else self.twin.device_digest
 
     @cached_property
+    def number(self) -> int:
+        """A number by which the state of a stream knows the collection and version: 62 bits of a digest.
+
+        With a time in milliseconds, it is less than 2^63. Two of a million collections have the same number in one job
+        of ten million.
+        """
+        name = f"{self.spec.collection} {self.spec.version}"
+        return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2
+
+    @cached_property
     def rules(self) -> str:
         """Reports of collections with equal rules can be judged together; see ``uldp.collector.judge``.
 
@@ -92,6 +103,12 @@ class ServedCollection:
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.slice)
+
+    @cached_property
+    def early_every(self) -> int | None:
+        """Milliseconds between two early panes of a window; None if it has none."""
+        every = self.spec.window.early_every
+        return None if every is None else milliseconds(every)
 
     @cached_property
     def offset(self) -> int:
@@ -197,6 +214,10 @@ class ServedCollection:
     def aligned(self, times: AnyTime, size: int) -> AnyTime:
         """Return the latest time of each of ``times`` that is a multiple of ``size`` milliseconds, ``offset`` later."""
         return (times - self.offset) // size * size + self.offset
+
+    def span_start(self, times: AnyTime) -> AnyTime:
+        """Return the start of the span that holds each of ``times``."""
+        return self.aligned(times, self.span_size)
 
     def last_of_slice(self, start: int) -> int:
         """Return the last millisecond of a slice, which is the timestamp of each element of that slice."""

@@ -131,7 +131,8 @@ class Collector:
                     rejected += over_limit(served, over)
                 part = part.take(admitted)
             if len(part):
-                for _, span in count_support(served, {Place(served.spec.key, 0): [part]}):
+                place = Place(served.spec.key, 0)
+                for _, span in count_support(served, {place: [part]}, ServedCollection.span_start):
                     self._take(served.spec.key, span)
         return rejected
 

@@ -1,7 +1,7 @@
 """Reports as packed columns, which flow between the stages instead of one element per report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import cast
@@ -145,6 +145,32 @@ def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
     if k <= min(_DENSE_SLICES, len(slices)):
         return first + slice_size * np.arange(k), numbers
     return np.unique(slices, return_inverse=True)
+
+
+def slices_of_many(slices: Times, reports: Sequence[int], slice_size: int) -> tuple[Rows, Times, Times]:
+    """Number the time slices of one or more reports of several collections.
+
+    Args:
+        slices: Shape (n,): the slices of the reports, those of one collection behind those of another.
+        reports: The number of reports of each collection.
+        slice_size: The length of a slice.
+
+    Returns:
+        For each of k slices with reports, the number of its collection and its start, in this order; and the number of
+        each report's slice, shape (n,).
+    """
+    first = int(slices.min())
+    numbers = (slices - first) // slice_size
+    width = int(numbers.max()) + 1
+    if len(reports) > 1:
+        numbers += np.repeat(width * np.arange(len(reports)), reports)
+    if width * len(reports) <= max(_DENSE_SLICES, len(slices)):
+        occupied = np.bincount(numbers, minlength=width * len(reports)) > 0
+        found, groups = np.flatnonzero(occupied), (np.cumsum(occupied) - 1).take(numbers)
+    else:
+        found, groups = np.unique(numbers, return_inverse=True)
+    of, within = np.divmod(found, width)
+    return of, first + slice_size * within, groups
 
 
 def grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:

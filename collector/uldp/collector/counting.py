@@ -1,48 +1,42 @@
 """The sufficient statistic: support counts of time slices."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.columns import ReportColumns, slice_groups, slices_of_many
 from uldp.collector.groups import Place
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.repeats import CELLS, payload_cells
 from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
-from uldp.schemas.arrays import Packed, Symbols
+from uldp.schemas.arrays import Packed, Symbols, Times
 
-#: A group of collections, and the start of a span of time slices in milliseconds.
+#: A group of collections, and the start of a span of time slices in milliseconds; see ``Grouping``.
 SpanKey = tuple[tuple[str, int], int]
 
 
 def count_support(
-    served: ServedCollection, collections: Mapping[Place, Sequence[ReportColumns]]
+    served: ServedCollection,
+    collections: Mapping[Place, Sequence[ReportColumns]],
+    origins: Callable[[ServedCollection, Times], Times],
 ) -> Iterator[tuple[SpanKey, Partial]]:
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
     Args:
         served: One of the collections.
         collections: One or more reports of each, in one part or more.
+        origins: See ``Grouping.origins``.
 
     Yields:
         The group of some of the collections and the start of a span of their slices, and the span.
     """
-    numbered = [
-        slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size)
-        for parts in collections.values()
-    ]
-    offsets = np.cumsum([0, *(len(starts) for starts, _ in numbered)])
-    groups = np.concatenate([each + offset for (_, each), offset in zip(numbered, offsets[:-1], strict=True)])
-    # Leave out slices without reports: each would cost the cells of a statistic.
-    occupied = np.bincount(groups, minlength=offsets[-1]) > 0
-    groups = (np.cumsum(occupied) - 1).take(groups)
-    starts = np.concatenate([each for each, _ in numbered])[occupied]
-    of = np.repeat(np.arange(len(collections)), np.diff(offsets))[occupied]
     parts = [part for parts in collections.values() for part in parts]
+    reports = [sum(map(len, parts)) for parts in collections.values()]
+    of, starts, groups = slices_of_many(np.concatenate([part.slices for part in parts]), reports, served.slice_size)
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
     payloads = _sketches(parts, groups, k) if served.sketched else None
@@ -52,7 +46,7 @@ def count_support(
     names = {place.group: number for number, place in enumerate(collections)}
     named = np.array([names[place.group] for place in collections])[of]
     slots = starts + np.array([place.offset for place in collections])[of]
-    spans = served.aligned(starts, served.span_size)
+    spans = origins(served, starts)
     order = np.lexsort((slots, spans, named))
     named, spans, slots, numbers = named[order], spans[order], slots[order], numbers[order]
     cells = [cells[row] for row in order.tolist()]

@@ -6,40 +6,166 @@ the slices of the ``size`` before.
 """
 
 import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
+from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial
+from uldp.collector.published import Histories, History
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.window_keys import WindowTimes
 from uldp.schemas.arrays import Counts, Times
 
 #: Later than any window's end; less by any such time fits into 64 bits.
 NEVER = 1 << 61
-_PENDING = struct.Struct("<qq?")
+_PENDING = struct.Struct("<qq")
 
 
 class Pending(NamedTuple):
-    """What the slices of a collection wait for.
+    """What the slices of a key wait for.
 
     Attributes:
         due: The time at which the watermark makes them fire next.
         until: Windows that end by this time have ended: the watermark was there.
-        early: Whether early panes are under way.
+        early: By the milliseconds between two early panes, the time at which the next ones are due, by the clock.
     """
 
     due: int = NEVER
     until: int = -NEVER
-    early: bool = False
+    early: Mapping[int, int] = {}
 
     @classmethod
     def unpack(cls, packed: bytes | None) -> Self:
         """Read back what ``pack`` wrote, if anything."""
-        return cls() if packed is None else cls(*_PENDING.unpack(packed))
+        if packed is None:
+            return cls()
+        early = np.frombuffer(packed, np.int64, offset=_PENDING.size).reshape(-1, 2)
+        due, until = _PENDING.unpack_from(packed)
+        return cls(due, until, dict(zip(early[:, 0].tolist(), early[:, 1].tolist(), strict=True)))
 
     def pack(self) -> bytes:
         """Write it."""
-        return _PENDING.pack(*self)
+        early = np.array([*chain.from_iterable(self.early.items())], dtype=np.int64)
+        return _PENDING.pack(self.due, self.until) + early.tobytes()
+
+
+class Firing(NamedTuple):
+    """A window that fires.
+
+    Attributes:
+        served: Its collection.
+        start: Its start.
+        slot: What the state knows it by.
+        total: Its sum.
+        ended: Whether it has ended.
+        past: Its history, with what it has received now.
+    """
+
+    served: ServedCollection
+    start: int
+    slot: int
+    total: Partial
+    ended: bool
+    past: History
+
+
+@dataclass(frozen=True)
+class FixedWindow:
+    """A fixed window of many collections, whose slots are their numbers behind the start; see ``WindowKeys``."""
+
+    specs: SharedSpecs
+    times: WindowTimes
+    start: int
+    slices: Partial
+
+    def firing(self, histories: Histories, until: int, later: Mapping[int, int] | None) -> Iterator[Firing]:
+        """Yield the collections whose window fires, because it has ended or received more, see ``SlidingWindows``."""
+        ended = self.start + self.times.size <= until
+        if not ended and later is None:
+            return
+        received, (fired, closed) = self.slices.received + self.slices.missing, histories.fired(self.slices.slots)
+        due = ((received > 0) & ((received != fired) | (ended & ~closed))).tolist()
+        for (slot, total), is_due, n in zip(self.slices.slices(), due, received.tolist(), strict=True):
+            if is_due:
+                served = self.specs.of_number(slot - self.start)
+                if ended or _is_early(served, later):
+                    yield Firing(served, self.start, slot, total, ended, replace(histories.get(slot), fired=n))
+
+    def kept(self, until: int) -> Partial:
+        """Return the slices that the window still needs: a timer frees all together."""
+        return self.slices
+
+    def next_due(self, kept: Partial, until: int) -> int:
+        """Return when the window ends, or else when it is freed."""
+        end = self.start + self.times.size
+        return end if end > until else end + self.times.held_for
+
+
+@dataclass(frozen=True)
+class SlidingWindows:
+    """All sliding windows of a collection, as sums of its slices.
+
+    Attributes:
+        new: The slices of what has come since the last firing.
+        before: The watermark at the last firing.
+    """
+
+    served: ServedCollection
+    times: WindowTimes
+    slices: Partial
+    new: Times
+    before: int
+
+    def firing(self, histories: Histories, until: int, later: Mapping[int, int] | None) -> Iterator[Firing]:
+        """Yield the windows that fire.
+
+        Args:
+            histories: Those of the windows.
+            until: The watermark.
+            later: The early panes that are not due yet, as in ``Pending``; None if none is due.
+        """
+        size, period, offset, held_for = self.times
+        last = NEVER if _is_early(self.served, later) else until
+        starts = np.concatenate(
+            [
+                windows_of(self.new, size, period, offset, -NEVER, self.before),
+                windows_of(self.slices.slots, size, period, offset, self.before, last),
+            ]
+        )
+        starts = starts[starts + size + held_for > until]
+        due = [
+            (start, start + size <= until, replace(past, fired=received))
+            for start, received in zip(starts.tolist(), fired_by(self.slices, starts, size).tolist(), strict=True)
+            if received
+            for past in [histories.get(start)]
+            # A window that has just ended fires although it has received nothing more.
+            if received != past.fired or (start + size <= until and not past.closed)
+        ]
+        if due:
+            starting = [start for start, _, _ in due]
+            slices = self.slices.between(min(starting), max(starting) + size)
+            ends = SliceReports.of(self.served, dict(slices.slices()))
+            for start, ended, past in due:
+                total = ends.ended(start, self.slices.window(start, start + size))
+                yield Firing(self.served, start, start, total, ended, past)
+
+    def kept(self, until: int) -> Partial:
+        """Return the slices that windows still need."""
+        return self.slices.between(until - self.times.size - self.times.held_for + 1, NEVER)
+
+    def next_due(self, kept: Partial, until: int) -> int:
+        """Return when the next window with one of the kept slices ends behind ``until``, or else when all are freed."""
+        return next_due(self.times, kept.slots, until)
+
+
+def _is_early(served: ServedCollection, later: Mapping[int, int] | None) -> bool:
+    """Return whether the early panes of a collection are due."""
+    return later is not None and served.early_every is not None and served.early_every not in later
 
 
 def windows_of(slots: Times, size: int, period: int, offset: int, after: int, until: int) -> Times:
@@ -87,10 +213,10 @@ def fired_by(slices: Partial, starts: Times, size: int) -> Counts:
     return total
 
 
-def next_due(served: ServedCollection, slots: Times, until: int) -> int:
-    """Return when the next window with one of these slices ends behind ``until``, or else when all are freed."""
-    size, period = served.window_size, served.slice_size
+def next_due(times: WindowTimes, slots: Times, until: int) -> int:
+    """Return when the next sliding window with one of these slices ends behind ``until``, or else when all go."""
+    size, period, offset, held_for = times
     open_slots = slots[slots + size > until]
     if not len(open_slots):
-        return int(slots[-1]) + size + served.held_for
-    return max(int(open_slots[0]) + period, served.slice_start(until) + period)
+        return int(slots[-1]) + size + held_for
+    return max(int(open_slots[0]) + period, (until - offset) // period * period + offset + period)

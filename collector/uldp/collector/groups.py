@@ -1,16 +1,17 @@
 """Groups of collections, whose time slices a bounded job sums in the same spans.
 
 Each span passes a dozen steps of the job, and has a price in each of them. A thousand collections would have a
-thousand spans of each hour, so collections that are counted alike share spans.
+thousand spans of each hour, so collections that are counted alike share spans. Streams have ``window_keys``.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from uldp.collector.collections import BLOCK_CELLS, ServedCollection
 from uldp.collector.partial import NUMBERS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.arrays import Times
 from uldp.schemas.specs.collection import CollectionKey
 
 #: Collections that are counted alike are so many groups or more, for workers to share.
@@ -24,12 +25,22 @@ class Place(NamedTuple):
     """Where the slices of a collection are.
 
     Attributes:
-        group: The first collection of the group, which names it.
+        group: The name of the group: in a bounded job, its first collection.
         offset: A slice with this start plus ``offset`` as its slot in a span is one of the collection's.
     """
 
     group: CollectionKey
     offset: int
+
+
+class Grouping(Protocol):
+    """Which collections and which of their slices share spans."""
+
+    def place(self, served: ServedCollection) -> Place:
+        """Return the place of a collection."""
+
+    def origins(self, served: ServedCollection, starts: Times) -> Times:
+        """Return the start of the span that holds each slice."""
 
 
 class Groups:
@@ -57,6 +68,14 @@ class Groups:
                 self.members[group] = collections[first : first + size]
                 for number, each in enumerate(self.members[group]):
                     self.places[each.spec.key] = Place(group, number * _APART)
+
+    def place(self, served: ServedCollection) -> Place:
+        """See ``Grouping``."""
+        return self.places[served.spec.key]
+
+    def origins(self, served: ServedCollection, starts: Times) -> Times:
+        """See ``Grouping``."""
+        return served.span_start(starts)
 
     def find(self, group: CollectionKey, slot: int) -> tuple[ServedCollection, int]:
         """Return the collection that has a slot of a group, and the start of the slice."""

@@ -38,13 +38,24 @@ class HotSpecs(SharedSpecs):
         """Return a collection of the job; see ``SharedSpecs.of_key``."""
         return self.served[key]
 
+    def of_number(self, number: int) -> ServedCollection:
+        """Return a collection of the job; see ``SharedSpecs.of_number``."""
+        self.learn(lambda: number in self._by_number())
+        return super().of_number(number)
+
     def find(self, key: CollectionKey) -> ServedCollection:
         """Return a collection that this process does not know; others may count it already.
 
         Raises:
             RequestError: if there is none.
         """
-        raise unknown_collection(key)
+        self.learn(lambda: key in self.served)
+        if key not in self.served:
+            raise unknown_collection(key)
+        return self.served[key]
+
+    def learn(self, known: Callable[[], bool]) -> None:
+        """Take the specs by which other processes count already, unless what is wanted is known."""
 
     def change(self, specs: Iterable[CollectionSpec], refused: Set[CollectionKey] = frozenset()) -> None:
         """Take these specs in the place of those of the same collection and version, or beside the others.

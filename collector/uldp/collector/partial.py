@@ -231,13 +231,13 @@ def stack(parts: Mapping[int, Partial]) -> Partial:
     )
 
 
-def sum_slices(parts: Iterable[Partial]) -> Partial:
-    """Add many parts of few slices each: slice by slice, because a sum of two parts copies all slices of both."""
-    sums: dict[int, Partial] = {}
-    for part in parts:
-        for slot, of_slice in part.slices():
-            sums[slot] = sums[slot] + of_slice if slot in sums else of_slice
-    return stack(sums)
+def sum_parts(parts: Iterable[Partial]) -> Partial:
+    """Add many parts: two by two, because a sum of two copies all slices of both."""
+    sums = list(parts)
+    while len(sums) > 1:
+        odd = sums[len(sums) - len(sums) % 2 :]
+        sums = [one + other for one, other in zip(sums[::2], sums[1::2], strict=False)] + odd
+    return sums[0] if sums else Partial()
 
 
 def _stack(rows: Sequence[Cells | None]) -> Cells | None:

@@ -16,7 +16,7 @@ import numpy as np
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Mask, Times
 from uldp.schemas.pane import Superseded
 
 #: The number of reports behind each table of a pane; none for a pane without counted reports.
@@ -131,7 +131,10 @@ _NO_PANE = [-1, 0]
 
 
 class Histories:
-    """The histories of windows, by start, as rows of integers: a collection may have thousands of sliding windows."""
+    """The histories of windows, as rows of integers: a key of state may have thousands of windows.
+
+    A window is known by its start, or by the slot of its collection if all windows have one start.
+    """
 
     def __init__(self, rows: Counts) -> None:
         self._rows = rows
@@ -152,7 +155,7 @@ class Histories:
         return len(self._rows)
 
     def get(self, start: int) -> History:
-        """Return the history of the window that begins at ``start``, in milliseconds."""
+        """Return the history of a window, by its start or slot."""
         at = int(np.searchsorted(self._rows[:, 0], start))
         if at == len(self) or self._rows[at, 0] != start:
             return History()
@@ -160,8 +163,16 @@ class Histories:
         last, held = (None if pane == _NO_PANE else Superseded(*pane) for pane in (numbers[:2], numbers[2:4]))
         return History(fired, panes, bool(closed), last, held, tuple(numbers[4:]))
 
+    def fired(self, slots: Times) -> tuple[Counts, Mask]:
+        """Return ``History.fired`` and ``History.closed`` of windows, shape (k,) each."""
+        if not len(self):
+            return np.zeros(len(slots), dtype=np.int64), np.zeros(len(slots), dtype=np.bool_)
+        at = np.searchsorted(self._rows[:, 0], slots).clip(max=len(self) - 1)
+        known = self._rows[at, 0] == slots
+        return np.where(known, self._rows[at, 1], 0), known & (self._rows[at, 3] != 0)
+
     def update(self, histories: Mapping[int, History]) -> Self:
-        """Return the histories of these windows, by start, and of the other ones."""
+        """Return the histories of these windows, by start or slot, and of the other ones."""
         reports = max((len(each.reports) for each in histories.values()), default=0)
         width = max(self._rows.shape[1], _COLUMNS + reports)
         rows = np.zeros((len(histories), width), dtype=np.int64)

@@ -36,6 +36,8 @@ class SharedSpecs:
     edition = 0
     wanted = False
     refused: Set[CollectionKey] = frozenset()
+    #: Collections by number, and the mapping that they are of.
+    _numbers: tuple[Mapping[CollectionKey, ServedCollection], Mapping[int, ServedCollection]] = ({}, {})
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
         self._specs = listed(specs)
@@ -72,6 +74,25 @@ class SharedSpecs:
     def of_pane(self, pane: PaneHeader) -> CollectionSpec:
         """Return the spec that a pane was made under."""
         return self.served[pane.collection, pane.version].spec
+
+    def of_number(self, number: int) -> ServedCollection:
+        """Return the collection of the job that has a number; see ``ServedCollection.number``.
+
+        Raises:
+            RequestError: if there is none.
+        """
+        found = self._by_number().get(number)
+        if found is None:
+            raise RequestError("the state has counts of a collection that the job does not have; give its spec, too")
+        return found
+
+    def _by_number(self) -> Mapping[int, ServedCollection]:
+        served, numbers = self._numbers
+        if served is not self.served:
+            served = self.served
+            numbers = {each.number: each for each in served.values()}
+            self._numbers = served, numbers
+        return numbers
 
     @cached_property
     def groups(self) -> Groups:

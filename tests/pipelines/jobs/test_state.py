@@ -123,4 +123,4 @@ def test_state_names_the_classes_of_this_version(source: UnboundedSource, classe
     """If one of these moves, a job cannot read the state of the version before: raise STATE with the path."""
     paths = Paths(pickle.dumps(source))
     paths.load()
-    assert (STATE, paths.found) == (12, {f"uldp.transforms.io.{name}" for name in classes})
+    assert (STATE, paths.found) == (13, {f"uldp.transforms.io.{name}" for name in classes})

@@ -17,7 +17,7 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedSpan
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
@@ -53,7 +53,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Set it to false only if the source cannot repeat a report.
         shards: The number of parts of all ids for deduplication, and so its parallelism. Each part is one key of state,
-            so a job of one worker is fastest with one.
+            so a job of one worker is fastest with one. In a stream, the windows of collections are as many parts.
         shard_key: A secret integer of up to 128 bits, so that devices cannot choose ids that all fall into one shard.
             Draw it once with ``secrets.randbits(128)``, and keep it with the job: the state of the shards holds ids, so
             a job that resumes with another key counts copies of earlier reports again. The default protects nothing.
@@ -114,40 +114,37 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             limited = columns | "LimitSenders" >> LimitSenders(self._shared, self.shards)
             accounting.append(limited.accounting)
             columns, rejected = limited.columns, (rejected, limited.rejected) | "AllRejected" >> beam.Flatten()
-        counted = columns | "Count" >> CountSupport(self._shared, coded=self.deduplicate)
-        if counted.is_bounded:
-            accounted = accounting | "Accounting" >> beam.Flatten()
-            accounting = [accounted | "CollectAccounting" >> CollectSlices(self._shared)]
-        parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
+        counted = columns | "Count" >> CountSupport(self._shared, self.shards, self.deduplicate)
+        accounted = accounting | "Accounting" >> beam.Flatten()
+        collected = accounted | "CollectAccounting" >> CollectSlices(self._shared, self.shards)
+        spans = (counted, collected) | "WithAccounting" >> beam.Flatten()
         windows = (
             CountWindows(self._shared)
             if counted.is_bounded
             else FirePanes(self._shared, simulated_clock=self._simulated_clock)
         )
-        counts = parts | "CountWindows" >> windows
+        counts = spans | "CountWindows" >> windows
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
         results = Aggregated(estimates, counts, decoded.late, rejected, decoded.missing)
         return results._replace(kept=(columns,)) if self._keep_ids else results
 
 
 @dataclass
-class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
-    """Sum partial counts of a bounded job in the windows of their spec, and seal the pane of each.
+class CountWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[Statistic]]):
+    """Sum spans of a bounded job in the windows of their spec, and seal the pane of each.
 
     Specs with the same window policy share their steps.
     """
 
     specs: Iterable[CollectionSpec]
 
-    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[Statistic]:
+    def expand(self, spans: PCollection[KeyedSpan]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
         sealed = []
         for label, window in sorted(policies.items()):
-            kept = parts | f"Keep{label}" >> beam.Filter(_has_policy, labels, label).with_output_types(
-                parts.element_type
-            )
+            kept = spans | f"Keep{label}" >> beam.Filter(_has_policy, labels, label).with_output_types(KeyedSpan)
             sums = (
                 kept | f"Slide{label}" >> SumSlidingWindows(window, self.specs)
                 if window.period is not None
@@ -158,9 +155,9 @@ class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statis
         return counts
 
 
-def _has_policy(element: KeyedPartial, labels: Mapping[CollectionKey, str], label: str) -> bool:
-    """Return whether an element belongs to the collection of a policy."""
-    key, _ = element
+def _has_policy(element: KeyedSpan, labels: Mapping[CollectionKey, str], label: str) -> bool:
+    """Return whether a span is of collections with a policy."""
+    (key, _), _ = element
     if key not in labels:
         raise unknown_collection(key)
     return labels[key] == label

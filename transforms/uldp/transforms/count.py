@@ -4,51 +4,86 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.counting import SpanKey, count_support
+from uldp.collector.groups import Grouping, Place
 from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialCoder
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
-#: By collection and version, the part of a time slice, which is that of the element's time. Spans of a bounded job have
-#: the parts of several slices by group of collections; see ``Place``.
+#: By collection and version, the part of a time slice, which is that of the element's time.
 KeyedPartial = tuple[tuple[str, int], Partial]
+#: By group and origin, a span: the parts of slices of the collections of a group; see ``Grouping``.
+KeyedSpan = tuple[SpanKey, Partial]
 
 
 @dataclass
-class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]]):
-    """Count report columns into parts of statistics by (collection, version) within each bundle.
-
-    Bounded columns give an element for each bundle and span of slices. Others give one for each bundle and slice, at
-    the slice's time, because each window of a stream fires on its own.
+class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[KeyedSpan]]):
+    """Count report columns into parts of statistics, an element for each bundle and span.
 
     Attributes:
+        shards: See ``WindowKeys``; bounded columns do not need it.
         coded: Whether the columns may come from a coder, which leaves them as views of one buffer.
     """
 
     specs: Iterable[CollectionSpec]
+    shards: int = 1
     coded: bool = True
 
-    def expand(self, columns: PCollection[MixedColumns]) -> PCollection[Any]:
+    def expand(self, columns: PCollection[MixedColumns]) -> PCollection[KeyedSpan]:
         """Count within each bundle, so that little is shuffled."""
-        specs = SharedSpecs.of(self.specs)
-        count = (_CountSpansFn if columns.is_bounded else _CountSlicesFn)(specs, coded=self.coded)
-        counts: PCollection[Any] = columns | "CountColumns" >> beam.ParDo(count)
+        keys = None if columns.is_bounded else WindowKeys(self.shards)
+        count = _CountFn(SharedSpecs.of(self.specs), keys, coded=self.coded)
+        counts: PCollection[KeyedSpan] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
 
+class _Spans:
+    """The sums of the spans of a bundle.
+
+    Args:
+        specs: The specs of the job.
+        keys: The keys of a stream; None in a bounded job.
+    """
+
+    def __init__(self, specs: SharedSpecs, keys: WindowKeys | None) -> None:
+        self.grouping: Grouping = specs.groups if keys is None else keys
+        self._streams = keys is not None
+        self._sums: defaultdict[SpanKey, Partial] = defaultdict(Partial)
+        self._alike: dict[tuple[str, int], ServedCollection] = {}
+
+    def add(self, served: ServedCollection, key: SpanKey, span: Partial) -> None:
+        """Add the part of a span, of any collection of its group."""
+        self._sums[key] += span
+        self._alike[key[0]] = served
+
+    def drain(self) -> Iterator[WindowedValue]:
+        """Yield each span once, in a stream at the end of its first slice."""
+        while self._sums:
+            (group, origin), span = self._sums.popitem()
+            yield at_time(self._time(self._alike[group], origin, span), ((group, origin), span))
+
+    def _time(self, served: ServedCollection, origin: int, span: Partial) -> int:
+        if not self._streams:
+            return origin
+        slides = served.spec.window.period is not None  # all slices are one span, whose slots are their starts
+        return served.last_of_slice(int(span.slots[0]) if slides else origin)
+
+
 @beam.typehints.with_input_types(MixedColumns)
+@beam.typehints.with_output_types(KeyedSpan)
 class _CountFn(beam.DoFn):
     """Sums the counts of a bundle. It counts many columns at once, because a report costs less in a larger slice."""
 
@@ -59,13 +94,13 @@ class _CountFn(beam.DoFn):
     #: The maximum bytes of columns that wait to be counted with others.
     MAX_WAITING = 64 << 20
 
-    def __init__(self, specs: SharedSpecs, *, coded: bool) -> None:
-        self._specs = specs
+    def __init__(self, specs: SharedSpecs, keys: WindowKeys | None, *, coded: bool) -> None:
+        self._specs, self._keys = specs, keys
         self._coded = coded
         self._counted = counter("counted")
 
     def start_bundle(self) -> None:
-        self._sums: defaultdict[SpanKey, Partial] = defaultdict(Partial)
+        self._spans = _Spans(self._specs, self._keys)
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
         self._enough: defaultdict[CollectionKey, int] = defaultdict(lambda: self.AT_ONCE)
@@ -92,7 +127,7 @@ class _CountFn(beam.DoFn):
     def _count_all(self) -> None:
         by_rules: defaultdict[str, list[CollectionKey]] = defaultdict(list)
         # Those of a group one after the other, so that few groups are counted in parts.
-        for key in sorted(self._waiting, key=self._specs.groups.places.__getitem__):
+        for key in sorted(self._waiting, key=self._place):
             by_rules[self._specs.served[key].rules].append(key)
         for keys in by_rules.values():
             # A new group begins with each collection at which the reports before it pass a multiple of AT_ONCE.
@@ -101,39 +136,26 @@ class _CountFn(beam.DoFn):
             for alike in [[key for key, _ in group] for _, group in groups]:
                 self._count(alike)
 
+    def _place(self, key: CollectionKey) -> Place:
+        return self._spans.grouping.place(self._specs.served[key])
+
     def _count(self, keys: Sequence[CollectionKey]) -> None:
         """Count what waits of collections with the same rules."""
-        collections = {self._specs.groups.places[key]: self._waiting.pop(key) for key in keys}
+        places = {key: self._place(key) for key in keys}
+        collections = {places[key]: self._waiting.pop(key) for key in keys}
         self._counted.inc(sum(self._reports.pop(key) for key in keys))
         self._nbytes -= sum(columns.nbytes for parts in collections.values() for columns in parts)
-        slices: Counter[CollectionKey] = Counter()
-        for (group, origin), span in count_support(self._specs.served[keys[0]], collections):
-            self._sums[group, origin] += span
+        slices: Counter[tuple[str, int]] = Counter()
+        served = self._specs.served[keys[0]]
+        for (group, origin), span in count_support(served, collections, self._spans.grouping.origins):
+            self._spans.add(served, (group, origin), span)
             slices[group] += len(span)
         for key in keys:
-            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._specs.groups.places[key].group])
+            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[places[key].group])
 
-    def _drain(self) -> Iterator[tuple[SpanKey, Partial]]:
-        """Count what waits, and yield each span once."""
+    def finish_bundle(self) -> Iterator[WindowedValue]:
         self._count_all()
-        while self._sums:
-            yield self._sums.popitem()
-
-
-@beam.typehints.with_output_types(KeyedPartial)
-class _CountSlicesFn(_CountFn):
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (group, _), span in self._drain():
-            for slot, partial in span.slices():
-                served, start = self._specs.groups.find(group, slot)
-                yield at_time(served.last_of_slice(start), (served.spec.key, partial))
-
-
-@beam.typehints.with_output_types(KeyedPartial)
-class _CountSpansFn(_CountFn):
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (group, origin), span in self._drain():
-            yield at_time(origin, (group, span))
+        yield from self._spans.drain()
 
 
 def at_their_times(served: ServedCollection, parts: Partial) -> Iterator[WindowedValue]:
@@ -143,37 +165,42 @@ def at_their_times(served: ServedCollection, parts: Partial) -> Iterator[Windowe
 
 
 @dataclass
-class CollectSlices(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
-    """Collect the parts of slices of a bounded collection, each at the time of its slice, into spans of a bundle."""
+class CollectSlices(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedSpan]]):
+    """Collect parts of slices, each at the time of its slice, into the spans of a bundle.
+
+    Attributes:
+        shards: As in ``CountSupport``.
+    """
 
     specs: Iterable[CollectionSpec]
+    shards: int = 1
 
-    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
+    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[KeyedSpan]:
         """Add the parts of each span."""
-        spans: PCollection[KeyedPartial] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
+        keys = None if parts.is_bounded else WindowKeys(self.shards)
+        collect = _CollectFn(SharedSpecs.of(self.specs), keys)
+        spans: PCollection[KeyedSpan] = parts | "CollectSlices" >> beam.ParDo(collect)
         return spans
 
 
 @beam.typehints.with_input_types(KeyedPartial)
-@beam.typehints.with_output_types(KeyedPartial)
+@beam.typehints.with_output_types(KeyedSpan)
 class _CollectFn(beam.DoFn):
-    def __init__(self, specs: SharedSpecs) -> None:
-        self._specs = specs
+    def __init__(self, specs: SharedSpecs, keys: WindowKeys | None) -> None:
+        self._specs, self._keys = specs, keys
 
     def start_bundle(self) -> None:
-        self._spans: defaultdict[SpanKey, Partial] = defaultdict(Partial)
+        self._spans = _Spans(self._specs, self._keys)
 
     def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
-        served, place, time = self._specs.served[key], self._specs.groups.places[key], timestamp.micros // 1000
-        slot = served.slice_start(time) + place.offset
-        origin = served.aligned(time, served.span_size)
-        self._spans[place.group, origin] += partial.at(slot)
+        served = self._specs.of_key(key)
+        start, grouping = served.slice_start(timestamp.micros // 1000), self._spans.grouping
+        place, (origin,) = grouping.place(served), grouping.origins(served, np.array([start])).tolist()
+        self._spans.add(served, (place.group, origin), partial.at(start + place.offset))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        while self._spans:
-            (group, origin), span = self._spans.popitem()
-            yield at_time(origin, (group, span))
+        return self._spans.drain()
 
 
 @beam.typehints.with_input_types(Partial)

@@ -11,18 +11,14 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.counting import SpanKey
-from uldp.collector.partial import Partial
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.count import KeyedPartial, SumCounts
-from uldp.transforms.internals import Given, WindowedValue
+from uldp.transforms.count import KeyedPartial, KeyedSpan, SumCounts
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.windows import at_time, window_fn
-
-SpanPart = tuple[SpanKey, Partial]
 
 
 @dataclass
-class SumFixedWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
+class SumFixedWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[KeyedPartial]]):
     """Sum spans of a bounded collection, whose slices are the windows. The result holds each window once.
 
     Each element of the result is in the window in which its span begins.
@@ -30,11 +26,10 @@ class SumFixedWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Key
 
     window: WindowSpec
 
-    def expand(self, spans: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
+    def expand(self, spans: PCollection[KeyedSpan]) -> PCollection[KeyedPartial]:
         """Sum by span, and then put each sum into a window."""
         sums: PCollection[KeyedPartial] = (
             spans
-            | "KeyByBlock" >> beam.Map(_by_span).with_output_types(SpanPart)
             | "SumBlocks" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
             | "AtBlock" >> beam.Map(_at_span).with_output_types(KeyedPartial)
             | "Window" >> beam.WindowInto(window_fn(self.window))
@@ -42,11 +37,6 @@ class SumFixedWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Key
         return sums
 
 
-def _by_span(element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> SpanPart:
-    key, span = element
-    return (key, timestamp.micros // 1000), span
-
-
-def _at_span(element: SpanPart) -> WindowedValue:
+def _at_span(element: KeyedSpan) -> WindowedValue:
     (key, origin), span = element
     return at_time(origin, (key, span))

@@ -10,12 +10,12 @@ order.
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
@@ -23,28 +23,28 @@ from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateS
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.counting import SpanKey
-from uldp.collector.ends import SliceReports
-from uldp.collector.firing import NEVER, Pending, fired_by, next_due, windows_of
-from uldp.collector.partial import Partial, stack, sum_slices
-from uldp.collector.published import EarlyStep, Histories, History, differs, early_step, public, reports_of
+from uldp.collector.firing import NEVER, Firing, FixedWindow, Pending, SlidingWindows
+from uldp.collector.partial import Partial, stack, sum_parts
+from uldp.collector.published import EarlyStep, Histories, History, Reports, differs, early_step, public, reports_of
 from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.arrays import Times
+from uldp.collector.window_keys import times_of
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.clock import now
 from uldp.transforms.coders import PartialCoder
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedSpan
 from uldp.transforms.internals import Given, Timestamp, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
 
 @dataclass
-class FirePanes(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
-    """Sum the parts of slices of a stream in windows, and give the panes of each: early, on time, and late.
+class FirePanes(beam.PTransform[PCollection[KeyedSpan], PCollection[Statistic]]):
+    """Sum the spans of a stream in windows, and give the panes of each: early, on time, and late.
 
     Attributes:
         specs: The collections to serve.
@@ -54,24 +54,11 @@ class FirePanes(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[Statistic]:
-        """Key the slices by the windows that share them."""
-        specs = SharedSpecs.of(self.specs)
-        panes: PCollection[Statistic] = (
-            parts
-            | "KeyByWindows" >> beam.Map(_by_windows, specs).with_output_types(tuple[SpanKey, Partial])
-            | "FirePanes" >> beam.ParDo(_FirePanesFn(specs, simulated_clock=self.simulated_clock))
-        )
+    def expand(self, spans: PCollection[KeyedSpan]) -> PCollection[Statistic]:
+        """Fire the windows of each key."""
+        fire = _FirePanesFn(SharedSpecs.of(self.specs), simulated_clock=self.simulated_clock)
+        panes: PCollection[Statistic] = spans | "FirePanes" >> beam.ParDo(fire)
         return panes
-
-
-def _by_windows(
-    element: KeyedPartial, specs: SharedSpecs, timestamp: Given = beam.DoFn.TimestampParam
-) -> tuple[SpanKey, Partial]:
-    key, part = element
-    served = specs.of_key(key)
-    start = served.slice_start(timestamp.micros // 1000)
-    return (key, start if served.spec.window.period is None else 0), part.at(start)
 
 
 class _State(NamedTuple):
@@ -84,7 +71,7 @@ class _State(NamedTuple):
     pending: Any
 
 
-@beam.typehints.with_input_types(tuple[SpanKey, Partial])
+@beam.typehints.with_input_types(KeyedSpan)
 @beam.typehints.with_output_types(Statistic)
 class _FirePanesFn(beam.DoFn):
     #: The slices as of the last firing, and what has come since: to add to a bag reads nothing.
@@ -96,6 +83,8 @@ class _FirePanesFn(beam.DoFn):
     PENDING = ReadModifyWriteStateSpec("pending", BytesCoder())
     DUE = TimerSpec("due", TimeDomain.WATERMARK)
     EARLY = TimerSpec("early", TimeDomain.REAL_TIME)
+    #: The cells of the panes to seal together.
+    AT_ONCE = 1 << 16
 
     def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
         self._specs = specs
@@ -104,7 +93,7 @@ class _FirePanesFn(beam.DoFn):
 
     def process(
         self,
-        element: tuple[SpanKey, Partial],
+        element: KeyedSpan,
         parts: Given = beam.DoFn.StateParam(PARTS),
         pending: Given = beam.DoFn.StateParam(PENDING),
         due: Given = beam.DoFn.TimerParam(DUE),
@@ -114,20 +103,29 @@ class _FirePanesFn(beam.DoFn):
         _histories: Given = beam.DoFn.StateParam(HISTORIES),
         _waiting: Given = beam.DoFn.StateParam(WAITING),
     ) -> None:
-        ((key, _), part) = element
-        served, start = self._specs.of_key(key), int(part.slots[0])
+        key, part = element
         parts.add(part)
-        before = after = Pending.unpack(pending.read())
-        end = start + served.slice_size
+        before = Pending.unpack(pending.read())
+        after, times = before, times_of(key[0][0])
+        first, last = (part.slots[[0, -1]].tolist()) if times.period else (key[1], key[1])
+        end = first + (times.period or times.size)
         if end < before.due:  # if the watermark is there already, the timer fires at once
             after = after._replace(due=end)
             due.set(_last_of(end))
-        every = served.spec.window.early_every
-        if every is not None and not before.early and start + served.window_size > before.until:
-            after = after._replace(early=True)
-            early.set(Timestamp.of(now() + every.total_seconds()))
-        if after != before:
+        if last + times.size > before.until:
+            starting = self._early_every(key, part) - before.early.keys()
+            if starting:
+                moment = int(now() * 1000)
+                after = after._replace(early={**before.early, **{every: moment + every for every in starting}})
+                early.set(_at(min(after.early.values())))
+        if after is not before:
             pending.write(after.pack())
+
+    def _early_every(self, key: SpanKey, part: Partial) -> set[int]:
+        """Return the milliseconds between early panes of the collections of a part."""
+        ((_, shard), start), period = key, times_of(key[0][0]).period
+        numbers = [shard] if period else (part.slots - start).tolist()
+        return {every for each in map(self._specs.of_number, numbers) if (every := each.early_every) is not None}
 
     @on_timer(DUE)
     def end(
@@ -145,15 +143,14 @@ class _FirePanesFn(beam.DoFn):
         state = _State(slices, parts, histories, waiting, pending)
         before = Pending.unpack(pending.read())
         after = before._replace(until=max(before.until, at.micros // 1000 + 1))
-        if self._is_over(key, after.until):
-            for each in (*state, pending):
+        if _is_over(key, after.until):
+            for each in state:
                 each.clear()
             return
-        slots = yield from self._fire(key, state, before.until, after.until, early=False)
-        if len(slots):
-            after = after._replace(due=next_due(self._specs.of_key(key[0]), slots, after.until))
-            due.set(_last_of(after.due))
-            pending.write(after.pack())
+        next_due = yield from self._fire(key, state, before.until, after.until, None)
+        if next_due is not None:
+            due.set(_last_of(next_due))
+            pending.write(after._replace(due=next_due).pack())
         else:
             pending.clear()
 
@@ -166,102 +163,143 @@ class _FirePanesFn(beam.DoFn):
         histories: Given = beam.DoFn.StateParam(HISTORIES),
         waiting: Given = beam.DoFn.StateParam(WAITING),
         pending: Given = beam.DoFn.StateParam(PENDING),
+        early: Given = beam.DoFn.TimerParam(EARLY),
     ) -> Iterator[WindowedValue]:
         """Fire the windows that have not ended, and have received reports since they last fired."""
         before = Pending.unpack(pending.read())
         if before.early:
+            moment = max(int(now() * 1000), min(before.early.values()))  # the timer is never early
+            later = {every: due for every, due in before.early.items() if due > moment}
             state = _State(slices, parts, histories, waiting, pending)
-            yield from self._fire(key, state, before.until, before.until, early=True)
-            pending.write(before._replace(early=False).pack())
-
-    def _is_over(self, key: SpanKey, until: int) -> bool:
-        """Return whether a key is of a fixed window that can change no more; a sliding key holds slices of others."""
-        served, start = self._specs.of_key(key[0]), key[1]
-        return served.spec.window.period is None and start + served.window_size + served.held_for <= until
+            yield from self._fire(key, state, before.until, before.until, later)
+            pending.write(before._replace(early=later).pack())
+            if later:
+                early.set(_at(min(later.values())))
 
     def _fire(
-        self, key: SpanKey, state: _State, before: int, until: int, *, early: bool
-    ) -> Generator[WindowedValue, None, Times]:
+        self, key: SpanKey, state: _State, before: int, until: int, later: Mapping[int, int] | None
+    ) -> Generator[WindowedValue, None, int | None]:
         """Yield the panes that are due when the watermark has come from ``before`` to ``until``.
 
+        Args:
+            key: The key.
+            state: Its state.
+            before: A time.
+            until: A time.
+            later: See ``SlidingWindows.firing``.
+
         Returns:
-            The slices that windows still need.
+            When windows fire next; None if no slice is left.
         """
         self._specs.refresh()
-        served = self._specs.of_key(key[0])
-        size, period, offset = served.window_size, served.slice_size, served.offset
-        new, old = sum_slices(state.parts.read()), state.slices.read() or Partial()
-        slices = old + new
+        new, old = sum_parts(state.parts.read()), state.slices.read() or Partial()
+        slices, times = old + new, times_of(key[0][0])
+        windows = (
+            SlidingWindows(self._specs.of_number(key[0][1]), times, slices, new.slots, before)
+            if times.period
+            else FixedWindow(self._specs, times, key[1], slices)
+        )
         histories = Histories.unpack(state.histories.read())
         waiting = dict((state.waiting.read() or Partial()).slices())
         waited = bool(waiting)
-        starts = np.concatenate(
-            [
-                windows_of(new.slots, size, period, offset, -NEVER, before),
-                windows_of(slices.slots, size, period, offset, before, NEVER if early else until),
-            ]
-        )
-        starts = starts[starts + size + served.held_for > until]
-        due = [
-            (start, start + size <= until, replace(past, fired=received))
-            for start, received in zip(starts.tolist(), fired_by(slices, starts, size).tolist(), strict=True)
-            if received
-            for past in [histories.get(start)]
-            # A window that has just ended fires although it has received nothing more.
-            if received != past.fired or (start + size <= until and not past.closed)
-        ]
-        ends = _reports_at_ends(served, slices, [start for start, _, _ in due])
         fired = dict[int, History]()
-        for start, ended, past in due:
-            total = ends.ended(start, slices.window(start, start + size))
-            if not ended:
-                step = _early_step(served, waiting.get(start), total)
-                if step.waiting is not None:
-                    waiting[start] = step.waiting
-                published, kind = step.published, PaneKind.EARLY
-            else:
-                waiting.pop(start, None)
-                published, kind = total, PaneKind.LATE if past.closed else PaneKind.ON_TIME
-            if published is not None:
-                sealed, past = self._sealed(served, published, start, kind, past)
-                self._panes.inc()
-                self._windows.inc(kind is PaneKind.ON_TIME)
-                yield at_time(start + size - 1, sealed)
-            fired[start] = past
-        kept = slices.between(until - size - served.held_for + 1, NEVER)
+        panes, room = list[_Pane](), self.AT_ONCE
+        for firing in windows.firing(histories, until, later):
+            pane = _pane(firing, waiting)
+            if pane is None:
+                fired[firing.slot] = firing.past
+                continue
+            panes.append(pane)
+            room -= firing.served.mechanism.statistic_size
+            if room <= 0:
+                yield from self._sealed(panes, fired)
+                panes, room = [], self.AT_ONCE
+        yield from self._sealed(panes, fired)
+        kept = windows.kept(until)
         state.parts.clear()
         if len(new) or len(kept) < len(slices):
             _write(state.slices, kept if len(kept) else None)
         if fired or len(kept) < len(slices):
-            histories = histories.update(fired).since(int(kept.slots[0]) - size if len(kept) else NEVER)
+            histories = histories.update(fired)
+            if times.period:
+                histories = histories.since(int(kept.slots[0]) - times.size if len(kept) else NEVER)
             _write(state.histories, histories.pack() if len(histories) else None)
         if waiting or waited:
             _write(state.waiting, stack(waiting) if waiting else None)
-        return kept.slots
+        return windows.next_due(kept, until) if len(kept) else None
 
-    def _sealed(
-        self, served: ServedCollection, partial: Partial, start: int, kind: PaneKind, past: History
-    ) -> tuple[Statistic, History]:
+    def _sealed(self, panes: Sequence["_Pane"], fired: dict[int, History]) -> Iterator[WindowedValue]:
+        """Yield sealed panes, and add the history with each to ``fired``."""
+        alike: defaultdict[LdpProtocol, list[_Pane]] = defaultdict(list)
+        for pane in panes:
+            alike[pane.firing.served.protocol].append(pane)
+        for protocol, of_protocol in alike.items():
+            p_values = p_values_of(protocol.decoder, [pane.total for pane in of_protocol])
+            for pane, tested in zip(of_protocol, p_values, strict=True):
+                sealed, fired[pane.firing.slot] = self._seal(pane, tested)
+                self._panes.inc()
+                self._windows.inc(pane.kind is PaneKind.ON_TIME)
+                yield at_time(sealed.window_end - 1, sealed)
+
+    def _seal(self, pane: "_Pane", p_values: Mapping[Flag, float]) -> tuple[Statistic, History]:
         """Seal a pane, and return the history with it."""
-        total, end = WindowSum.of(partial, start), start + served.window_size
-        decoder, least = served.protocol.decoder, served.spec.limits.min_reports
-        (p_values,) = p_values_of(decoder, [total])
-        sealed = seal(served, total, start, end, Pane(kind, past.panes), p_values)
+        served, start, _, _, _, past = pane.firing
+        end = start + served.window_size
+        least = served.spec.limits.min_reports
+        sealed = seal(served, pane.total, start, end, Pane(pane.kind, past.panes), p_values)
         if served.spec.key in self._specs.refused:
             sealed = replace(sealed, flags=(*sealed.flags, Flag.SPEC_REFUSED))
         # Only a drain lets the watermark pass a window's end before the clock does.
-        if kind is PaneKind.ON_TIME and not self._simulated_clock and time.time() * 1000 < end:
+        if pane.kind is PaneKind.ON_TIME and not self._simulated_clock and time.time() * 1000 < end:
             sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
-        reports = reports_of(decoder, partial)
         exact = least == 1 or served.spec.window.exact_late
-        if not exact and not differs(past.reports, reports, least, or_equals=True):
+        if not exact and not differs(past.reports, pane.reports, least, or_equals=True):
             held = replace(sealed, flags=(*sealed.flags, Flag.FEW_MORE), supersedes=past.held)
             return held, past.after_held(sealed.n)
-        published = () if Flag.FEW_AT_ENDS in sealed.flags else public(reports, least)
+        published = () if Flag.FEW_AT_ENDS in sealed.flags else public(pane.reports, least)
         return (
             replace(sealed, supersedes=past.last),
-            past.after(sealed.n, published, closed=kind is not PaneKind.EARLY),
+            past.after(sealed.n, published, closed=pane.kind is not PaneKind.EARLY),
         )
+
+
+class _Pane(NamedTuple):
+    """What a window that fires publishes.
+
+    Attributes:
+        firing: The window.
+        kind: The kind of the pane.
+        total: The sum to publish.
+        reports: The reports behind each of its tables.
+    """
+
+    firing: Firing
+    kind: PaneKind
+    total: WindowSum
+    reports: Reports
+
+
+def _pane(firing: Firing, waiting: dict[int, Partial]) -> _Pane | None:
+    """Return what a firing publishes, if anything; ``waiting`` is what early panes may publish later, by slot."""
+    if firing.ended:
+        waiting.pop(firing.slot, None)
+        published, kind = firing.total, PaneKind.LATE if firing.past.closed else PaneKind.ON_TIME
+    else:
+        step = _early_step(firing.served, waiting.get(firing.slot), firing.total)
+        if step.waiting is not None:
+            waiting[firing.slot] = step.waiting
+        if step.published is None:
+            return None
+        published, kind = step.published, PaneKind.EARLY
+    reports = reports_of(firing.served.protocol.decoder, published)
+    return _Pane(firing, kind, WindowSum.of(published, firing.start), reports)
+
+
+def _is_over(key: SpanKey, until: int) -> bool:
+    """Return whether a key is of a fixed window that can change no more; a sliding key holds slices of others."""
+    (group, _), start = key
+    times = times_of(group)
+    return not times.period and start + times.size + times.held_for <= until
 
 
 def _write(state: Any, value: Any) -> None:
@@ -277,14 +315,11 @@ def _last_of(end: int) -> Timestamp:
     return Timestamp(micros=end * 1000 - 1)
 
 
+def _at(moment: int) -> Timestamp:
+    return Timestamp(micros=moment * 1000)
+
+
 def _early_step(served: ServedCollection, waiting: Partial | None, total: Partial) -> EarlyStep:
     """Return what an early pane publishes, if anything, and what a later one may publish."""
     least = served.spec.limits.min_reports
     return EarlyStep(total, None) if least == 1 else early_step(served.protocol.decoder, waiting, total, least)
-
-
-def _reports_at_ends(served: ServedCollection, slices: Partial, starts: list[int]) -> SliceReports:
-    """Return the reports in the slices of the windows that begin at ``starts``; see ``SliceReports.of``."""
-    if not starts or served.spec.window.period is None:
-        return SliceReports.of(served, {})
-    return SliceReports.of(served, dict(slices.between(min(starts), max(starts) + served.window_size).slices()))

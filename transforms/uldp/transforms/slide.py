@@ -24,7 +24,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedPartial, KeyedSpan
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_fn
 
@@ -94,7 +94,7 @@ SpanSlices = tuple[SpanKey, Slices]
 
 
 @dataclass
-class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
+class SumSlidingWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[KeyedPartial]]):
     """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
 
     The runner groups the slices of each span and the next one, while in a stream it groups each window: a few elements
@@ -104,7 +104,7 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[K
     window: WindowSpec
     specs: Iterable[CollectionSpec]
 
-    def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
+    def expand(self, counts: PCollection[KeyedSpan]) -> PCollection[KeyedPartial]:
         """Sum by span, so that no element is larger than the slices of two spans, however long the job's input is."""
         size, offset = milliseconds(self.window.size), milliseconds(self.window.offset)
         sums: PCollection[KeyedPartial] = (
@@ -149,9 +149,9 @@ class _SlideSpansFn(beam.DoFn):
                 yield key, ends.ended(start, total).at(start)
 
 
-def _cut_spans(element: KeyedPartial, size: int, offset: int) -> Iterator[tuple[SpanKey, Partial]]:
+def _cut_spans(element: KeyedSpan, size: int, offset: int) -> Iterator[tuple[SpanKey, Partial]]:
     """Yield each span as long as a window with the slices of its windows, which are in this span and the next one."""
-    key, slices = element
+    (key, _), slices = element
     for span, of_span in slices.cut(size, offset):
         for windows in spans_of(span, size, offset):
             yield (key, windows), of_span

@@ -24,7 +24,7 @@ Command = Literal["backfill", "stream"]
 
 #: The version of the state that a job keeps in checkpoints and savepoints. Raise it when a job cannot read the state of
 #: the version before, for example because a class has moved: the state of a source holds the paths of its classes.
-STATE = 12
+STATE = 13
 #: The largest size of the file in bytes; it holds the parts of specs, whose files may have as many.
 _MAX_BYTES = 64 << 20
 

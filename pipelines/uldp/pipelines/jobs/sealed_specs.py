@@ -21,7 +21,6 @@ from typing import Self
 from weakref import WeakValueDictionary
 
 from uldp.collector.admission import Admission
-from uldp.collector.collections import ServedCollection
 from uldp.collector.hot_specs import HotSpecs
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs
@@ -195,17 +194,16 @@ class SealedSpecs(HotSpecs):
             except (EndpointError, OSError) as error:
                 _log.warning("%s; the specs before stay in force", error)
 
-    def find(self, key: CollectionKey) -> ServedCollection:
-        """Return a collection of which another worker has counted a report.
+    def learn(self, known: Callable[[], bool]) -> None:
+        """See ``HotSpecs``.
 
         Raises:
-            RequestError: if there is none.
             EndpointError, OSError, ResultsError: if it cannot be known.
         """
-        with self._sealing_now:
-            if key not in self.served:
-                self._seal_behind(0)
-            return self.served[key] if key in self.served else super().find(key)
+        if not known():
+            with self._sealing_now:
+                if not known():
+                    self._seal_behind(0)
 
     def _seal_behind(self, published: int) -> None:
         """Take the newest seal, or seal anew if it is not final until a publish time or the folder has changed."""
