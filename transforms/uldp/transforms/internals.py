@@ -22,6 +22,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   tidies. As old.
 - ``unmerged_state``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
 - ``transform_watermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
+- ``transform_evaluator``: where the same runner pickles steps, which ``copied_steps`` beside that copies. As old.
 - ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
   ``uldp.transforms.io.local.remembered_specs`` tells from others. As old.
@@ -112,6 +113,7 @@ __all__ = [
     "local_runner",
     "no_annotations",
     "service_api",
+    "transform_evaluator",
     "transform_watermarks",
     "typed",
     "unmerged_state",
@@ -136,6 +138,13 @@ def evaluation_context() -> Any:
     from apache_beam.runners.direct.evaluation_context import EvaluationContext
 
     return EvaluationContext
+
+
+def transform_evaluator() -> Any:
+    """Return the module with which the ``BundleBasedDirectRunner`` runs the bundles of a step."""
+    from apache_beam.runners.direct import transform_evaluator as evaluators
+
+    return evaluators
 
 
 def transform_watermarks() -> Any:

@@ -49,6 +49,7 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.copied_state import copied_state
+from uldp.transforms.io.local.copied_steps import copied_steps
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.next_timers import next_timers
 from uldp.transforms.io.local.read_stream import ReadLocalStream
@@ -233,6 +234,7 @@ def follow(
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
         stack.enter_context(copied_state())
+        stack.enter_context(copied_steps())
         stack.enter_context(next_timers())
         stack.enter_context(clock_of_test_stream())
         say(following(shared, source, out))

@@ -18,7 +18,10 @@ COLLECTIONS, SEGMENTS = 8, 12
 
 
 def follow(folder: Path) -> Mapping[str, bytes]:
-    """The files of a job of some collections, whose segments come one by one, three in each window."""
+    """The files of a job of some collections, whose segments come one by one, three in each slice.
+
+    Their windows slide, and so each collection has a key of its own.
+    """
     names = [f"c{number}" for number in range(COLLECTIONS)]
     stream = LocalStream.create(folder / "stream", simulated_clock=True)
     for segment in range(SEGMENTS):
@@ -26,7 +29,7 @@ def follow(folder: Path) -> Mapping[str, bytes]:
         numbers = enumerate(names, segment * COLLECTIONS)
         stream.append([message(report(number, number % 5, now, (name, 1)), now) for number, name in numbers])
     stream.close()
-    specs = [spec(collection=name, window={"size": "6h", "allowed_lateness": "2h"}) for name in names]
+    specs = [spec(collection=name, window={"size": "12h", "period": "6h", "allowed_lateness": "2h"}) for name in names]
     with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
         jobs.follow(
             specs, stream.path, folder / "out", jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None
@@ -53,6 +56,7 @@ def test_results_are_the_same_and_the_runner_looks_seldom(tmp_path: Path) -> Non
         expected, often = asked(tmp_path / "often")
     found, seldom = asked(tmp_path / "seldom")
     assert found == expected
-    windows = {(START + segment * 2 * HOUR) // (6 * HOUR) for segment in range(SEGMENTS)}
+    slices = {(START + segment * 2 * HOUR) // (6 * HOUR) for segment in range(SEGMENTS)}
+    windows = slices | {each - 1 for each in slices}
     assert sum(name.startswith("out/counts") for name in found) == COLLECTIONS * len(windows)
     assert 0 < 3 * seldom < often

@@ -5,7 +5,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.coders import VarIntCoder
-from apache_beam.transforms import userstate
+from apache_beam.transforms import core, userstate
 from apache_beam.typehints.typecheck import TypeCheckWrapperDoFn
 
 from uldp.transforms.io.local.remembered_specs import remembered_specs
@@ -38,6 +38,17 @@ def test_specs_are_those_that_beam_reads(dofn: beam.DoFn) -> None:
         assert declared(dofn) == read
 
 
+@pytest.mark.parametrize("method", ["process", "start_bundle"])
+@pytest.mark.parametrize("dofn", [made(Counting), made(Other), beam.Map(str).fn, beam.Map(lambda a, b: a, 2).fn])
+def test_arguments_are_those_that_beam_reads(dofn: beam.DoFn, method: str) -> None:
+    read = core.get_function_arguments(dofn, method)
+    with remembered_specs():
+        found = [core.get_function_arguments(each, method) for each in (made(Counting), made(Other), dofn, dofn)]
+        assert found[2:] == [read, read]
+        found[2][0].clear()
+        assert core.get_function_arguments(dofn, method) == read
+
+
 def test_a_wrapper_declares_what_the_dofn_in_it_does() -> None:
     with remembered_specs():
         found = [
@@ -47,7 +58,8 @@ def test_a_wrapper_declares_what_the_dofn_in_it_does() -> None:
 
 
 def test_beam_asks_as_before_when_the_context_ends() -> None:
-    before = userstate.get_dofn_specs
+    before = userstate.get_dofn_specs, core.get_function_arguments
     with remembered_specs():
-        assert userstate.get_dofn_specs is not before
-    assert userstate.get_dofn_specs is before
+        assert userstate.get_dofn_specs is not before[0]
+        assert core.get_function_arguments is not before[1]
+    assert (userstate.get_dofn_specs, core.get_function_arguments) == before

@@ -62,8 +62,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
     """
 
-    #: Seconds between polls of the directory, and so between clock events: the resolution of early firings.
+    #: Seconds between polls of the directory.
     POLL_SECONDS = 0.1
+    #: The most seconds between two events, for each of which the runner looks at each step; or a tenth of the time
+    #: between early panes, if that is less.
+    TICK_SECONDS = 1.0
 
     def __init__(
         self,
@@ -81,7 +84,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._delay = watermark_delay_ms
         self._settled = settled or self.latest
         self._look = look
-        self._waiting = Waiting(Moments.of(windows))
+        of_all = list(windows)
+        self._waiting, self._tick = Waiting(Moments.of(of_all)), self._tick_of(of_all)
         self._points, self._start = points, None if points is None else points.start
         if self._start is not None:
             self._waiting.watermark = self._start.first_watermark
@@ -233,7 +237,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             else:
                 if settled is not None and not self._stream.simulated_clock:
                     self._waiting.advance(settled - self._delay)
-                yield from self._announce()
+                if self._waiting.urgent or time.monotonic() - self._ticked >= self._tick:
+                    yield from self._announce()
             settled = self._settled()  # before the look for the next segment: what that holds is older
         yield from self._announce()
         self._ended = True
@@ -241,7 +246,12 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def _look_for_windows(self) -> None:
         latest = max(self._published, 0 if self._waiting.watermark is None else self._waiting.watermark + self._delay)
         if (windows := self._look(latest)) is not None:
-            self._waiting.moments = Moments.of(windows)
+            of_all = list(windows)
+            self._waiting.moments, self._tick = Moments.of(of_all), self._tick_of(of_all)
+
+    def _tick_of(self, windows: Iterable[WindowSpec]) -> float:
+        early = [window.early_every.total_seconds() for window in windows if window.early_every is not None]
+        return min([self.TICK_SECONDS, *(every / 10 for every in early)])
 
     def _announce(self) -> Iterator[Event]:
         """Announce how far the clock went, the segments that wait, and the watermark behind them."""

@@ -1,28 +1,33 @@
-"""Keeps Beam from reading the same code for each bundle: a runner on this machine asks each step whether it has state.
+"""Keeps Beam from reading the same code for each bundle: a runner on this machine asks each step what it declares.
 
 Beam answers by the signature of each method of the step's ``DoFn``, and ``BundleBasedDirectRunner`` asks several times
-a bundle. That is half of what a bundle of few reports costs (``benchmarks.restart``).
+a bundle whether the step has state, and what its methods take. That is more than half of what a bundle of few reports
+costs (``benchmarks.restart``).
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from apache_beam import DoFn
-from apache_beam.transforms import userstate
+from apache_beam.transforms import core, userstate
 
 from uldp.transforms.internals import AbstractDoFnWrapper
 
 #: The cells of state and the timers that a DoFn declares.
 Specs = tuple[set[userstate.StateSpec], set[userstate.TimerSpec]]
+#: The names of the arguments of a method, and the defaults of the last of them.
+Arguments = tuple[list[str], list[Any]]
 
 
 @contextmanager
 def remembered_specs() -> Iterator[None]:
-    """While the context lasts, Beam reads once what state and timers a class of ``DoFn`` declares.
+    """While the context lasts, Beam reads once what state, timers and arguments a class of ``DoFn`` declares.
 
-    A wrapper has what the ``DoFn`` in it has, which is not in its class, and is read each time.
+    A wrapper has what the ``DoFn`` or the function in it has, which is not in its class, and is read each time.
     """
     read, known = userstate.get_dofn_specs, dict[type[DoFn], Specs]()
+    read_arguments, arguments = core.get_function_arguments, dict[tuple[type[DoFn], str], Arguments]()
 
     def remember(dofn: DoFn) -> Specs:
         if isinstance(dofn, AbstractDoFnWrapper):
@@ -32,8 +37,17 @@ def remembered_specs() -> Iterator[None]:
         states, timers = known[type(dofn)]
         return set(states), set(timers)
 
-    userstate.get_dofn_specs = remember
+    def remember_arguments(obj: Any, func: str) -> Arguments:
+        if not isinstance(obj, DoFn) or isinstance(obj, AbstractDoFnWrapper) or hasattr(obj, f"_inspect_{func}"):
+            return read_arguments(obj, func)
+        of = type(obj), func
+        if of not in arguments:
+            arguments[of] = read_arguments(obj, func)
+        names, defaults = arguments[of]
+        return list(names), list(defaults)
+
+    userstate.get_dofn_specs, core.get_function_arguments = remember, remember_arguments
     try:
         yield
     finally:
-        userstate.get_dofn_specs = read
+        userstate.get_dofn_specs, core.get_function_arguments = read, read_arguments

@@ -74,6 +74,11 @@ class Waiting:
         self._nbytes: float = 0
         self._fires = False
 
+    @property
+    def urgent(self) -> bool:
+        """Whether segments wait, or the watermark has come to where it makes something happen."""
+        return bool(self._segments) or self._fires
+
     def takes(self, nbytes: float) -> bool:
         """Return whether another segment of that size may be announced with those that wait."""
         return not self._segments or (
