@@ -4,15 +4,13 @@ Beam's own windows would take a report once for each sliding window that holds i
 and look through all of these windows at each timer. Here a report is added to its slice. A timer at the end of the next
 window sums the slices of the windows that have ended; another, by the clock, those of the windows with early panes.
 
-The step is in the global window, so a collection has keys for its windows: one for each fixed window, which shares its
-slice with no other, and one for all sliding windows. The runner calls the step for one key at a time, so panes have an
-order.
+The step is in the global window, and a key has a fixed window of many collections, or all sliding windows of one; see
+``WindowKeys``. The runner calls the step for one key at a time, so panes have an order.
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -21,17 +19,15 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.collections import ServedCollection
 from uldp.collector.counting import SpanKey
-from uldp.collector.firing import NEVER, Firing, FixedWindow, Pending, SlidingWindows
+from uldp.collector.firing import NEVER, FixedWindow, Pending, SlidingWindows
 from uldp.collector.partial import Partial, stack, sum_parts
-from uldp.collector.published import EarlyStep, Histories, History, Reports, differs, early_step, public, reports_of
-from uldp.collector.sealing import WindowSum, p_values_of, seal
+from uldp.collector.published import Histories, History
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import times_of
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.collector.window_panes import WindowPane, with_p_values
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Pane, PaneKind
+from uldp.schemas.pane import PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.clock import now
@@ -203,9 +199,9 @@ class _FirePanesFn(beam.DoFn):
         waiting = dict((state.waiting.read() or Partial()).slices())
         waited = bool(waiting)
         fired = dict[int, History]()
-        panes, room = list[_Pane](), self.AT_ONCE
+        panes, room = list[WindowPane](), self.AT_ONCE
         for firing in windows.firing(histories, until, later):
-            pane = _pane(firing, waiting)
+            pane = WindowPane.of(firing, waiting)
             if pane is None:
                 fired[firing.slot] = firing.past
                 continue
@@ -228,71 +224,20 @@ class _FirePanesFn(beam.DoFn):
             _write(state.waiting, stack(waiting) if waiting else None)
         return windows.next_due(kept, until) if len(kept) else None
 
-    def _sealed(self, panes: Sequence["_Pane"], fired: dict[int, History]) -> Iterator[WindowedValue]:
-        """Yield sealed panes, and add the history with each to ``fired``."""
-        alike: defaultdict[LdpProtocol, list[_Pane]] = defaultdict(list)
-        for pane in panes:
-            alike[pane.firing.served.protocol].append(pane)
-        for protocol, of_protocol in alike.items():
-            p_values = p_values_of(protocol.decoder, [pane.total for pane in of_protocol])
-            for pane, tested in zip(of_protocol, p_values, strict=True):
-                sealed, fired[pane.firing.slot] = self._seal(pane, tested)
-                self._panes.inc()
-                self._windows.inc(pane.kind is PaneKind.ON_TIME)
-                yield at_time(sealed.window_end - 1, sealed)
-
-    def _seal(self, pane: "_Pane", p_values: Mapping[Flag, float]) -> tuple[Statistic, History]:
-        """Seal a pane, and return the history with it."""
-        served, start, _, _, _, past = pane.firing
-        end = start + served.window_size
-        least = served.spec.limits.min_reports
-        sealed = seal(served, pane.total, start, end, Pane(pane.kind, past.panes), p_values)
-        if served.spec.key in self._specs.refused:
-            sealed = replace(sealed, flags=(*sealed.flags, Flag.SPEC_REFUSED))
-        # Only a drain lets the watermark pass a window's end before the clock does.
-        if pane.kind is PaneKind.ON_TIME and not self._simulated_clock and time.time() * 1000 < end:
-            sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
-        exact = least == 1 or served.spec.window.exact_late
-        if not exact and not differs(past.reports, pane.reports, least, or_equals=True):
-            held = replace(sealed, flags=(*sealed.flags, Flag.FEW_MORE), supersedes=past.held)
-            return held, past.after_held(sealed.n)
-        published = () if Flag.FEW_AT_ENDS in sealed.flags else public(pane.reports, least)
-        return (
-            replace(sealed, supersedes=past.last),
-            past.after(sealed.n, published, closed=pane.kind is not PaneKind.EARLY),
-        )
-
-
-class _Pane(NamedTuple):
-    """What a window that fires publishes.
-
-    Attributes:
-        firing: The window.
-        kind: The kind of the pane.
-        total: The sum to publish.
-        reports: The reports behind each of its tables.
-    """
-
-    firing: Firing
-    kind: PaneKind
-    total: WindowSum
-    reports: Reports
-
-
-def _pane(firing: Firing, waiting: dict[int, Partial]) -> _Pane | None:
-    """Return what a firing publishes, if anything; ``waiting`` is what early panes may publish later, by slot."""
-    if firing.ended:
-        waiting.pop(firing.slot, None)
-        published, kind = firing.total, PaneKind.LATE if firing.past.closed else PaneKind.ON_TIME
-    else:
-        step = _early_step(firing.served, waiting.get(firing.slot), firing.total)
-        if step.waiting is not None:
-            waiting[firing.slot] = step.waiting
-        if step.published is None:
-            return None
-        published, kind = step.published, PaneKind.EARLY
-    reports = reports_of(firing.served.protocol.decoder, published)
-    return _Pane(firing, kind, WindowSum.of(published, firing.start), reports)
+    def _sealed(self, panes: Sequence[WindowPane], fired: dict[int, History]) -> Iterator[WindowedValue]:
+        """Yield sealed panes, and add the history with each to ``fired``, by slot."""
+        for pane, p_values in with_p_values(panes):
+            end = pane.firing.start + pane.firing.served.window_size
+            flags = []
+            if pane.firing.served.spec.key in self._specs.refused:
+                flags.append(Flag.SPEC_REFUSED)
+            # Only a drain lets the watermark pass a window's end before the clock does.
+            if pane.kind is PaneKind.ON_TIME and not self._simulated_clock and time.time() * 1000 < end:
+                flags.append(Flag.INCOMPLETE)
+            sealed, fired[pane.firing.slot] = pane.seal(p_values, flags)
+            self._panes.inc()
+            self._windows.inc(pane.kind is PaneKind.ON_TIME)
+            yield at_time(end - 1, sealed)
 
 
 def _is_over(key: SpanKey, until: int) -> bool:
@@ -317,9 +262,3 @@ def _last_of(end: int) -> Timestamp:
 
 def _at(moment: int) -> Timestamp:
     return Timestamp(micros=moment * 1000)
-
-
-def _early_step(served: ServedCollection, waiting: Partial | None, total: Partial) -> EarlyStep:
-    """Return what an early pane publishes, if anything, and what a later one may publish."""
-    least = served.spec.limits.min_reports
-    return EarlyStep(total, None) if least == 1 else early_step(served.protocol.decoder, waiting, total, least)
