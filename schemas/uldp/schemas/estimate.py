@@ -35,7 +35,10 @@ class Estimate(PaneHeader):
 
     def table(self, name: TableName, of: tuple[str, ...] = ()) -> Table | None:
         """Return the table of a quantity, of the given attributes if the collection has records; None without one."""
-        return next((table for table in self.tables if (table.name, table.of) == (name, of)), None)
+        for table in self.tables:  # a text asks a dozen times, so no generator
+            if table.name == name and table.of == of:
+                return table
+        return None
 
     def shuffled(self, of: tuple[str, ...] = ()) -> Shuffled | None:
         """Return what those who see only tables are promised of the users behind the tables ``of``; None if nothing.

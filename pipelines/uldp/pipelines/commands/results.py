@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import name_damaged, say
+from uldp.pipelines.commands.output import name_damaged, say, say_each
 from uldp.pipelines.options import (
     FOLDER,
     KAFKA_CONFIG,
@@ -54,11 +54,10 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     selection = folder.select(**chosen)
     found = folder.current(selection)
     estimates = list(folder.with_specs(found.estimates))
-    for estimate, spec in estimates:
-        if as_json:
-            say(json.dumps(to_json(estimate, found.statistic_of(estimate), spec)))
-        else:
-            say(estimate_text(estimate, spec, top=top))
+    if as_json:
+        say_each(json.dumps(to_json(each, found.statistic_of(each), spec)) for each, spec in estimates)
+    else:
+        say_each(estimate_text(each, spec, top=top) for each, spec in estimates)
     if pooled:
         for each in pool_versions(estimates, found, partial(say, err=True)):
             say(json.dumps(pooled_json(each)) if as_json else pooled_text(each, top=top))

@@ -123,11 +123,12 @@ def read_file(path: Path, kind: Panes[PaneRecord], folder: str, wanted: Wanted =
     window, shared, span = window_of(folder), collection_of(folder), span_of(folder)
     specs, version = path.parents[3] / "specs", path.parents[1].name
     number = count()
+    own = None if span is not None else specs / version / "spec.yaml"  # not a path for each pane: it takes as long
 
     def read(value: Mapping[str, Any]) -> PaneRecord:
         if next(number) and window is not None:
             raise ContainerError("holds several panes, and only a shared file may")
-        check_claim(value, specs / (version if span is None else _version_of(value)) / "spec.yaml")
+        check_claim(value, own or specs / _version_of(value) / "spec.yaml")
         fired = _named(kind.read(value), window or shared, estimator_of(path))
         if span is not None and not span[0] <= fired.window_start < fired.window_end <= span[1]:
             raise ValueError("the record is of another time than its folder")

@@ -347,7 +347,9 @@ class CollectionSpec(Strict):
     @property
     def variables(self) -> Mapping[str, Variable]:
         """The attributes of the record by name, in its order; "" is the name of the only variable without a record."""
-        return self._variables
+        # Not self._variables: pydantic's __getattr__ takes ten times as long, and each line of an estimate asks.
+        known: Mapping[str, Variable] = (self.__pydantic_private__ or {})["_variables"]
+        return known
 
     @property
     def slices(self) -> Slices | None:
@@ -370,12 +372,12 @@ class CollectionSpec(Strict):
         None if the table is about several attributes, or about one that the record has not.
         """
         if not of:  # this is asked for each line that shows an estimate
-            return self._variables.get("")
+            return self.variables.get("")
         about = attributes_of(of)
         if len(about) > 1:
             return None
         name = "".join(about)
-        return self._variables.get("" if name in self.mechanism.user_groups else name)
+        return self.variables.get("" if name in self.mechanism.user_groups else name)
 
     @property
     def device_half(self) -> dict[str, Any]:
