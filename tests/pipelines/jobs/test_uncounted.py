@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from uldp.pipelines.jobs import local
-from uldp.pipelines.jobs.outputs import mark_open_windows
+from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest

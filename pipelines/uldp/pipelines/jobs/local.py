@@ -22,7 +22,8 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
+from uldp.pipelines.jobs.open_windows import mark_open_windows
+from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
     announce_pane,

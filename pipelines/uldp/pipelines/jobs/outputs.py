@@ -1,4 +1,4 @@
-"""Prepare a results directory before a job (lock, identity, specs), and mark windows that the job did not finish."""
+"""Prepare a results directory before a job: lock, identity, specs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,19 +13,13 @@ from uldp.pipelines.jobs.kept_specs import fetch, is_kept, keep_specs, kept_file
 from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.panes import PaneRecord
 from uldp.pipelines.results.specs import load_kept
-from uldp.schemas.flags import Flag
-from uldp.schemas.pane import PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, below, is_remote, kind_of, or_restore
 from uldp.transforms.io.remote import check_scheme
-from uldp.transforms.io.results import estimate_file, statistic_file
 
 
 @dataclass(frozen=True)
@@ -233,35 +227,3 @@ def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[Collecti
                 f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"
                 " version, or choose another --to"
             )
-
-
-def mark_open_windows(out: Path) -> int:
-    """Flag the newest pane of each window without an on-time pane as incomplete, because its job has ended.
-
-    The function leaves out panes that count no report: they have no estimate, and no file of their own to replace. Of
-    a pane whose cells are apart, it replaces the header, from which readers take the flags.
-
-    Returns:
-        The number of these windows.
-    """
-    folder = ResultsFolder(out, _pass_over)
-    panes = [pane for pane in newest(folder.panes()) if pane.n]
-    windows = {pane.key: pane for pane in panes if pane.pane.kind is PaneKind.EARLY}
-    for pane in windows.values():
-        _write(out, *statistic_file(_incomplete(pane)))
-    for estimate in newest(folder.estimates()):
-        if estimate.key in windows:
-            _write(out, *estimate_file(_incomplete(estimate)))
-    return len(windows)
-
-
-def _pass_over(damage: ResultsError) -> None:
-    """Ignore a damaged file; the readers of the results will report it and hide its window."""
-
-
-def _incomplete(pane: PaneRecord) -> PaneRecord:
-    return replace(pane, flags=tuple(sorted({*pane.flags, str(Flag.INCOMPLETE)})))
-
-
-def _write(out: Path, name: str, content: bytes) -> None:
-    write_file(str(out / name), content)
