@@ -51,10 +51,13 @@ test-clients: $(READY) clients ## Run the tests of the clients, or those of one 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.
 	tests/kernels.sh $(BIN)/python Haswell Zen
 
-test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
+test-lowest: build/lowest/.ready ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
+
+build/lowest/.ready: pyproject.toml $(READY)
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,serve,dev,kafka,gcp]'
-	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
+	@touch $@
 
 test-beams: $(READY) ## Run the tests of transforms and jobs with each Beam that is supported but the newest, which all other tests have.
 	for beam in $(BEAMS); do \
