@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 
 #: Whether the environment asks for the tests of the nightly run.
 NIGHTLY = os.environ.get("ULDP_NIGHTLY") == "1"
-#: Whether it asks for those of brokers and clusters, which have an order of their own.
+#: Whether it asks for those of brokers and clusters.
 CLUSTER = os.environ.get("ULDP_CLUSTER") == "1"
 
 
@@ -36,8 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file in one worker, where groups are asked for."""
-    if config.getvalue("dist") != "loadgroup" or CLUSTER:
+    """Keep the tests of a file in one worker, where groups are asked for, but not tests that take minutes each."""
+    if config.getvalue("dist") != "loadgroup" or CLUSTER or NIGHTLY:
         return None
     from tests.scheduling import OfFiles
 
