@@ -27,11 +27,11 @@ Row = tuple[Any, ...]
 
 
 @pytest.fixture(scope="module")
-def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stream(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stream of the example."""
     folder = tmp_path_factory.mktemp("example")
     truth: list[str | Path] = ["--truth", TRUTH, "--users", "1200", "--to", folder / "stream"]
-    subprocess.run([ULDP, "simulate", SPEC, *truth], check=True, capture_output=True)
+    subprocess.run([warm / "uldp", "simulate", SPEC, *truth], check=True, capture_output=True)
     return folder / "stream"
 
 

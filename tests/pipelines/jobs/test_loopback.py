@@ -43,10 +43,11 @@ def still_runs(process: subprocess.Popen[bytes]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "options"), [("backfill", TWO_WORKERS), ("stream", ())])
 def test_a_job_on_one_machine_listens_to_this_machine_alone(
-    command: str, options: Sequence[str], tmp_path: Path
+    command: str, options: Sequence[str], warm: Path, tmp_path: Path
 ) -> None:
     spec = EXAMPLE / "spec.yaml"
-    simulate = uldp("simulate", spec, "--truth", EXAMPLE / "truth.csv", "--users", 100, "--to", tmp_path / "stream")
+    truth = ["--truth", str(EXAMPLE / "truth.csv"), "--users", "100"]
+    simulate: list[str | Path] = [warm / "uldp", "simulate", spec, *truth, "--to", tmp_path / "stream"]
     subprocess.run(simulate, check=True, capture_output=True)
     job = uldp(command, "--spec", spec, "--from", tmp_path / "stream", "--to", tmp_path / "out", *options)
     seen = seen_while(job)
