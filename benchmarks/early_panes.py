@@ -4,7 +4,8 @@
 
 The job of ``uldp stream`` follows a stream of a segment a second, which holds reports of each collection, by the clock
 on the wall: once without early panes, and once with one of each collection each 30 seconds. A pane of four values has
-an estimate, and is written to files. Seconds are those of the processor, from ``WARM`` seconds on.
+an estimate, and is written to files. Seconds are those of the processor, from ``WARM`` seconds on, and without those of
+the thread that writes the segments.
 """
 
 import tempfile
@@ -39,7 +40,7 @@ def specs(collections: int, window: Mapping[str, str]) -> list[CollectionSpec]:
 
 
 def publish(stream: LocalStream, of: list[CollectionSpec], seconds: int, taken: list[float]) -> None:
-    """Append a segment each second with a report of each collection, and note the processor's time at each."""
+    """Append a segment each second with a report of each collection, and note the time of the job at each."""
     now, began = int(time.time() * 1000), time.monotonic()
     for second in range(seconds):
         time.sleep(max(began + second - time.monotonic(), 0))
@@ -49,7 +50,7 @@ def publish(stream: LocalStream, of: list[CollectionSpec], seconds: int, taken: 
             for number, spec in enumerate(of, first)
         ]
         stream.append([Message(report, int(time.time() * 1000)) for report in reports])
-        taken.append(clock())
+        taken.append(clock() - time.thread_time())  # without those of this thread
     stream.close()
 
 

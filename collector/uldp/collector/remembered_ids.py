@@ -17,11 +17,8 @@ FILL = 1 << 20
 
 def masked_ids(parts: MixedColumns) -> ReportIds:
     """Join the ids of reports of several collections, so that equal ids of different collections differ."""
-    ids = np.empty((sum(map(len, parts)), 2), dtype=np.uint64)
-    start = 0
-    for part in parts:
-        np.bitwise_xor(part.report_ids, mask_of(part.collection), out=ids[start : start + len(part)])
-        start += len(part)
+    ids = np.concatenate([part.report_ids for part in parts])
+    ids ^= np.repeat([mask_of(part.collection) for part in parts], [len(part) for part in parts], axis=0)
     return ids
 
 

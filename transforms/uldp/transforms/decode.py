@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
@@ -19,6 +20,7 @@ from uldp.collector.partial import Partial
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
+from uldp.schemas.arrays import Times
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Missing
@@ -211,13 +213,13 @@ class _DecodeFn(beam.DoFn):
 
     def _emit(self) -> Iterator[Any]:
         if self._columns:
+            by_size: dict[int, list[Times]] = defaultdict(list)
+            for key, parts in self._columns.items():
+                by_size[self._specs.served[key].slice_size] += [part.slices for part in parts]
             # The time of the oldest slice, so that none of its windows closes while the elements are under way.
-            at = min(
-                self._specs.served[key].last_of_slice(min(int(part.slices.min()) for part in parts))
-                for key, parts in self._columns.items()
-            )
-            parts = chain.from_iterable(map(_joined, self._columns.values()))
-            for shard, mixed in by_shard(parts, self._shards or 1, self._shard_key):
+            at = min(int(np.concatenate(slices).min()) + size - 1 for size, slices in by_size.items())
+            joined = chain.from_iterable(map(_joined, self._columns.values()))
+            for shard, mixed in by_shard(joined, self._shards or 1, self._shard_key):
                 yield at_time(at, (shard, mixed))
         for key, partial in self._partials.items():
             for part in at_their_times(self._specs.served[key], partial):

@@ -27,7 +27,7 @@ def remembered_specs() -> Iterator[None]:
     A wrapper has what the ``DoFn`` or the function in it has, which is not in its class, and is read each time.
     """
     read, known = userstate.get_dofn_specs, dict[type[DoFn], Specs]()
-    read_arguments, arguments = core.get_function_arguments, dict[tuple[type[DoFn], str], Arguments]()
+    read_arguments, arguments = core.get_function_arguments, dict[tuple[type[DoFn], Any, str], Arguments]()
 
     def remember(dofn: DoFn) -> Specs:
         if isinstance(dofn, AbstractDoFnWrapper):
@@ -38,9 +38,11 @@ def remembered_specs() -> Iterator[None]:
         return set(states), set(timers)
 
     def remember_arguments(obj: Any, func: str) -> Arguments:
-        if not isinstance(obj, DoFn) or isinstance(obj, AbstractDoFnWrapper) or hasattr(obj, f"_inspect_{func}"):
+        plain = isinstance(obj, DoFn) and not isinstance(obj, AbstractDoFnWrapper)
+        function = getattr(obj, "_fn", None)  # of ``beam.Map``, whose ``process`` takes what the function does
+        if not plain or (function is None and hasattr(obj, f"_inspect_{func}")):
             return read_arguments(obj, func)
-        of = type(obj), func
+        of = type(obj), function, func
         if of not in arguments:
             arguments[of] = read_arguments(obj, func)
         names, defaults = arguments[of]
