@@ -109,6 +109,7 @@ def test_losses_add_up_in_a_window_and_count_once_in_all(tmp_path: Path) -> None
     assert missing_messages(ResultsFolder(tmp_path).missing()) == 9 + 3
 
 
+@pytest.mark.slow  # it writes 20,000 panes
 def test_the_time_of_a_loss_may_be_any(tmp_path: Path) -> None:
     for before in (-(2**63), 2**63 - 1):
         record = Missing("topic/0", 0, 0, -(2**63), before)
