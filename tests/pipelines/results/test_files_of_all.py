@@ -34,7 +34,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic, counts_to_avro
-from uldp.transforms.io import durable_files, window_index
+from uldp.transforms.io import window_index
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.results import estimate_file, file_of_all, statistic_file
@@ -50,7 +50,7 @@ Fired = tuple[str, int, int, int, int]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two panes of counts fill a block."""
-    monkeypatch.setattr(durable_files, "BLOCK_SIZE", 100)
+    monkeypatch.setattr(window_index, "BLOCK_SIZE_OF_SEVERAL", 100)
 
 
 def pane(name: str, hour: int, revision: int = 1, kind: str = "on_time", n: int = 0, **fields: Any) -> Statistic:
@@ -169,7 +169,7 @@ def test_readers_find_the_same(
     tmp_path_factory: pytest.TempPathFactory, fired: list[tuple[str, int, int, bool, int]], selection: Selection
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(durable_files, "BLOCK_SIZE", 100)
+        patched.setattr(window_index, "BLOCK_SIZE_OF_SEVERAL", 100)
         one, other = both(tmp_path_factory.mktemp("out"), fired)
     assert found(other, selection) == found(one, selection)
     assert found(other, ALL) == found(one, ALL)
@@ -288,7 +288,7 @@ def test_no_path_is_made_of_a_name_that_no_collection_has(name: str, tmp_path: P
         ResultsFolder(tmp_path).panes()
 
 
-def forge(path: Path, change: Callable[[list[list[list[Any]]]], object], *, signed: bool) -> None:
+def forge(path: Path, change: Callable[[list[Any]], object], *, signed: bool) -> None:
     """Change the index of a file; by somebody who knows how to sign it, or not."""
     content = path.read_bytes()
     container = Container.open(io.BytesIO(content))
@@ -306,21 +306,34 @@ def _metadata(value: bytes) -> bytes:
     return b"uldp.collections" + write_varint(len(value)) + value
 
 
-LIES: dict[str, Callable[[list[list[list[Any]]]], object]] = {
-    "a block too few": lambda blocks: blocks.pop(),
-    "a block too many": lambda blocks: blocks.append(blocks[-1]),
+#: The number of runs of each block, the places of windows, and the columns of runs.
+SIZES, PLACES, RUNS = range(3)
+COLLECTION, VERSION, N, WINDOWS, FIRST, LAST = range(6)
+LIES: dict[str, Callable[[list[Any]], object]] = {
+    "a block too few": lambda index: [index[SIZES].pop(), *(column.pop() for column in index[RUNS])],
+    "a block too many": lambda index: [index[SIZES].append(1), *(column.append(column[-1]) for column in index[RUNS])],
     "nothing": list.clear,
-    "an empty block": lambda blocks: blocks[0].clear(),
-    "another collection": lambda blocks: blocks[-1][-1].__setitem__(0, "z"),
-    "another version": lambda blocks: blocks[-1][-1].__setitem__(1, 9),
-    "another number of panes": lambda blocks: blocks[0][0].__setitem__(2, 7),
-    "no windows": lambda blocks: blocks[0][0].__setitem__(3, 0),
-    "later windows": lambda blocks: blocks[-1][-1].__setitem__(slice(4, 8), [START + 90 * HOUR] * 4),
-    "the blocks in another order": lambda blocks: blocks.reverse(),
-    "two runs of a collection": lambda blocks: blocks[0].insert(0, blocks[0][0]),
-    "a number": lambda blocks: blocks[0][0].__setitem__(0, 1),
-    "true": lambda blocks: blocks[0][0].__setitem__(2, True),
-    "a short row": lambda blocks: blocks[0][0].pop(),
+    "no run": lambda index: [part.clear() for part in (index[SIZES], *index[RUNS])],
+    "an empty block": lambda index: index[SIZES].insert(0, 0),
+    "a longer block": lambda index: index[SIZES].__setitem__(0, index[SIZES][0] + 1),
+    "another collection": lambda index: index[RUNS][COLLECTION].__setitem__(-1, "z"),
+    "another version": lambda index: index[RUNS][VERSION].__setitem__(-1, 9),
+    "another number of panes": lambda index: index[RUNS][N].__setitem__(0, 7),
+    "no windows": lambda index: index[RUNS][WINDOWS].__setitem__(0, 0),
+    "later windows": lambda index: index[PLACES].__setitem__(-1, [START + 90 * HOUR] * 2),
+    "places in another order": lambda index: index[PLACES].reverse(),
+    "a place that is not there": lambda index: index[RUNS][LAST].__setitem__(-1, 9),
+    "a place from the end": lambda index: index[RUNS][FIRST].__setitem__(0, -5),
+    "the runs in another order": lambda index: [column.reverse() for column in index[RUNS]],
+    "two runs of a collection": lambda index: [
+        index[SIZES].__setitem__(0, index[SIZES][0] + 1),
+        *(column.insert(0, column[0]) for column in index[RUNS]),
+    ],
+    "a number": lambda index: index[RUNS][COLLECTION].__setitem__(0, 1),
+    "true": lambda index: index[RUNS][N].__setitem__(0, True),
+    "a short column": lambda index: index[RUNS][WINDOWS].pop(),
+    "a column too few": lambda index: index[RUNS].pop(),
+    "a text": lambda index: index[PLACES].__setitem__(0, ["1", 2]),
 }
 
 
@@ -340,7 +353,7 @@ def test_a_false_index_is_damage(lie: str, signed: bool, tmp_path: Path) -> None
 
 def test_an_index_that_inflates_without_end_is_damage(tmp_path: Path) -> None:
     path = save_of_all(results(tmp_path), [pane("c", 0), pane("d", 0)])[COUNTS]
-    forge(path, lambda blocks: blocks[0].append(["x" * (1 << 23)]), signed=True)
+    forge(path, lambda index: index[RUNS].append(["x" * (1 << 23)]), signed=True)
     with pytest.raises(ResultsError, match="its index of windows is damaged"):
         ResultsFolder(tmp_path).panes()
 

@@ -44,7 +44,12 @@ def digest_of(encoded: Sequence[bytes]) -> bytes:
 
 
 def container_bytes(
-    schema: str, encoded: Sequence[bytes], *, deflated: bool = False, metadata: Mapping[str, str] | None = None
+    schema: str,
+    encoded: Sequence[bytes],
+    *,
+    deflated: bool = False,
+    metadata: Mapping[str, str] | None = None,
+    block_size: int | None = None,
 ) -> bytes:
     """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes.
 
@@ -53,8 +58,9 @@ def container_bytes(
         encoded: The records.
         metadata: Further entries of the header.
         deflated: Whether to compress blocks, unless a record is too large for a compressed block.
+        block_size: See ``blocks_of``.
     """
-    marker, blocks = digest_of(encoded), list(blocks_of(encoded))
+    marker, blocks = digest_of(encoded), list(blocks_of(encoded, block_size))
     deflated = deflated and max((sum(map(len, block)) for block in blocks), default=0) <= MAX_BLOCK_BYTES
     header = io.BytesIO()
     write_header(header, schema, marker, metadata or {}, "deflate" if deflated else "null")
@@ -71,12 +77,13 @@ def _deflate(records: Sequence[bytes]) -> bytes:
     return b"".join([*map(compressor.compress, records), compressor.flush()])
 
 
-def blocks_of(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Cut records into blocks of ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
+def blocks_of(encoded: Sequence[bytes], block_size: int | None = None) -> Iterator[Sequence[bytes]]:
+    """Cut records into blocks of ``block_size`` or ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
     first = size = 0
+    block_size = block_size or BLOCK_SIZE
     for end, record in enumerate(encoded, 1):
         size += len(record)
-        if size >= BLOCK_SIZE or end == len(encoded):
+        if size >= block_size or end == len(encoded):
             yield encoded[first:end]
             first, size = end, 0
 

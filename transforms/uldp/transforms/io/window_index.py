@@ -12,9 +12,9 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby, pairwise
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby, islice
+from operator import eq, ge, gt, itemgetter, ne
 from typing import Any, NamedTuple
 
 from uldp.schemas.codec.blocks import Container, ContainerError
@@ -27,6 +27,8 @@ Place = tuple[int, int]
 
 _KEY, _KEY_OF_SEVERAL = "uldp.windows", "uldp.collections"
 _DIGEST_DIGITS = 16
+#: The size of a block of panes of several collections. A reader of one decodes the others in its block.
+BLOCK_SIZE_OF_SEVERAL = 1 << 13
 #: The largest index of several collections in bytes, when inflated. One of 10,000 panes has a third of it at the most.
 _MAX_BYTES = 1 << 22
 
@@ -75,7 +77,7 @@ def indexed(schema: str, panes: Iterable[tuple[Place, bytes]]) -> tuple[str, byt
     encoded = [record for _, record in ordered]
     places = iter([place for place, _ in ordered])
     blocks = [_held([next(places) for _ in block]) for block in blocks_of(encoded)]
-    return _content(schema, encoded, _KEY, _json([_row(block) for block in blocks]))
+    return _content(schema, encoded, {_KEY: _json([_row(block) for block in blocks])})
 
 
 def indexed_of_several(schema: str, panes: Iterable[tuple[CollectionKey, Place, bytes]]) -> tuple[str, bytes]:
@@ -88,12 +90,17 @@ def indexed_of_several(schema: str, panes: Iterable[tuple[CollectionKey, Place, 
     ordered = sorted(panes)
     encoded = [record for _, _, record in ordered]
     keys = iter([(of, place) for of, place, _ in ordered])
-    blocks = []
-    for block in blocks_of(encoded):
-        runs = groupby([next(keys) for _ in block], key=itemgetter(0))
-        blocks.append([[*of, *_row(_held([place for _, place in run]))] for of, run in runs])
-    text = base64.b64encode(zlib.compress(_json(blocks).encode())).decode()
-    return _content(schema, encoded, _KEY_OF_SEVERAL, text)
+    places = {place: number for number, place in enumerate(sorted({place for _, place, _ in ordered}))}
+    sizes, rows = list[int](), list[tuple[object, ...]]()
+    for block in blocks_of(encoded, BLOCK_SIZE_OF_SEVERAL):
+        before = len(rows)
+        for of, run in groupby([next(keys) for _ in block], key=itemgetter(0)):
+            held = _held([place for _, place in run])
+            rows.append((*of, held.panes, held.windows, places[held.first], places[held.last]))
+        sizes.append(len(rows) - before)
+    index = _json([sizes, [*places], [*zip(*rows, strict=True)]])
+    text = base64.b64encode(zlib.compress(index.encode())).decode()
+    return _content(schema, encoded, {_KEY_OF_SEVERAL: text}, BLOCK_SIZE_OF_SEVERAL)
 
 
 def _held(places: Sequence[Place]) -> BlockWindows:
@@ -108,10 +115,13 @@ def _json(rows: object) -> str:
     return json.dumps(rows, separators=(",", ":"))
 
 
-def _content(schema: str, encoded: Sequence[bytes], key: str, text: str) -> tuple[str, bytes]:
+def _content(
+    schema: str, encoded: Sequence[bytes], index: Mapping[str, str], block_size: int | None = None
+) -> tuple[str, bytes]:
     digest = digest_of(encoded)
-    metadata = {key: f"{_signed(text, digest)}{text}"}
-    return digest.hex(), container_bytes(schema, encoded, deflated=True, metadata=metadata)
+    metadata = {key: f"{_signed(text, digest)}{text}" for key, text in index.items()}
+    content = container_bytes(schema, encoded, deflated=True, metadata=metadata, block_size=block_size)
+    return digest.hex(), content
 
 
 def _signed(text: str, marker: bytes) -> str:
@@ -124,27 +134,28 @@ def index_of(container: Container) -> tuple[tuple[Run, ...], ...] | None:
     Raises:
         ContainerError: if it is damaged, or the index of other panes.
     """
-    formats: tuple[tuple[str, Callable[[str], tuple[tuple[Run, ...], ...]]], ...] = (
-        (_KEY, _of_one),
-        (_KEY_OF_SEVERAL, _of_several),
-    )
-    for key, read in formats:
+    for key, read in ((_KEY, _of_one), (_KEY_OF_SEVERAL, _of_several)):
         if (stored := container.metadata.get(key)) is None:
             continue
         try:
             signed, text = (part.decode("ascii") for part in (stored[:_DIGEST_DIGITS], stored[_DIGEST_DIGITS:]))
             if signed != _signed(text, container.sync_marker):
                 raise ValueError(signed)
-            blocks = read(text)
-            _check(blocks)
+            return read(text)
         except (ValueError, TypeError, LookupError, RecursionError, zlib.error):
             raise ContainerError("its index of windows is damaged") from None
-        return blocks
     return None
 
 
 def _of_one(text: str) -> tuple[tuple[Run, ...], ...]:
-    return tuple((Run(None, _read_row(row)),) for row in json.loads(text))
+    rows = json.loads(text)
+    if not rows:
+        return ()
+    panes, windows, end, start, last_end, last_start = zip(*rows, strict=True)
+    _integers(end, start, last_end, last_start)
+    first, last = [*zip(end, start, strict=True)], [*zip(last_end, last_start, strict=True)]
+    _check(panes, windows, first, last, [("", 0)] * len(rows))
+    return tuple((Run(None, held),) for held in map(BlockWindows, panes, windows, first, last))
 
 
 def _of_several(text: str) -> tuple[tuple[Run, ...], ...]:
@@ -152,42 +163,52 @@ def _of_several(text: str) -> tuple[tuple[Run, ...], ...]:
     inflated = inflater.decompress(base64.b64decode(text, validate=True), _MAX_BYTES)
     if not inflater.eof:
         raise ValueError("it takes too many bytes, or ends too early")
-    return tuple(tuple(Run(_read_key(row[:2]), _read_row(row[2:])) for row in rows) for rows in json.loads(inflated))
+    sizes, pairs, columns = json.loads(inflated)
+    collections, versions, panes, windows, first, last = columns
+    if not set(map(type, collections)) <= {str}:
+        raise TypeError("no collection")
+    _integers(sizes, versions, first, last, *pairs)
+    places = [(end, start) for end, start in pairs]
+    if min(sizes) < 1 or sum(sizes) != len(collections) or min(first) < 0 or any(map(ge, places, places[1:])):
+        raise ValueError("blocks or places are impossible")
+    of = [*zip(collections, versions, strict=True)]
+    _check(panes, windows, first, last, of)  # the numbers of places ascend as the places do
+    held = map(BlockWindows, panes, windows, map(places.__getitem__, first), map(places.__getitem__, last))
+    runs = map(Run, of, held)
+    blocks = tuple(tuple(islice(runs, size)) for size in sizes)
+    if any(len({run.of for run in block}) < len(block) for block in blocks):
+        raise ValueError("a collection has two runs in a block")
+    return blocks
 
 
-def _read_key(row: Sequence[Any]) -> CollectionKey:
-    collection, version = row
-    if not isinstance(collection, str) or type(version) is not int:
-        raise TypeError("no collection and version")
-    return collection, version
-
-
-def _read_row(row: Sequence[Any]) -> BlockWindows:
-    panes, windows, *places = row
-    if any(type(number) is not int for number in row):
+def _integers(*columns: Sequence[Any]) -> None:
+    if set(map(type, chain.from_iterable(columns))) != {int}:
         raise TypeError("not a number")
-    end, start, last_end, last_start = places
-    return BlockWindows(panes, windows, (end, start), (last_end, last_start))
 
 
-def _check(blocks: Sequence[Sequence[Run]]) -> None:
-    """Refuse what the writers above do not write.
+def _check(
+    panes: Sequence[int],
+    windows: Sequence[int],
+    first: Sequence[Any],
+    last: Sequence[Any],
+    of: Sequence[CollectionKey],
+) -> None:
+    """Refuse runs that the writers above do not write, all at once, as there may be thousands.
 
     Raises:
-        ValueError: if collections or windows do not ascend, or numbers contradict each other.
+        ValueError, TypeError: if collections or windows do not ascend, or numbers contradict each other.
     """
-    if not all(blocks):
-        raise ValueError("a block is empty")
-    for before, after in pairwise(run for block in blocks for run in block):
-        if (before.of or ("", 0), before.held.last) > (after.of or ("", 0), after.held.first):
-            raise ValueError("the blocks do not ascend")
-    for block in blocks:
-        for run in block:
-            panes, windows, first, last = run.held
-            if not 1 <= windows <= panes or first > last or (windows == 1) != (first == last):
-                raise ValueError("a block is impossible")
-        if any(before.of == after.of for before, after in pairwise(block)):
-            raise ValueError("a collection has two runs in a block")
+    _integers(panes, windows)
+    if not len(panes) == len(windows) == len(first) == len(last) == len(of):
+        raise ValueError("a run is not whole")
+    alone = [number == 1 for number in windows]
+    if min(windows) < 1 or any(map(gt, windows, panes)) or any(map(gt, first, last)):
+        raise ValueError("a run is impossible")
+    if any(map(ne, alone, map(eq, first, last))):
+        raise ValueError("one window has two places, or several have one")
+    begins, ends = [*zip(of, first, strict=True)], [*zip(of, last, strict=True)]
+    if any(map(gt, ends, begins[1:])):
+        raise ValueError("the blocks do not ascend")
 
 
 def first_of_last(blocks: Sequence[BlockWindows], number: int) -> Place | None:
