@@ -52,6 +52,7 @@ from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.copied_state import copied_state
 from uldp.transforms.io.local.copied_steps import copied_steps
 from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.full_bundles import full_bundles
 from uldp.transforms.io.local.next_timers import next_timers
 from uldp.transforms.io.local.read_stream import ReadLocalStream
 from uldp.transforms.io.local.remembered_specs import remembered_specs
@@ -236,6 +237,7 @@ def follow(
         stack.enter_context(small_state())
         stack.enter_context(copied_state())
         stack.enter_context(copied_steps())
+        stack.enter_context(full_bundles())
         stack.enter_context(next_timers())
         stack.enter_context(clock_of_test_stream())
         say(following(shared, source, out))
