@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import HOUR, MINUTE, START, message, report, spec
+from tests.pipelines.command import Run
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
@@ -312,6 +313,47 @@ def test_the_last_segment_of_a_point_is_missing(week: tuple[LocalStream, Path], 
             path.unlink()
     with pytest.raises(ResultsError, match=rf"{point.last}: missing, and the job has read it, as .*resume\.json says"):
         follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
+
+
+def test_segments_that_the_job_needs_no_more_are_removed_and_counted(
+    week: tuple[LocalStream, Path], uldp: Run, tmp_path: Path
+) -> None:
+    source, out = copied(week[0].path, tmp_path / "stream"), copied(week[1], tmp_path / "out")
+    point = ResumePoint.read(out / RESUME)
+    assert point is not None
+    before = LocalStream.open(source).segments()
+    gone = [path for path in before if path.name < point.first]
+    assert gone
+    nbytes = sum(path.stat().st_size for path in gone)
+    removed = f"{len(gone)} segments that the job needs no more; {nbytes:,} bytes"
+    for option, what, left in (("--dry-run", "would remove", before), ("--keep=30d", "removed", before[len(gone) :])):
+        code, said, err = uldp("prune", out, "--stream", source, option)
+        assert (code, err) == (0, "")
+        assert said.splitlines()[1] == f"{source}: {what} {removed}"
+        assert LocalStream.open(source).segments() == left
+    assert follow(LocalStream.open(source), out, [FIXED])[0].startswith(f"resuming at {point.segment} of {source}")
+    follow(week[0], copied(week[1], tmp_path / "whole"), [FIXED])
+    assert files(out) == files(tmp_path / "whole")
+    assert removed not in uldp("prune", out, "--stream", source)[1]
+
+
+def test_no_segment_is_removed_of_another_stream_or_before_the_first_point(
+    week: tuple[LocalStream, Path], uldp: Run, tmp_path: Path
+) -> None:
+    source, out = copied(week[0].path, tmp_path / "stream"), copied(week[1], tmp_path / "out")
+    other = begun(tmp_path / "other", [message(report(0, 0))], 1)
+    code, _, err = uldp("prune", out, "--stream", other.path)
+    assert code == 1
+    assert "is another stream; give the stream of this job" in err
+    (out / RESUME).unlink()
+    before = LocalStream.open(source).segments()
+    assert uldp("prune", out, "--stream", source)[0] == 0
+    assert LocalStream.open(source).segments() == before
+    (out / RESUME).write_text("{", encoding="utf-8")
+    code, _, err = uldp("prune", out, "--stream", source)
+    assert code == 1
+    assert "not a resume point" in err
+    assert LocalStream.open(source).segments() == before
 
 
 def test_no_point_is_behind_a_bundle_that_fails(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

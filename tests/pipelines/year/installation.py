@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.pipelines.year.clock import SetClock
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.stream import number_of
 
 ROOT = Path(__file__).parents[3]
 HANGS_AFTER_SECONDS = 300
@@ -133,11 +133,8 @@ class Installation:
             for path in (self.out / kind).rglob("*.avro"):
                 if path.stat().st_mtime > self.clock():
                     os.utime(path, (self.clock(), self.clock()))
-        self.run("prune", self.out, "--keep", "7d")
+        self.run("prune", self.out, "--keep", "7d", "--stream", self.stream)
         self.run("compact", self.out)
-        point = ResumePoint.read(self.out / RESUME)
-        assert point is not None
-        LocalStream.open(self.stream).forget(number_of(point.first))
 
 
 def resident(process: "subprocess.Popen[bytes] | subprocess.Popen[str] | None") -> int:

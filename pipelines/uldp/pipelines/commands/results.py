@@ -232,8 +232,14 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     metavar="DURATION",
     help="How long late and rejected reports stay, and counts of few reports.",
 )
+@click.option(
+    "--stream",
+    type=FOLDER,
+    metavar="DIR",
+    help="The local stream that the job follows; its segments that the job needs no more are removed too.",
+)
 @click.option("--dry-run", is_flag=True, help="Remove nothing; say what would be removed.")
-def prune(out: Path, keep: int, dry_run: bool) -> None:
+def prune(out: Path, keep: int, stream: Path | None, dry_run: bool) -> None:
     """Remove older panes of each window, and old private files: late and rejected reports, and counts of few reports.
 
     The newest pane of each window and estimator stays. OUT may also be the directory of --private-to. A job may run
@@ -244,8 +250,13 @@ def prune(out: Path, keep: int, dry_run: bool) -> None:
     from uldp.pipelines.results.prune import prune as remove
 
     damaged: list[ResultsError] = []
+    what = "would remove" if dry_run else "removed"
     pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
-    say(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
+    say(f"{out}: {what} {pruned}")
+    if stream is not None:
+        from uldp.pipelines.jobs.consumed import remove_consumed
+
+        say(f"{stream}: {what} {remove_consumed(out, stream, dry_run=dry_run)}")
     name_damaged(damaged)
 
 
