@@ -1,10 +1,12 @@
 """The files of closed windows become one a day: readers find the same panes, also after a killed or a repeated run."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +21,7 @@ from uldp.pipelines.results.prune import prune
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.folders import paths_below
 from uldp.transforms.io.results import estimate_file, statistic_file
 
 HOUR = 3_600_000
@@ -106,6 +109,35 @@ def test_a_window_without_a_pane_on_time_keeps_its_files(out: Path) -> None:
     early, joined = (out / statistic_file(pane(hour, 0, "early"))[0] for hour in (2, 3))
     compact(out)
     assert (early.exists(), joined.exists()) == (True, False)
+
+
+@pytest.mark.parametrize("moment", range(0, 60, 3))
+@pytest.mark.parametrize(
+    "read", [lambda out: ResultsFolder(out).panes(), lambda out: ResultsFolder(out).current().estimates]
+)
+def test_a_reader_misses_no_pane_while_it_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int, read: Callable[[Path], list[PaneHeader]]
+) -> None:
+    """A run of ``compact`` begins and ends between any two looks of a reader into a folder."""
+    (tmp_path / "job.json").write_text("{}")
+    (tmp_path / "specs" / "c-v1").mkdir(parents=True)
+    (tmp_path / "specs" / "c-v1" / "spec.yaml").write_text(yaml.safe_dump(build.spec().model_dump(mode="json")))
+    for hour in range(0, 30, 3):
+        save(tmp_path, pane(hour))
+    wanted = {repr(each) for each in read(tmp_path)}
+    looks = iter(range(moment + 1))
+    listing = paths_below
+
+    def looking(folder: Path, pattern: str) -> list[Path]:
+        if next(looks, None) == moment:
+            monkeypatch.setattr("uldp.pipelines.results.files.paths_below", listing)
+            monkeypatch.setattr("uldp.pipelines.results.panes.paths_below", listing)
+            assert compact(tmp_path).joined
+        return listing(folder, pattern)
+
+    monkeypatch.setattr("uldp.pipelines.results.files.paths_below", looking)
+    monkeypatch.setattr("uldp.pipelines.results.panes.paths_below", looking)
+    assert {repr(each) for each in read(tmp_path)} == wanted
 
 
 @given(killed=st.integers(0, 40))

@@ -135,3 +135,27 @@ def test_a_killed_writer_leaves_nothing_that_a_reader_lists(tmp_path: Path, monk
         assert {path.name for path in tmp_path.rglob(pattern)} <= {"b.avro"}
     assert (remove_aside(tmp_path), remove_aside(tmp_path)) == (1, 0)
     assert [path.name for path in (tmp_path / "few").iterdir()] == ["b.avro"]
+
+
+def test_a_folder_that_goes_before_its_first_file_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``uldp compact`` removes folders that are empty."""
+    made, gone = durable_files.make_folder, list[Path]()
+
+    def make(folder: Path, mode: int = 0o777) -> None:
+        made(folder, mode)
+        if folder.name == "window" and len(gone) < 3:
+            folder.rmdir()
+            gone.append(folder)
+
+    monkeypatch.setattr(durable_files, "make_folder", make)
+    write_file(str(tmp_path / "window" / "1.avro"), b"1")
+    assert (tmp_path / "window" / "1.avro").read_bytes() == b"1"
+    assert len(gone) == 3
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        write_file(str(tmp_path / "file" / "1.avro"), b"1")

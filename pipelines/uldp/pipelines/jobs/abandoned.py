@@ -11,7 +11,7 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote, paths_below
 from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import matching
 
@@ -56,4 +56,4 @@ def clear(out: str) -> None:
 def _has_file(out: str, kind: str) -> bool:
     if is_remote(out):
         return bool(matching(FileSystems.join(out, kind, "**")))
-    return any(not path.name.startswith(".") for path in Path(out, kind).rglob("*.avro"))
+    return any(not path.name.startswith(".") for path in paths_below(Path(out, kind), "**/*.avro"))

@@ -49,7 +49,7 @@ def mark_open_windows(out: Path) -> int:
 def _headers(out: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[Path, PaneRecord]]:
     """Yield the headers of panes with their files; readers of the results report damage, and hide its windows."""
     hidden, found = Hidden(), list[tuple[Path, PaneRecord]]()
-    for folder in sorted(folders_of(out, kind)):
+    for folder in folders_of(out, kind):
         files = read_files(out, kind, folder, ALL, _pass_over, hidden=hidden) or {}
         found += [(path, pane) for path, panes in files.items() for pane in panes]
     return ((path, pane) for path, pane in found if pane.key not in hidden)

@@ -238,7 +238,7 @@ def _read_ids(value: Mapping[str, object]) -> tuple[str, int, int, bytes]:
 
 def _headers(root: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[PaneRecord, Path]]:
     """Read the headers of all panes below a folder, each with its file."""
-    for folder in sorted(folders_of(root, kind)):
+    for folder in folders_of(root, kind):
         for path, panes in (read_files(root, kind, folder, ALL, refuse) or {}).items():
             yield from ((pane, path) for pane in panes)
 

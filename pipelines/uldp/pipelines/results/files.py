@@ -13,7 +13,7 @@ from uldp.pipelines.results.wanted import ALL_PANES, Wanted
 from uldp.schemas.codec.blocks import BlockClaim, Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import KINDS, Kind, mismatch
+from uldp.transforms.io.folders import KINDS, Kind, mismatch, paths_below
 from uldp.transforms.io.window_index import Place, Run, index_of
 
 Read = TypeVar("Read")
@@ -46,7 +46,7 @@ def check_directory(out: Path) -> None:
 
 def finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
     """Return the complete files of a folder, without files that a writer has not renamed yet."""
-    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+    return sorted(path for path in paths_below(folder, pattern) if not path.name.startswith("."))
 
 
 @dataclass(frozen=True, slots=True)

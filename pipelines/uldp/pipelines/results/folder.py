@@ -110,7 +110,7 @@ class ResultsFolder:
         """Yield the panes of each window by file, in a dictionary for each kind of pane."""
         kinds: tuple[Panes[Any], ...] = (PANES, FEW_PANES, ESTIMATES)
         for kind in kinds:
-            for folder in sorted(folders_of(self.path, kind)):
+            for folder in folders_of(self.path, kind):
                 files = read_files(self.path, kind, folder, ALL, self.damaged) or {}
                 yield {path: list(panes) for path, panes in files.items()}
 
@@ -185,7 +185,7 @@ class ResultsFolder:
 
     def _all(self, root: Path, kind: Panes[PaneRecord]) -> list[PaneRecord]:
         hidden, panes = Hidden(), list[PaneRecord]()
-        for folder in sorted(folders_of(root, kind)):
+        for folder in folders_of(root, kind):
             panes += read_window(root, kind, folder, ALL, self.damaged, hidden=hidden) or ()
         return [pane for pane in panes if pane.key not in hidden]
 

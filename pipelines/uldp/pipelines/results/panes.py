@@ -21,7 +21,7 @@ The files in ``all`` hold panes of several collections, with such an index too. 
 first of their windows starts and the last one ends.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -36,9 +36,11 @@ from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey
-from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.folders import COUNTS, FEW, paths_below
 
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
+
+_SHARED = "/shared"
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,18 @@ def _named(fired: PaneRecord, folder: Key | CollectionKey | None, estimator: str
     return fired
 
 
-def folders_of(out: Path, kind: Panes[Any]) -> set[str]:
-    """Return the folders of panes, such as ``<collection>-v<version>/<start>--<end>``."""
-    return {f"{path.parent.name}/{path.name}" for path in (out / kind.folder).glob("*/*")}
+def folders_of(out: Path, *kinds: Panes[Any]) -> Iterator[str]:
+    """Yield the folders of panes, such as ``<collection>-v<version>/<start>--<end>``, in the order to read them in.
+
+    ``uldp compact`` writes panes into ``shared`` before it removes them elsewhere. So those folders come last, as they
+    are by then: no pane is missed while it moves.
+    """
+    yield from sorted(name for name in _folders(out, kinds) if not name.endswith(_SHARED))
+    yield from sorted(name for name in _folders(out, kinds) if name.endswith(_SHARED))
+
+
+def _folders(out: Path, kinds: Iterable[Panes[Any]]) -> set[str]:
+    return {f"{path.parent.name}/{path.name}" for kind in kinds for path in paths_below(out / kind.folder, "*/*")}
 
 
 def estimator_of(path: Path) -> str | None:

@@ -21,7 +21,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch, paths_below
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
@@ -86,7 +86,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     late, rejected, ids = (
         [
             file
-            for file in listed((out / kind).glob("*"))
+            for file in listed(paths_below(out / kind, "*"))
             if _STORED.fullmatch(file.path.name) and file.status.st_mtime < before
         ]
         for kind in ("late", "rejected", IDS)
@@ -94,7 +94,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     replaced = {file.path for file in panes}
     few = [
         file
-        for file in listed((out / FEW).glob("*/*/*"))
+        for file in listed(paths_below(out / FEW, "*/*/*"))
         if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
     ]
     files = [*panes, *late, *rejected, *few, *ids]
@@ -123,7 +123,8 @@ class _Alike(NamedTuple):
 def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
-    there = {file.path: file for kind in (COUNTS, FEW, "estimates") for file in listed(out.glob(f"{kind}/*/*/*.avro"))}
+    paths = [path for kind in (COUNTS, FEW, "estimates") for path in paths_below(out, f"{kind}/*/*/*.avro")]
+    there = {file.path: file for file in listed(paths)}
     newest: dict[_Alike, tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
     for files in ResultsFolder(out, damaged).pane_files():

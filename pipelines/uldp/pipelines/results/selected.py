@@ -50,15 +50,16 @@ def selected_folders(out: Path, kinds: Sequence[Panes[Any]], selection: Selectio
 
     Folders with unknown names are among them, because only their files can tell.
     """
-    names: set[str] = set().union(*(folders_of(out, kind) for kind in kinds))
-    folders = [
-        folder
-        for folder in map(_Folder.of, sorted(names))
-        if folder.collection is None or selection.collection in (None, folder.collection)
-        if folder.span is None or _overlaps(folder.span, selection)
-    ]
-    firsts = _first_windows(out, kinds, folders, selection)
-    for folder in folders:
+
+    def found() -> Iterator[_Folder]:
+        for folder in map(_Folder.of, folders_of(out, *kinds)):
+            of_collection = folder.collection is None or selection.collection in (None, folder.collection)
+            if of_collection and (folder.span is None or _overlaps(folder.span, selection)):
+                yield folder
+
+    bounded = selection.last is not None or selection.since is not None
+    firsts = _first_windows(out, kinds, list(found()), selection) if bounded else {}
+    for folder in found():
         if folder.span is not None:
             wanted = Wanted(selection.collection, _since(selection), firsts)
             if selection.collection is None or wanted.has(selection.collection, (folder.span[1], folder.span[1])):

@@ -22,7 +22,7 @@ from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io import remote
-from uldp.transforms.io.folders import aside_name, is_remote
+from uldp.transforms.io.folders import aside_name, is_remote, paths_below
 
 #: Files that are written at a time.
 _THREADS = 4
@@ -97,7 +97,7 @@ def remove_aside(folder: Path) -> int:
 
     Nobody else may be writing there.
     """
-    left = [path for path in folder.rglob(".*.tmp") if ASIDE.fullmatch(path.name) and path.is_file()]
+    left = [path for path in paths_below(folder, "**/.*.tmp") if ASIDE.fullmatch(path.name) and path.is_file()]
     for path in left:
         path.unlink(missing_ok=True)
     return len(left)
@@ -152,11 +152,13 @@ def _write_here(path: str, content: bytes, *, private: bool) -> None:
     # Strings, and no look whether the folder is there: a Path for each name took a third of the time of a small file.
     folder, _, name = path.rpartition("/")
     aside = f"{folder}/{aside_name(name)}"
-    try:
-        descriptor = _created(aside, private=private)
-    except (FileNotFoundError, NotADirectoryError):
-        make_folder(Path(folder), 0o700 if private else 0o777)
-        descriptor = _created(aside, private=private)
+    while True:
+        try:
+            descriptor = _created(aside, private=private)
+            break
+        except (FileNotFoundError, NotADirectoryError):
+            # Again, if uldp compact removes the empty folder meanwhile; of what cannot be made, this raises an error.
+            make_folder(Path(folder), 0o700 if private else 0o777)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)

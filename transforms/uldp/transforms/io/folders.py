@@ -76,6 +76,15 @@ KINDS = {
 }
 
 
+def paths_below(folder: Path, pattern: str) -> list[Path]:
+    """List what ``glob`` finds below a folder, while another command may remove folders there."""
+    while True:
+        try:
+            return list(folder.glob(pattern))
+        except FileNotFoundError:  # uldp compact has just removed a folder
+            continue
+
+
 def aside_name(name: str) -> str:
     """Return a temporary name for a file, until it is complete."""
     return f".{name}.{secrets.token_hex(8)}.tmp"
