@@ -9,7 +9,7 @@ from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.firing import NEVER, Pending, fired_by, next_due, windows_of
 from uldp.collector.partial import Partial, stack
-from uldp.collector.window_keys import WindowTimes
+from uldp.collector.window_keys import times_of
 from uldp.schemas.arrays import Times
 from uldp.schemas.pane import Accounting
 
@@ -69,9 +69,9 @@ def test_the_next_timer_is_at_the_next_end_and_then_when_all_is_freed() -> None:
     spec = build.spec(window={"size": "3h", "period": "1h", "allowed_lateness": "2h"})
     served = serve([spec])[spec.key]
     slots = times([0, 5 * HOUR])
-    found = [next_due(WindowTimes.of(served), slots, until * HOUR) for until in (-1, 0, 1, 2, 3, 6, 7)]
+    found = [next_due(times_of(served.alike), served.held_for, slots, until * HOUR) for until in (-1, 0, 1, 2, 3, 6, 7)]
     assert found == [HOUR, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 7 * HOUR, 8 * HOUR]
-    assert next_due(WindowTimes.of(served), slots, 8 * HOUR) == 8 * HOUR + served.held_for
+    assert next_due(times_of(served.alike), served.held_for, slots, 8 * HOUR) == 8 * HOUR + served.held_for
     assert served.held_for == (2 + 24 + 1 + 3) * HOUR
 
 

@@ -19,7 +19,7 @@ def many(n: int, **overrides: object) -> list[ServedCollection]:
 
 def test_keys_and_slots_are_those_of_savepoints() -> None:
     place = WindowKeys(16).place(served(domain={"size": 5}, window={"size": "1h", "offset": "5m"}))
-    assert place == (("3600000 0 300000 90000000 5", 1), 274936191254698513)
+    assert place == (("3600000 0 300000 5 0", 1), 274936191254698513)
 
 
 def test_collections_of_the_same_windows_share_as_many_keys_as_shards() -> None:
@@ -44,7 +44,6 @@ def test_the_cells_of_a_key_do_not_grow_with_the_domain(size: int) -> None:
         {"domain": {"size": 6}},
         {"window": {"size": "2h"}},
         {"window": {"size": "1h", "offset": "5m"}},
-        {"window": {"size": "1h", "allowed_lateness": "1h"}},
         {"window": {"size": "1h", "period": "5m"}},
     ],
 )
@@ -54,7 +53,10 @@ def test_other_windows_have_other_keys(other: dict[str, object]) -> None:
 
 
 def test_what_may_change_in_a_spec_changes_no_key() -> None:
-    one, other = served(window={"size": "1h"}), served(window={"size": "1h", "early_every": "1m"}, estimator="mle")
+    one, other = (
+        served(window={"size": "1h"}),
+        served(window={"size": "1h", "early_every": "1m", "allowed_lateness": "1h"}, estimator="mle"),
+    )
     assert WindowKeys(16).place(one) == WindowKeys(16).place(other)
 
 
@@ -65,13 +67,24 @@ def test_sliding_windows_and_large_domains_have_keys_of_their_own(overrides: dic
     assert len({WindowKeys(1).place(each).group for each in many(40, **overrides)}) == 40
 
 
-@pytest.mark.parametrize("window", [{"size": "1h"}, {"size": "1d", "period": "1h", "offset": "10m"}])
-def test_the_times_of_a_key_are_those_of_its_collections(window: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("window", "period"), [({"size": "1h"}, 0), ({"size": "1d", "period": "1h", "offset": "10m"}, 3_600_000)]
+)
+def test_the_times_of_a_key_are_those_of_its_collections(window: dict[str, str], period: int) -> None:
     each = served(window=window)
-    assert times_of(WindowKeys(1).place(each).group[0]) == WindowTimes.of(each)
+    times = WindowTimes(each.window_size, period, each.offset)
+    assert times_of(WindowKeys(1).place(each).group[0]) == times
 
 
 def test_sliding_windows_share_a_span_and_fixed_ones_do_not() -> None:
     starts, keys = np.array([0, 3_600_000]), WindowKeys(1)
     assert keys.origins(served(window={"size": "1h"}), starts).tolist() == [0, 3_600_000]
     assert keys.origins(served(window={"size": "2h", "period": "1h"}), starts).tolist() == [0, 0]
+
+
+def test_sketches_are_cells_of_a_key() -> None:
+    sketched = {"mechanism": {"name": "olh", "epsilon": 1.0}, "domain": {"size": 10}}
+    assert served(**sketched).sketched
+    groups = {WindowKeys(1).place(each).group for each in many(400, **sketched)}
+    assert len(groups) > 50  # of 65 shards
+    assert all(name.endswith(" 1") for name, _ in groups)

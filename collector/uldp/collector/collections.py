@@ -116,10 +116,25 @@ class ServedCollection:
         return milliseconds(self.spec.window.offset)
 
     @cached_property
+    def slice_cells(self) -> int:
+        """The cells of a time slice: of its statistic, and of the sketch of its payloads."""
+        return self.mechanism.statistic_size + CELLS * self.sketched
+
+    @cached_property
     def span_size(self) -> int:
         """Milliseconds of the spans of time slices that a bounded job sums together; see ``Partial``."""
-        cells = self.mechanism.statistic_size + CELLS * self.sketched
-        return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // cells))
+        return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // self.slice_cells))
+
+    @cached_property
+    def alike(self) -> str:
+        """Names what collections have in common whose windows may share keys of a stream; see ``WindowKeys``.
+
+        The size, the period (0 if the windows are fixed) and the offset of windows in milliseconds, the cells of a
+        statistic, and whether there are sketches.
+        """
+        period = 0 if self.spec.window.period is None else self.slice_size
+        of = self.window_size, period, self.offset, self.mechanism.statistic_size, int(self.sketched)
+        return " ".join(map(str, of))
 
     @cached_property
     def closes_after(self) -> int:

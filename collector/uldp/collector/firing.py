@@ -60,7 +60,7 @@ class Firing(NamedTuple):
     Attributes:
         served: Its collection.
         start: Its start.
-        slot: What the state knows it by.
+        slot: The number of its row in the state.
         total: Its sum.
         ended: Whether it has ended.
         past: Its history, with what it has received now.
@@ -83,27 +83,31 @@ class FixedWindow:
     start: int
     slices: Partial
 
-    def firing(self, histories: Histories, until: int, later: Mapping[int, int] | None) -> Iterator[Firing]:
+    def firing(self, histories: Histories, until: int, not_due: Mapping[int, int] | None) -> Iterator[Firing]:
         """Yield the collections whose window fires, because it has ended or received more, see ``SlidingWindows``."""
         ended = self.start + self.times.size <= until
-        if not ended and later is None:
+        if not ended and not_due is None:
             return
         received, (fired, closed) = self.slices.received + self.slices.missing, histories.fired(self.slices.slots)
         due = ((received > 0) & ((received != fired) | (ended & ~closed))).tolist()
         for (slot, total), is_due, n in zip(self.slices.slices(), due, received.tolist(), strict=True):
             if is_due:
                 served = self.specs.of_number(slot - self.start)
-                if ended or _is_early(served, later):
+                if ended or _is_early(served, not_due):
                     yield Firing(served, self.start, slot, total, ended, replace(histories.get(slot), fired=n))
 
     def kept(self, until: int) -> Partial:
-        """Return the slices that the window still needs: a timer frees all together."""
-        return self.slices
+        """Return the slices that are still needed: those of all collections, until the last of them is freed."""
+        return self.slices if until < self._freed() else Partial()
 
     def next_due(self, kept: Partial, until: int) -> int:
         """Return when the window ends, or else when it is freed."""
         end = self.start + self.times.size
-        return end if end > until else end + self.times.held_for
+        return end if end > until else self._freed()
+
+    def _freed(self) -> int:
+        served = [self.specs.of_number(slot - self.start) for slot in self.slices.slots.tolist()]
+        return self.start + self.times.size + max((each.held_for for each in served), default=0)
 
 
 @dataclass(frozen=True)
@@ -121,23 +125,23 @@ class SlidingWindows:
     new: Times
     before: int
 
-    def firing(self, histories: Histories, until: int, later: Mapping[int, int] | None) -> Iterator[Firing]:
+    def firing(self, histories: Histories, until: int, not_due: Mapping[int, int] | None) -> Iterator[Firing]:
         """Yield the windows that fire.
 
         Args:
             histories: Those of the windows.
             until: The watermark.
-            later: The early panes that are not due yet, as in ``Pending``; None if none is due.
+            not_due: The early panes that are not due yet, as in ``Pending``; None if none is due.
         """
-        size, period, offset, held_for = self.times
-        last = NEVER if _is_early(self.served, later) else until
+        size, period, offset = self.times
+        last = NEVER if _is_early(self.served, not_due) else until
         starts = np.concatenate(
             [
                 windows_of(self.new, size, period, offset, -NEVER, self.before),
                 windows_of(self.slices.slots, size, period, offset, self.before, last),
             ]
         )
-        starts = starts[starts + size + held_for > until]
+        starts = starts[starts + size + self.served.held_for > until]
         due = [
             (start, start + size <= until, replace(past, fired=received))
             for start, received in zip(starts.tolist(), fired_by(self.slices, starts, size).tolist(), strict=True)
@@ -156,23 +160,23 @@ class SlidingWindows:
 
     def kept(self, until: int) -> Partial:
         """Return the slices that windows still need."""
-        return self.slices.between(until - self.times.size - self.times.held_for + 1, NEVER)
+        return self.slices.between(until - self.times.size - self.served.held_for + 1, NEVER)
 
     def next_due(self, kept: Partial, until: int) -> int:
         """Return when the next window with one of the kept slices ends behind ``until``, or else when all are freed."""
-        return next_due(self.times, kept.slots, until)
+        return next_due(self.times, self.served.held_for, kept.slots, until)
 
 
-def _is_early(served: ServedCollection, later: Mapping[int, int] | None) -> bool:
+def _is_early(served: ServedCollection, not_due: Mapping[int, int] | None) -> bool:
     """Return whether the early panes of a collection are due."""
-    return later is not None and served.early_every is not None and served.early_every not in later
+    return not_due is not None and served.early_every is not None and served.early_every not in not_due
 
 
 def windows_of(slots: Times, size: int, period: int, offset: int, after: int, until: int) -> Times:
     """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``.
 
     Args:
-        slots: The starts of slices, multiples of ``period``, ``offset`` later.
+        slots: The starts of slices, multiples of ``period``, ``offset`` not_due.
         size: The length of a window.
         period: The length of a slice.
         offset: See ``slots``.
@@ -213,9 +217,9 @@ def fired_by(slices: Partial, starts: Times, size: int) -> Counts:
     return total
 
 
-def next_due(times: WindowTimes, slots: Times, until: int) -> int:
+def next_due(times: WindowTimes, held_for: int, slots: Times, until: int) -> int:
     """Return when the next sliding window with one of these slices ends behind ``until``, or else when all go."""
-    size, period, offset, held_for = times
+    size, period, offset = times
     open_slots = slots[slots + size > until]
     if not len(open_slots):
         return int(slots[-1]) + size + held_for

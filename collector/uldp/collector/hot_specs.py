@@ -55,7 +55,7 @@ class HotSpecs(SharedSpecs):
         return self.served[key]
 
     def learn(self, known: Callable[[], bool]) -> None:
-        """Take the specs by which other processes count already, unless what is wanted is known."""
+        """Look up the specs by which other processes count, if ``known`` returns false."""
 
     def change(self, specs: Iterable[CollectionSpec], refused: Set[CollectionKey] = frozenset()) -> None:
         """Take these specs in the place of those of the same collection and version, or beside the others.

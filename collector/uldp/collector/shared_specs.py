@@ -91,6 +91,8 @@ class SharedSpecs:
         if served is not self.served:
             served = self.served
             numbers = {each.number: each for each in served.values()}
+            if len(numbers) < len(served):  # their counts would be one
+                raise RequestError("two collections have the same number; rename one that has no counts yet")
             self._numbers = served, numbers
         return numbers
 

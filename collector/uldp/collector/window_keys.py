@@ -4,11 +4,12 @@ The runner calls the step that fires windows once for each key and bundle, and h
 collections would be a thousand keys of each hour. So fixed windows of one time and length share keys, and a collection
 is a slot in them. Sliding windows share slices, and so all of them that a collection has are one key.
 
-Keys and slots are state. They follow from what never changes in the spec of a collection, and from no other collection.
+Keys and slots are state. They follow from what never changes in the spec of a collection, from no other collection, and
+from the number of shards.
 """
 
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from uldp.collector.collections import BLOCK_CELLS, ServedCollection
 from uldp.collector.groups import Place
 from uldp.schemas.arrays import Times
 
-#: Statistics of more cells than this are in more shards, so that the state of a key does not grow with the cells.
+#: Slices of more cells than this are in more shards, so that the state of a key does not grow with the cells.
 _CELLS_OF_A_SHARD = 64
 
 
@@ -27,19 +28,11 @@ class WindowTimes(NamedTuple):
         size: The length of a window.
         period: The time between two windows; 0 if they are fixed.
         offset: See ``ServedCollection.offset``.
-        held_for: See ``ServedCollection.held_for``.
     """
 
     size: int
     period: int
     offset: int
-    held_for: int
-
-    @classmethod
-    def of(cls, served: ServedCollection) -> Self:
-        """Return the times of a collection's windows."""
-        period = 0 if served.spec.window.period is None else served.slice_size
-        return cls(served.window_size, period, served.offset, served.held_for)
 
 
 class WindowKeys(NamedTuple):
@@ -52,26 +45,24 @@ class WindowKeys(NamedTuple):
     shards: int
 
     def place(self, served: ServedCollection) -> Place:
-        """Return the place of a collection: slots of its fixed windows have its number, and those of others its key."""
-        return _place(self.shards, served)
+        """Return the place of a collection.
+
+        If its windows are fixed, they share keys with those of others, and their slot is the start and the number of
+        the collection. If they slide, its number is in the key, and slots are the starts of slices.
+        """
+        number = served.number
+        if served.spec.window.period is not None:
+            return Place((served.alike, number), 0)
+        if served.slice_cells > BLOCK_CELLS:
+            return Place((served.alike, number), number)
+        return Place((served.alike, number % (self.shards * -(-served.slice_cells // _CELLS_OF_A_SHARD))), number)
 
     def origins(self, served: ServedCollection, starts: Times) -> Times:
         """Return the start of the window if it is fixed, and 0 for all that slide."""
         return starts if served.spec.window.period is None else np.zeros_like(starts)
 
 
-@lru_cache(maxsize=1 << 16)  # a job asks for each collection in each bundle
-def _place(shards: int, served: ServedCollection) -> Place:
-    times, cells, number = WindowTimes.of(served), served.mechanism.statistic_size, served.number
-    group = " ".join(map(str, (*times, cells)))
-    if times.period:
-        return Place((group, number), 0)
-    if cells > BLOCK_CELLS:
-        return Place((group, number), number)
-    return Place((group, number % (shards * -(-cells // _CELLS_OF_A_SHARD))), number)
-
-
 @lru_cache(maxsize=1 << 10)
 def times_of(group: str) -> WindowTimes:
-    """Return the times of the windows of a key's group."""
-    return WindowTimes(*map(int, group.split()[:-1]))
+    """Return the times of the windows of a key's group, which ``ServedCollection.alike`` names."""
+    return WindowTimes(*map(int, group.split()[:3]))

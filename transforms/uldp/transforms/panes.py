@@ -20,7 +20,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.counting import SpanKey
-from uldp.collector.firing import NEVER, FixedWindow, Pending, SlidingWindows
+from uldp.collector.firing import FixedWindow, Pending, SlidingWindows
 from uldp.collector.partial import Partial, stack, sum_parts
 from uldp.collector.published import Histories, History
 from uldp.collector.shared_specs import SharedSpecs
@@ -73,7 +73,7 @@ class _FirePanesFn(beam.DoFn):
     #: The slices as of the last firing, and what has come since: to add to a bag reads nothing.
     SLICES = ReadModifyWriteStateSpec("slices", PartialCoder())
     PARTS = BagStateSpec("parts", PartialCoder())
-    #: What was published of each window, and by window what an early pane may publish later, see ``early_step``.
+    #: What was published of each window, and by window what an early pane may publish not_due, see ``early_step``.
     HISTORIES = ReadModifyWriteStateSpec("histories", BytesCoder())
     WAITING = ReadModifyWriteStateSpec("waiting", PartialCoder())
     PENDING = ReadModifyWriteStateSpec("pending", BytesCoder())
@@ -139,10 +139,6 @@ class _FirePanesFn(beam.DoFn):
         state = _State(slices, parts, histories, waiting, pending)
         before = Pending.unpack(pending.read())
         after = before._replace(until=max(before.until, at.micros // 1000 + 1))
-        if _is_over(key, after.until):
-            for each in state:
-                each.clear()
-            return
         next_due = yield from self._fire(key, state, before.until, after.until, None)
         if next_due is not None:
             due.set(_last_of(next_due))
@@ -165,15 +161,15 @@ class _FirePanesFn(beam.DoFn):
         before = Pending.unpack(pending.read())
         if before.early:
             moment = max(int(now() * 1000), min(before.early.values()))  # the timer is never early
-            later = {every: due for every, due in before.early.items() if due > moment}
+            not_due = {every: due for every, due in before.early.items() if due > moment}
             state = _State(slices, parts, histories, waiting, pending)
-            yield from self._fire(key, state, before.until, before.until, later)
-            pending.write(before._replace(early=later).pack())
-            if later:
-                early.set(_at(min(later.values())))
+            yield from self._fire(key, state, before.until, before.until, not_due)
+            pending.write(before._replace(early=not_due).pack())
+            if not_due:
+                early.set(_at(min(not_due.values())))
 
     def _fire(
-        self, key: SpanKey, state: _State, before: int, until: int, later: Mapping[int, int] | None
+        self, key: SpanKey, state: _State, before: int, until: int, not_due: Mapping[int, int] | None
     ) -> Generator[WindowedValue, None, int | None]:
         """Yield the panes that are due when the watermark has come from ``before`` to ``until``.
 
@@ -182,7 +178,7 @@ class _FirePanesFn(beam.DoFn):
             state: Its state.
             before: A time.
             until: A time.
-            later: See ``SlidingWindows.firing``.
+            not_due: See ``SlidingWindows.firing``.
 
         Returns:
             When windows fire next; None if no slice is left.
@@ -200,7 +196,7 @@ class _FirePanesFn(beam.DoFn):
         waited = bool(waiting)
         fired = dict[int, History]()
         panes, room = list[WindowPane](), self.AT_ONCE
-        for firing in windows.firing(histories, until, later):
+        for firing in windows.firing(histories, until, not_due):
             pane = WindowPane.of(firing, waiting)
             if pane is None:
                 fired[firing.slot] = firing.past
@@ -217,8 +213,10 @@ class _FirePanesFn(beam.DoFn):
             _write(state.slices, kept if len(kept) else None)
         if fired or len(kept) < len(slices):
             histories = histories.update(fired)
-            if times.period:
-                histories = histories.since(int(kept.slots[0]) - times.size if len(kept) else NEVER)
+            if not len(kept):
+                histories, waiting = Histories.unpack(None), {}
+            elif times.period:
+                histories = histories.since(int(kept.slots[0]) - times.size)
             _write(state.histories, histories.pack() if len(histories) else None)
         if waiting or waited:
             _write(state.waiting, stack(waiting) if waiting else None)
@@ -238,13 +236,6 @@ class _FirePanesFn(beam.DoFn):
             self._panes.inc()
             self._windows.inc(pane.kind is PaneKind.ON_TIME)
             yield at_time(end - 1, sealed)
-
-
-def _is_over(key: SpanKey, until: int) -> bool:
-    """Return whether a key is of a fixed window that can change no more; a sliding key holds slices of others."""
-    (group, _), start = key
-    times = times_of(group)
-    return not times.period and start + times.size + times.held_for <= until
 
 
 def _write(state: Any, value: Any) -> None:

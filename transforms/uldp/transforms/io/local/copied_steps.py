@@ -1,7 +1,8 @@
 """Keeps Beam's local runner from pickling each step for each bundle, to find steps that cannot be pickled.
 
 ``BundleBasedDirectRunner`` gives each bundle a copy of the step's ``DoFn`` that it has pickled and read back, which
-takes half a millisecond. It runs one bundle at a time, and a ``DoFn`` of this project begins each bundle anew.
+takes half a millisecond. It runs one bundle at a time. What a ``DoFn`` changes, it must make in ``setup`` or
+``start_bundle``, because its copies share what it was made with.
 """
 
 import copy

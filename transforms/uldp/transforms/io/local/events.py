@@ -65,7 +65,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     #: Seconds between polls of the directory.
     POLL_SECONDS = 0.1
     #: The most seconds between two events, for each of which the runner looks at each step; or a tenth of the time
-    #: between early panes, if that is less.
+    #: between early panes, if that is less. Beam takes 30 seconds without an event for the end of a stream.
     TICK_SECONDS = 1.0
 
     def __init__(

@@ -5,7 +5,7 @@ a bundle whether the step has state, and what its methods take. That is more tha
 costs (``benchmarks.restart``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,8 +39,9 @@ def remembered_specs() -> Iterator[None]:
 
     def remember_arguments(obj: Any, func: str) -> Arguments:
         plain = isinstance(obj, DoFn) and not isinstance(obj, AbstractDoFnWrapper)
-        function = getattr(obj, "_fn", None)  # of ``beam.Map``, whose ``process`` takes what the function does
-        if not plain or (function is None and hasattr(obj, f"_inspect_{func}")):
+        # Of ``beam.Map``, whose ``process`` takes what the function does.
+        function = obj._fn if isinstance(obj, core.CallableWrapperDoFn) else None
+        if not plain or not isinstance(function, Hashable) or (function is None and hasattr(obj, f"_inspect_{func}")):
             return read_arguments(obj, func)
         of = type(obj), function, func
         if of not in arguments:
