@@ -24,6 +24,7 @@ from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ListedFile, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.kept import Kept
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.codec import blocks as blocks_module
@@ -449,6 +450,47 @@ def test_a_killed_compact_loses_nothing(killed: int, tmp_path: Path) -> None:
     assert set(everything(tmp_path)) == set(before)
     compact(tmp_path)
     assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("names", [("aaa", "aab"), ("0-x", "aaa"), ("mmm", "zzz")])
+def test_prune_beside_compact_leaves_a_copy_of_each_pane(names: tuple[str, str], tmp_path: Path) -> None:
+    """Whether the name of a collection comes before ``all`` or after it."""
+    results(tmp_path)
+    for hours in ((0, 1), (60,)):
+        panes = [replace(pane("c", hour), collection=name) for name in names for hour in hours]
+        save_of_all(tmp_path, panes)
+    before = everything(tmp_path)
+    prune_before_compact_removes(tmp_path)
+    assert everything(tmp_path) == before
+    assert not list(tmp_path.glob("*/all/20260102*/*"))
+
+
+def prune_before_compact_removes(out: Path) -> None:
+    """Run compact, and prune once it has written its first files."""
+    remove, pruned = ListedFile.remove, list[object]()
+
+    def prune_and_remove(file: ListedFile) -> None:
+        if not pruned:
+            pruned.append(None)
+            prune(out, before=0)
+        remove(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ListedFile, "remove", prune_and_remove)
+        compact(out)
+    assert pruned
+
+
+@pytest.mark.parametrize("revision", range(4))
+def test_prune_leaves_what_compact_joins_again(revision: int, tmp_path: Path) -> None:
+    """An early pane that came late makes a new joined file, in which it alone is new and replaced."""
+    results(tmp_path)
+    save_own(tmp_path, [pane("c", hour, 5) for hour in (0, 1, 60)])
+    compact(tmp_path)
+    before = {repr(each) for each in newest(ResultsFolder(tmp_path).panes())}
+    save_own(tmp_path, [pane("c", 0, revision, "early")])
+    prune_before_compact_removes(tmp_path)
+    assert {repr(each) for each in newest(ResultsFolder(tmp_path).panes())} == before
 
 
 def test_windows_without_a_pane_on_time_are_not_moved(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ This is safe beside a running job and beside readers, and a killed run loses not
 before their sources are removed. If both are there, readers find equal panes twice, and the next run joins them.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, finished, listed, refuse
 from uldp.pipelines.results.moved import (
+    JOINED,
     SHARED,
     Encoded,
     Moved,
@@ -40,8 +40,6 @@ from uldp.transforms.io.window_index import Place, indexed, place_of
 #: The bytes of the panes of a joined file before it is compressed; a day with more has several files. A reader holds
 #: the panes of a file in memory.
 MAX_BYTES = 16 << 20
-#: The name of a joined file. Its day is that of the ends of its windows.
-_JOINED = re.compile(r"(\d{8})-[0-9a-f]{32}(\.[a-z-]+)?\.avro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def _days(folder: Path, newest_start: int) -> dict[str, list[Path]]:
         if key is not None and is_old(key[3], newest_start):
             days[day_of(key)] += finished(path)
     for path in finished(folder / SHARED):
-        if named := _JOINED.fullmatch(path.name):
+        if named := JOINED.fullmatch(path.name):
             days[named[1]].append(path)
     return days
 

@@ -4,6 +4,7 @@ A file moves as a whole, once all of its windows are closed. A part is bounded, 
 of collections, and a part of them becomes a file of each collection and day.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +26,8 @@ from uldp.transforms.io.window_index import Place, place_of
 _DAY = 86_400_000
 #: The folder of a collection and version with files of several windows.
 SHARED = "shared"
+#: The name of a joined file. Its day is that of the ends of its windows.
+JOINED = re.compile(r"(\d{8})-[0-9a-f]{32}(\.[a-z-]+)?\.avro")
 #: Encoded panes by the ending of the file that is to hold them.
 Encoded = dict[str, dict[tuple[Place, bytes], None]]
 

@@ -8,6 +8,7 @@ new file into place, and a file that was replaced since it was read is not remov
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from typing import NamedTuple
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.moved import JOINED, SHARED
 from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch, paths_below
+from uldp.transforms.io.results.names import ALL_COLLECTIONS
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
@@ -120,22 +123,47 @@ class _Alike(NamedTuple):
     held: bool
 
 
+class _Safe(NamedTuple):
+    """Which of the files with equal panes stays: the largest.
+
+    ``uldp compact`` may be about to remove the files that it has joined. So a file that it may have written goes before
+    each that it may have read, or both commands together would remove the last copy of a pane.
+
+    Attributes:
+        folder: 2 for ``shared``, into which compact writes; 1 for the folder of a window; 0 for ``all``.
+        joined: Whether the file is named as compact names those that it writes.
+        written: When it was written, in nanoseconds: compact joins files that it wrote before again.
+    """
+
+    folder: int
+    joined: bool
+    written: float
+
+    @classmethod
+    def of(cls, path: Path, file: ListedFile | None) -> "_Safe":
+        """Describe a file; None says that it was written after the files were listed."""
+        shared, of_all = path.parent.name == SHARED, path.parents[1].name == ALL_COLLECTIONS
+        joined = shared and JOINED.fullmatch(path.name) is not None
+        return cls(2 if shared else 0 if of_all else 1, joined, math.inf if file is None else file.status.st_mtime_ns)
+
+
 def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
     paths = [path for kind in (COUNTS, FEW, "estimates") for path in paths_below(out, f"{kind}/*/*/*.avro")]
     there = {file.path: file for file in listed(paths)}
-    newest: dict[_Alike, tuple[tuple[object, ...], Path]] = {}
+    newest: dict[_Alike, tuple[tuple[object, ...], _Safe, Path]] = {}
     read: list[Path] = []
     for files in ResultsFolder(out, damaged).pane_files():
         read += files
         for path, panes in files.items():
+            safe = _Safe.of(path, there.get(path))
             for pane in panes:
                 # The header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
                 few = path.relative_to(out).parts[0] == FEW
-                key, found = _Alike(estimate_key(pane), few, held_back(pane.flags)), (pane.age, path)
+                key, found = _Alike(estimate_key(pane), few, held_back(pane.flags)), (pane.age, safe, path)
                 newest[key] = max(newest.get(key, found), found)
-    published = {key.pane: age for key, (age, _) in newest.items() if not (key.few or key.held)}
+    published = {key.pane: age for key, (age, *_) in newest.items() if not (key.few or key.held)}
     # What is held back goes too when a published pane replaces it.
-    staying = {path for key, (age, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
+    staying = {path for key, (age, _, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
     yield from (there[path] for path in read if path in there and path not in staying)
