@@ -28,7 +28,7 @@ from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.codec import blocks as blocks_module
-from uldp.schemas.codec.blocks import Container
+from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.inflate import inflate
 from uldp.schemas.estimate import Estimate
@@ -289,6 +289,28 @@ def test_no_path_is_made_of_a_name_that_no_collection_has(name: str, tmp_path: P
         ResultsFolder(tmp_path).panes()
 
 
+@pytest.mark.parametrize("name", ["../../x/counts/c", "/x/counts/c", "c/d", "..", "", "C", "c\n"])
+def test_compact_follows_no_path_in_an_index(name: str, tmp_path: Path) -> None:
+    """Whoever can write a file into a results directory has no other directory compacted."""
+    other, out = results(tmp_path / "x"), results(tmp_path / "out")
+    for hour in range(3):
+        save(other, statistic_file(pane("c", hour)))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.avro")}
+    name = f"{tmp_path}{name}" if name.startswith("/") else name
+    newest = pane("d", 60)
+    _, content = indexed_of_several(
+        "statistic", [((name, 1), place_of(newest), encode_record("statistic", counts_to_avro(newest)))]
+    )
+    container = Container.open(io.BytesIO(content))
+    with pytest.raises(ContainerError, match="its index of windows is damaged"):
+        index_of(container)
+    folder = out / "counts/all/20260101T000000Z--20270101T000000Z"
+    folder.mkdir(parents=True)
+    (folder / "forged.avro").write_bytes(content)
+    assert compact(out).joined == 0
+    assert {path: path.read_bytes() for path in other.rglob("*.avro")} == before
+
+
 def forge(path: Path, change: Callable[[list[Any]], object], *, signed: bool) -> None:
     """Change the index of a file; by somebody who knows how to sign it, or not."""
     content = path.read_bytes()
@@ -334,6 +356,9 @@ LIES: dict[str, Callable[[list[Any]], object]] = {
     "true": lambda index: index[RUNS][N].__setitem__(0, True),
     "a short column": lambda index: index[RUNS][WINDOWS].pop(),
     "a column too few": lambda index: index[RUNS].pop(),
+    "a version of text": lambda index: index[RUNS][VERSION].__setitem__(0, "1"),
+    "no version": lambda index: index[RUNS][VERSION].__setitem__(0, 0),
+    "a version that is too large": lambda index: index[RUNS][VERSION].__setitem__(-1, 1 << 31),
     "a text": lambda index: index[PLACES].__setitem__(0, ["1", 2]),
 }
 
@@ -363,7 +388,7 @@ def test_the_index_of_the_most_panes_of_a_file_fits_into_its_header() -> None:
     """No two panes are of one collection, and all names are as long as they may be, and random."""
     encoded = encode_record("statistic", pane("c", 0).to_avro())
     names = [zlib.crc32(str(number).encode()).to_bytes(4, "big").hex() * 8 for number in range(10_000)]
-    panes = [((name, number), (START + number * 7919, START), encoded) for number, name in enumerate(names)]
+    panes = [((name, number + 1), (START + number * 7919, START), encoded) for number, name in enumerate(names)]
     _, content = indexed_of_several("statistic", panes)
     blocks = index_of(Container.open(io.BytesIO(content)))
     assert blocks is not None

@@ -38,6 +38,10 @@ from uldp.schemas.specs.window import AnyTime, WindowSpec
 
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]
+#: What the name of a collection is.
+COLLECTION = r"^[a-z0-9-]{1,64}$"
+#: A version is smaller.
+MAX_VERSION = 1 << 31
 
 #: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
 #: this, so the decoder rejects it.
@@ -55,8 +59,8 @@ _UNIONS = {
 class CollectionSpec(Strict):
     """One version of one collection. Build it with ``load`` from a file, or with ``parse`` from a mapping."""
 
-    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$", description="1 to 64 of the characters a-z, 0-9 and -")
-    version: int = Field(ge=1, lt=1 << 31)
+    collection: str = Field(pattern=COLLECTION, description="1 to 64 of the characters a-z, 0-9 and -")
+    version: int = Field(ge=1, lt=MAX_VERSION)
     domain: Domain
     sensitive: Sensitive = "all"
     mechanism: AnyMechanism

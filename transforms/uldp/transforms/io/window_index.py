@@ -11,6 +11,7 @@ may have a window of each of thousands of collections.
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, islice
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.specs.collection import CollectionKey
+from uldp.schemas.specs.collection import COLLECTION, MAX_VERSION, CollectionKey
 from uldp.transforms.io.durable_files import blocks_of, container_bytes, digest_of
 
 #: The end and the start of a window, in milliseconds. The windows of a collection are in this order.
@@ -27,6 +28,7 @@ Place = tuple[int, int]
 
 _KEY, _KEY_OF_SEVERAL = "uldp.windows", "uldp.collections"
 _DIGEST_DIGITS = 16
+_NAME = re.compile(COLLECTION)
 #: The size of a block of panes of several collections. A reader of one decodes the others in its block.
 BLOCK_SIZE_OF_SEVERAL = 1 << 13
 #: The largest index of several collections in bytes, when inflated. One of 10,000 panes has a third of it at the most.
@@ -168,6 +170,9 @@ def _of_several(text: str) -> tuple[tuple[Run, ...], ...]:
     if not set(map(type, collections)) <= {str}:
         raise TypeError("no collection")
     _integers(sizes, versions, first, last, *pairs)
+    # These become a part of a path, and whoever writes a file can sign its index.
+    if not all(map(_NAME.fullmatch, set(collections))) or min(versions) < 1 or max(versions) >= MAX_VERSION:
+        raise ValueError("no collection has this name and version")
     places = [(end, start) for end, start in pairs]
     if min(sizes) < 1 or sum(sizes) != len(collections) or min(first) < 0 or any(map(ge, places, places[1:])):
         raise ValueError("blocks or places are impossible")
