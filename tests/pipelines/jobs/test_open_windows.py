@@ -115,3 +115,12 @@ def test_a_damaged_file_of_several_collections_keeps_no_other_from_being_marked(
     damaged, _ = bundle(tmp_path, others)
     damaged.write_bytes(damaged.read_bytes()[:-9])
     assert mark_open_windows(tmp_path) == 40
+
+
+def test_no_pane_is_marked_beside_a_damaged_file_of_its_window(tmp_path: Path) -> None:
+    """The damaged file may be the pane on time."""
+    bundle(tmp_path, of_each(40, "early", 0, 3))
+    files = bundle(tmp_path, [build.pane([8, 0], "on_time", 1, start=HOUR, key=("c-0", 1))])
+    for path in files:
+        path.write_bytes(path.read_bytes()[:-4])
+    assert mark_open_windows(tmp_path) == 39

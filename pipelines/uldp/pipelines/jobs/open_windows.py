@@ -50,8 +50,10 @@ def _headers(out: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[Path, PaneRec
     """Yield the headers of panes with their files; readers of the results report damage, and hide its windows."""
     hidden, found = Hidden(), list[tuple[Path, PaneRecord]]()
     for folder in folders_of(out, kind):
-        files = read_files(out, kind, folder, ALL, _pass_over, hidden=hidden) or {}
-        found += [(path, pane) for path, panes in files.items() for pane in panes]
+        files = read_files(out, kind, folder, ALL, _pass_over, hidden=hidden)
+        if files is None:
+            hidden.add_folder(folder)
+        found += [(path, pane) for path, panes in (files or {}).items() for pane in panes]
     return ((path, pane) for path, pane in found if pane.key not in hidden)
 
 

@@ -73,6 +73,8 @@ class Headers:
             if at < 0 or self._times.get(name) != at:
                 damage, hidden = list[ResultsError](), Hidden()
                 panes = read_window(self._folder, HEADERS, name, ALL, damage.append, hidden=hidden)
+                if panes is None:
+                    hidden.add_folder(name)
                 self._times[name], self._panes[name] = at, panes or []
                 self._damaged[name], self._hidden[name] = len(damage), hidden
         written: dict[str, float] = {}

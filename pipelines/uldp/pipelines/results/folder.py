@@ -186,7 +186,10 @@ class ResultsFolder:
     def _all(self, root: Path, kind: Panes[PaneRecord]) -> list[PaneRecord]:
         hidden, panes = Hidden(), list[PaneRecord]()
         for folder in folders_of(root, kind):
-            panes += read_window(root, kind, folder, ALL, self.damaged, hidden=hidden) or ()
+            found = read_window(root, kind, folder, ALL, self.damaged, hidden=hidden)
+            if found is None:
+                hidden.add_folder(folder)
+            panes += found or ()
         return [pane for pane in panes if pane.key not in hidden]
 
     def _windows(
