@@ -557,3 +557,34 @@ def test_a_damaged_file_is_not_moved_and_is_named(tmp_path: Path) -> None:
     compact(tmp_path, damaged=damaged.append)
     assert [path for path in paths.values() if path.exists()] == [paths[COUNTS]]
     assert len(damaged) == 1
+
+
+# What a merge reads.
+
+
+@pytest.mark.parametrize("other", range(6))
+def test_a_merge_takes_the_pane_that_is_not_marked(other: int, tmp_path: Path) -> None:
+    """Whatever the digests that name the files."""
+    early = [pane(name, 0, 0, "early") for name in ("c", "d")]
+    save_of_all(results(tmp_path), [replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early])
+    save_of_all(tmp_path, [*early, pane("e-2", 0, 0, "early", n=1 + other)])
+    of_files = Merging("out", tmp_path, (tmp_path,))
+    assert [each.flags for key in of_files.windows for each in of_files.part(0, key, None).panes] == [()] * 3
+    (tmp_path / "joined").mkdir()
+    panes = [*early, *(replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early)]
+    save_of_all(tmp_path / "joined", [*panes, pane("e-2", 0, 0, "early", n=1 + other)])
+    of_one = Merging("joined", tmp_path / "joined", (tmp_path / "joined",))
+    assert [each.flags for key in of_one.windows for each in of_one.part(0, key, None).panes] == [()] * 3
+
+
+@pytest.mark.parametrize("kind", [COUNTS, "mle", FEW])
+def test_a_merge_says_that_a_file_was_removed_meanwhile(kind: str, tmp_path: Path) -> None:
+    flags = (Flag.FEW_REPORTS.value,) if kind == FEW else ()
+    paths = save_of_all(results(tmp_path), [pane(name, 0, flags=flags) for name in NAMES])
+    merging = Merging("out", tmp_path, (tmp_path,))
+    (key, *_) = merging.windows
+    assert (list(merging.headers), merging._few) != ([], {})  # the headers are in memory now
+    paths[kind].unlink()
+    with pytest.raises(ResultsError) as error:
+        merging.part(0, key, None)
+    assert str(error.value) == f"{paths[kind]}: was removed meanwhile; run the command again"

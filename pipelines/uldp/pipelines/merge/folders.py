@@ -95,7 +95,9 @@ class Merging:
 
     @cached_property
     def _counts(self) -> Mapping[tuple[object, ...], tuple[PaneHeader, Path]]:
-        return {firing(header): (header, path) for header, path in _headers(self.path, HEADERS)}
+        # A pane that a stopped job has marked as incomplete may be in another file without the mark: then it is whole.
+        by_age = sorted(_headers(self.path, HEADERS), key=lambda found: found[0].age)
+        return {firing(header): (header, path) for header, path in by_age}
 
     @cached_property
     def _few(self) -> Mapping[tuple[object, ...], Path]:
@@ -129,20 +131,35 @@ class Merging:
             number: The number of this folder.
             key: The window.
             ids: The ids of its counted reports.
+
+        Raises:
+            ResultsError: if a file is damaged, or another command has removed it since its headers were read.
         """
         panes = tuple(self._with_cells(header) for header in chosen(self.windows[key]))
         files = {_estimate(header): path for header, path in self._estimates.get(key, ())}
         last = newest(header for header, _ in self._estimates.get(key, ()))
-        estimates = tuple(self._estimates_in(files[_estimate(header)], key[0])[_estimate(header)] for header in last)
+        estimates = tuple(self._estimate(files[_estimate(header)], header) for header in last)
         return Part((number,), panes, estimates, ids)
 
     def _with_cells(self, header: PaneHeader) -> PaneHeader:
         fired = firing(header)
-        pane = self._panes_in(self._counts[fired][1], COUNTS, header.collection)[fired]
+        pane = self._pane(self._counts[fired][1], COUNTS, header)
         if isinstance(pane, Statistic) or fired not in self._few:
             return pane
-        few = self._panes_in(self._few[fired], FEW, header.collection)[fired]
+        few = self._pane(self._few[fired], FEW, header)
         return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
+
+    def _pane(self, path: Path, kind: str, header: PaneHeader) -> PaneHeader:
+        pane = self._panes_in(path, kind, header.collection).get(firing(header))
+        if pane is None:
+            raise _removed(path)
+        return pane
+
+    def _estimate(self, path: Path, header: Estimate) -> Estimate:
+        estimate = self._estimates_in(path, header.collection).get(_estimate(header))
+        if estimate is None:
+            raise _removed(path)
+        return estimate
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
         """Compare the panes that are there with those that a local job has signed.
@@ -247,13 +264,17 @@ def _panes_in(path: Path, kind: str, collection: str) -> Mapping[tuple[object, .
     """Read the panes of a collection in a file again, with their cells."""
     folder = f"{path.parents[1].name}/{path.parent.name}"
     panes = read_file(path, PANES if kind == COUNTS else FEW_PANES, folder, Wanted(collection))
-    return {firing(pane): pane for pane in panes}
+    return {firing(pane): pane for pane in sorted(panes, key=lambda pane: pane.age)}
 
 
 def _estimates_in(path: Path, collection: str) -> Mapping[tuple[object, ...], Estimate]:
     """Read the estimates of a collection in a file again, with their tables."""
     panes = read_file(path, ESTIMATES, f"{path.parents[1].name}/{path.parent.name}", Wanted(collection))
     return {_estimate(estimate): estimate for estimate in panes}
+
+
+def _removed(path: Path) -> ResultsError:
+    return ResultsError(f"{plain(str(path))}: was removed meanwhile; run the command again")
 
 
 def _estimate(estimate: Estimate) -> tuple[object, ...]:
