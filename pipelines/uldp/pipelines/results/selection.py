@@ -1,7 +1,8 @@
 """Select windows of a results directory, by the names of their folders where the names suffice.
 
-The name of a folder is ``<collection>-v<version>/<start>--<end>``, so a reader can show the end of a long history
-without opening all of its files.
+A folder of one window is ``<collection>-v<version>/<start>--<end>``, one of several windows of a collection is
+``<collection>-v<version>/shared``, and one of several collections is ``all/<start>--<end>``. So a reader can show the
+end of a long history without opening all of its files.
 """
 
 import re

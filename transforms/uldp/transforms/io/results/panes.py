@@ -102,7 +102,7 @@ class PaneFiling(Filing[P]):
             yield from self._files_of_waiting()
 
     def _share(self, shared: Shared, pane: _Waiting) -> Iterator[File]:
-        """Let a pane share a file of its collection, and yield the shared files once their panes reach a limit."""
+        """Add a pane to the next shared file of its collection; yield these files once their panes reach a limit."""
         if self._shared_panes.add(shared, (pane.place, pane.encoded), len(pane.encoded)):
             yield from self._shared_files()
 
