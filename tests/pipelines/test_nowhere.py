@@ -48,6 +48,7 @@ READ = {
     "late private": ("late", "results", "--private", "nowhere"),
     "late specs": ("late", "results", "--spec", "nowhere"),
     "prune out": ("prune", "nowhere"),
+    "prune stream": ("prune", "results", "--stream", "nowhere"),
     "rejected out": ("rejected", "nowhere"),
     "rejected private": ("rejected", "results", "--private", "nowhere"),
     "rejected specs": ("rejected", "results", "--spec", "nowhere"),
