@@ -249,14 +249,17 @@ def prune(out: Path, keep: int, stream: Path | None, dry_run: bool) -> None:
     """
     from uldp.pipelines.results.prune import prune as remove
 
+    consumed = None
+    if stream is not None:  # first: a stream that is none is refused before anything is removed
+        from uldp.pipelines.jobs.consumed import remove_consumed
+
+        consumed = remove_consumed(out, stream, dry_run=dry_run)
     damaged: list[ResultsError] = []
     what = "would remove" if dry_run else "removed"
     pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
     say(f"{out}: {what} {pruned}")
-    if stream is not None:
-        from uldp.pipelines.jobs.consumed import remove_consumed
-
-        say(f"{stream}: {what} {remove_consumed(out, stream, dry_run=dry_run)}")
+    if consumed is not None:
+        say(f"{stream}: {what} {consumed}")
     name_damaged(damaged)
 
 
