@@ -96,18 +96,12 @@ class FixedWindow:
                 if ended or _is_early(served, not_due):
                     yield Firing(served, self.start, slot, total, ended, replace(histories.get(slot), fired=n))
 
-    def kept(self, until: int) -> Partial:
-        """Return the slices that are still needed: those of all collections, until the last of them is freed."""
-        return self.slices if until < self._freed() else Partial()
-
-    def next_due(self, kept: Partial, until: int) -> int:
-        """Return when the window ends, or else when it is freed."""
+    def left(self, until: int) -> tuple[Partial, int]:
+        """Return the slices of all collections until the last is freed; and when the window ends, or is freed."""
         end = self.start + self.times.size
-        return end if end > until else self._freed()
-
-    def _freed(self) -> int:
         served = [self.specs.of_number(slot - self.start) for slot in self.slices.slots.tolist()]
-        return self.start + self.times.size + max((each.held_for for each in served), default=0)
+        freed = end + max((each.held_for for each in served), default=0)
+        return self.slices if until < freed else Partial(), end if end > until else freed
 
 
 @dataclass(frozen=True)
@@ -158,13 +152,10 @@ class SlidingWindows:
                 total = ends.ended(start, self.slices.window(start, start + size))
                 yield Firing(self.served, start, start, total, ended, past)
 
-    def kept(self, until: int) -> Partial:
-        """Return the slices that windows still need."""
-        return self.slices.between(until - self.times.size - self.served.held_for + 1, NEVER)
-
-    def next_due(self, kept: Partial, until: int) -> int:
-        """Return when the next window with one of the kept slices ends behind ``until``, or else when all are freed."""
-        return next_due(self.times, self.served.held_for, kept.slots, until)
+    def left(self, until: int) -> tuple[Partial, int]:
+        """Return the slices that windows still need; and when the next of these windows ends, or all are freed."""
+        kept = self.slices.between(until - self.times.size - self.served.held_for + 1, NEVER)
+        return kept, next_due(self.times, self.served.held_for, kept.slots, until) if len(kept) else NEVER
 
 
 def _is_early(served: ServedCollection, not_due: Mapping[int, int] | None) -> bool:
@@ -176,7 +167,7 @@ def windows_of(slots: Times, size: int, period: int, offset: int, after: int, un
     """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``.
 
     Args:
-        slots: The starts of slices, multiples of ``period``, ``offset`` not_due.
+        slots: The starts of slices, multiples of ``period``, ``offset`` later.
         size: The length of a window.
         period: The length of a slice.
         offset: See ``slots``.

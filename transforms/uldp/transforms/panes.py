@@ -73,7 +73,7 @@ class _FirePanesFn(beam.DoFn):
     #: The slices as of the last firing, and what has come since: to add to a bag reads nothing.
     SLICES = ReadModifyWriteStateSpec("slices", PartialCoder())
     PARTS = BagStateSpec("parts", PartialCoder())
-    #: What was published of each window, and by window what an early pane may publish not_due, see ``early_step``.
+    #: What was published of each window, and by window what an early pane may publish later, see ``early_step``.
     HISTORIES = ReadModifyWriteStateSpec("histories", BytesCoder())
     WAITING = ReadModifyWriteStateSpec("waiting", PartialCoder())
     PENDING = ReadModifyWriteStateSpec("pending", BytesCoder())
@@ -207,7 +207,7 @@ class _FirePanesFn(beam.DoFn):
                 yield from self._sealed(panes, fired)
                 panes, room = [], self.AT_ONCE
         yield from self._sealed(panes, fired)
-        kept = windows.kept(until)
+        kept, due = windows.left(until)
         state.parts.clear()
         if len(new) or len(kept) < len(slices):
             _write(state.slices, kept if len(kept) else None)
@@ -220,7 +220,7 @@ class _FirePanesFn(beam.DoFn):
             _write(state.histories, histories.pack() if len(histories) else None)
         if waiting or waited:
             _write(state.waiting, stack(waiting) if waiting else None)
-        return windows.next_due(kept, until) if len(kept) else None
+        return due if len(kept) else None
 
     def _sealed(self, panes: Sequence[WindowPane], fired: dict[int, History]) -> Iterator[WindowedValue]:
         """Yield sealed panes, and add the history with each to ``fired``, by slot."""

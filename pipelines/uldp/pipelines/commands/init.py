@@ -86,7 +86,9 @@ def _ask() -> "Answers":
 
 
 def _name(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9-]{1,64}", text):
+    from uldp.schemas.specs.collection import COLLECTION
+
+    if not re.fullmatch(COLLECTION, text):
         raise click.UsageError("write 1 to 64 of the characters a-z, 0-9 and -")
     return text
 

@@ -19,7 +19,7 @@ from uldp.collector.collections import serve
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs, kept_specs
 from uldp.schemas.errors import EndpointError, RequestError, UldpError
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import COLLECTION, CollectionKey, CollectionSpec
 from uldp.schemas.specs.moments import format_moment
 from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
 from uldp.transforms.io.folders import below, is_remote
@@ -28,7 +28,7 @@ from uldp.transforms.io.remote import fetched, matching
 #: Of each file: its path, its size, and when it was last written.
 _Listing = tuple[tuple[str, int, float], ...]
 _NAMES = (
-    re.compile(r"^collection:\s*[\"']?([a-z0-9-]{1,64})[\"']?\s*(?:#.*)?$", re.M),
+    re.compile(rf"^collection:\s*[\"']?({COLLECTION})[\"']?\s*(?:#.*)?$", re.M),
     re.compile(r"^version:\s*(\d{1,10})\b", re.M),
 )
 

@@ -18,7 +18,6 @@ from typing import Any
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, finished, listed, refuse
 from uldp.pipelines.results.moved import (
     JOINED,
-    SHARED,
     Encoded,
     Moved,
     day_of,
@@ -35,6 +34,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.results.names import SHARED
 from uldp.transforms.io.window_index import Place, indexed, place_of
 
 #: The bytes of the panes of a joined file before it is compressed; a day with more has several files. A reader holds

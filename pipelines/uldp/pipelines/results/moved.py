@@ -20,12 +20,10 @@ from uldp.pipelines.results.selection import Key, span_of, window_of
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import encode_record
-from uldp.transforms.io.results.names import ALL_COLLECTIONS
+from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
 from uldp.transforms.io.window_index import Place, place_of
 
 _DAY = 86_400_000
-#: The folder of a collection and version with files of several windows.
-SHARED = "shared"
 #: The name of a joined file. Its day is that of the ends of its windows.
 JOINED = re.compile(r"(\d{8})-[0-9a-f]{32}(\.[a-z-]+)?\.avro")
 #: Encoded panes by the ending of the file that is to hold them.

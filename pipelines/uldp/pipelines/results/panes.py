@@ -37,10 +37,9 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW, paths_below
+from uldp.transforms.io.results.names import SHARED
 
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
-
-_SHARED = "/shared"
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ def read_file(path: Path, kind: Panes[PaneRecord], folder: str, wanted: Wanted =
 def _version_of(value: Mapping[str, Any]) -> str:
     """Return the name of the folder of a pane's version, which is part of a path."""
     name = f"{value['collection']}-v{value['version']}"
-    if collection_of(f"{name}/shared") is None:
+    if collection_of(f"{name}/{SHARED}") is None:
         raise ValueError("no collection has this name")
     return name
 
@@ -162,8 +161,8 @@ def folders_of(out: Path, *kinds: Panes[Any]) -> Iterator[str]:
     ``uldp compact`` writes panes into ``shared`` before it removes them elsewhere. So those folders come last, as they
     are by then: no pane is missed while it moves.
     """
-    yield from sorted(name for name in _folders(out, kinds) if not name.endswith(_SHARED))
-    yield from sorted(name for name in _folders(out, kinds) if name.endswith(_SHARED))
+    yield from sorted(name for name in _folders(out, kinds) if not name.endswith(f"/{SHARED}"))
+    yield from sorted(name for name in _folders(out, kinds) if name.endswith(f"/{SHARED}"))
 
 
 def _folders(out: Path, kinds: Iterable[Panes[Any]]) -> set[str]:

@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.moved import JOINED, SHARED
+from uldp.pipelines.results.moved import JOINED
 from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch, paths_below
-from uldp.transforms.io.results.names import ALL_COLLECTIONS
+from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from uldp.schemas.errors import RequestError
-from uldp.schemas.specs.collection import CollectionKey
+from uldp.schemas.specs.collection import COLLECTION, CollectionKey
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.transforms.io.results.names import ALL_COLLECTIONS
+from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]
@@ -22,8 +22,9 @@ Key = tuple[str, int, int, int]
 Span = tuple[int, int]
 
 _SPAN = r"(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z"
-_FOLDER = re.compile(rf"([a-z0-9-]{{1,64}})-v(\d{{1,10}})/{_SPAN}")
-_SHARED = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/shared")
+_VERSION = rf"({COLLECTION})-v(\d{{1,10}})"
+_FOLDER = re.compile(rf"{_VERSION}/{_SPAN}")
+_SHARED = re.compile(rf"{_VERSION}/{SHARED}")
 _OF_ALL = re.compile(rf"{ALL_COLLECTIONS}/{_SPAN}")
 
 

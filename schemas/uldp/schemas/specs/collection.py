@@ -38,8 +38,8 @@ from uldp.schemas.specs.window import AnyTime, WindowSpec
 
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]
-#: What the name of a collection is.
-COLLECTION = r"^[a-z0-9-]{1,64}$"
+#: What the name of a collection is, all of it.
+COLLECTION = "[a-z0-9-]{1,64}"
 #: A version is smaller.
 MAX_VERSION = 1 << 31
 
@@ -59,7 +59,7 @@ _UNIONS = {
 class CollectionSpec(Strict):
     """One version of one collection. Build it with ``load`` from a file, or with ``parse`` from a mapping."""
 
-    collection: str = Field(pattern=COLLECTION, description="1 to 64 of the characters a-z, 0-9 and -")
+    collection: str = Field(pattern=f"^{COLLECTION}$", description="1 to 64 of the characters a-z, 0-9 and -")
     version: int = Field(ge=1, lt=MAX_VERSION)
     domain: Domain
     sensitive: Sensitive = "all"

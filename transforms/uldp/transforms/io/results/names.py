@@ -16,6 +16,8 @@ from uldp.transforms.io.window_index import Place, indexed, indexed_of_several
 
 #: The folder of a kind of result in which panes of several collections are together.
 ALL_COLLECTIONS = "all"
+#: The folder of a collection and version with files of several windows.
+SHARED = "shared"
 
 
 def window_folder(pane: PaneHeader) -> str:
@@ -66,7 +68,7 @@ def shared_folder(kind: str, pane: PaneHeader) -> str:
         kind: ``COUNTS``, ``FEW`` or ``estimates``.
         pane: One of the panes.
     """
-    return f"{kind}/{pane.collection}-v{pane.version}/shared"
+    return f"{kind}/{pane.collection}-v{pane.version}/{SHARED}"
 
 
 def folder_of_all(kind: str, start: int, end: int) -> str:
