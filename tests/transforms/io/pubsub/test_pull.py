@@ -1,6 +1,5 @@
 """Pulls of the real client library from a server of this process, which answers what it is told to."""
 
-import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,30 +10,38 @@ import pytest
 
 from tests.fakes.pubsub import SUBSCRIPTION
 from uldp.schemas.errors import EndpointError
+from uldp.transforms.io.pubsub import client as client_module
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.subscription import library
 
 pubsub_v1 = pytest.importorskip("google.pubsub_v1", reason="pip install 'uldp-stream[gcp]'")
 
 SERVICE = "google.pubsub.v1.Subscriber"
+#: Seconds that a client waits for this server: no machine is so slow.
+PATIENCE = 60.0
 
 
 class Server:
-    """Answers the first request of a pull after its deadline, and the second at once, unless it refuses them all."""
+    """Has nothing for a request that waits, and answers one that does not at once, unless it refuses them all.
+
+    It ends the wait of the first itself, as the client does at its deadline: a deadline that passes on a clock might
+    pass before the request is here.
+    """
 
     def __init__(self) -> None:
         self.refuses: grpc.StatusCode | None = None
         self.routes: list[str] = []
         self.asked: list[bool] = []
-        self.stopping = threading.Event()
+        self.left: list[float] = []
 
     def pull(self, request: Any, context: Any) -> Any:
         self.asked.append(request.return_immediately)
+        self.left.append(context.time_remaining())
         self.routes.append(dict(context.invocation_metadata())["x-goog-request-params"])
         if self.refuses is not None:
             context.abort(self.refuses, "refused")
         if not request.return_immediately:
-            self.stopping.wait()
+            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
         message = pubsub_v1.PubsubMessage(data=b"body", message_id="17")
         return pubsub_v1.PullResponse(received_messages=[{"ack_id": "ack", "message": message}])
 
@@ -54,8 +61,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     made = Server()
     serving, port = made.serve()
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", f"127.0.0.1:{port}")
+    monkeypatch.setattr(client_module, "PULL_SECONDS", PATIENCE)
     yield made
-    made.stopping.set()
     serving.stop(grace=None).wait()
 
 
@@ -67,6 +74,7 @@ def test_a_pull_at_once_warns_of_nothing_and_changes_no_filter(server: Server) -
         ack_ids, (message,) = puller.pull()
     assert (ack_ids, message.data, message.source) == (["ack"], b"body", "reports:17")
     assert server.asked == [False, True]
+    assert all(left < 2 * PATIENCE for left in server.left)  # a pull without a deadline may wait for ever
     assert not [each for each in warned if "return_immediately" in str(each.message)]
     assert list(warnings.filters) == filters
 
@@ -75,7 +83,7 @@ def test_a_pull_is_routed_as_the_library_routes_it(server: Server) -> None:
     client = library().SubscriberClient()
     Puller(SUBSCRIPTION).pull()
     with pytest.raises(Exception, match="Deadline"):
-        client.pull(request={"subscription": SUBSCRIPTION.path, "max_messages": 1}, retry=None, timeout=0.2)
+        client.pull(request={"subscription": SUBSCRIPTION.path, "max_messages": 1}, retry=None, timeout=PATIENCE)
     waited, at_once, the_librarys = server.routes
     assert waited == at_once == the_librarys
 
