@@ -1,6 +1,8 @@
 """The rows of the shipped example in a database are those of ``uldp export``, also after kills of the job."""
 
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,6 +24,34 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgresql")]
 KILLS = 3
 FIRST_HOUR = 9
 QUERY = f"SELECT {', '.join(COLUMNS)} FROM "
+
+#: The command; its first write of rows says by a file that it has come to its commit, and stops there.
+STOPS = """
+import time
+from pathlib import Path
+import duckdb
+from uldp.pipelines.cli import main
+
+class Connection:
+    def __init__(self, connection):
+        self._connection = connection
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+    def __enter__(self):
+        self._connection.__enter__()
+        return self
+    def __exit__(self, *error):
+        return self._connection.__exit__(*error)
+    def commit(self):
+        if {behind}:
+            self._connection.commit()
+        Path({writes!r}).touch()
+        time.sleep(3600)
+
+connect = duckdb.connect
+duckdb.connect = lambda path: Connection(connect(path))
+main()
+"""
 
 Row = tuple[Any, ...]
 
@@ -54,17 +84,23 @@ def check_labels(rows: Sequence[Row]) -> None:
 
 
 class DuckDB:
-    """A file of DuckDB, whose log is there while a job writes."""
+    """A file of DuckDB, in which the first write of a job lasts until the job is killed."""
 
     uri = "duckdb:rows.duckdb"
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / "rows.duckdb"
+        self._file, self._writes = folder / "rows.duckdb", folder / "writes"
+
+    def command(self, number: int) -> list[str | Path]:
+        """``uldp`` whose write stops before its commit or, each second time, behind it, while the log is there."""
+        return [sys.executable, "-c", STOPS.format(writes=str(self._writes), behind=number % 2)]
 
     @contextmanager
     def writing(self, number: int) -> Iterator[Callable[[], bool]]:
         """Give a function that says whether a job writes."""
-        yield self._file.with_suffix(".duckdb.wal").exists
+        self._writes.unlink(missing_ok=True)
+        yield self._writes.exists
+        assert self._file.with_suffix(".duckdb.wal").exists() or not number % 2
 
     def rows(self) -> list[Row]:
         """What the view shows."""
@@ -85,6 +121,10 @@ class PostgreSQL:
             " RETURN NEW; END $$"
         )
         self._run("CREATE TRIGGER waits BEFORE INSERT ON estimate_panes FOR EACH ROW EXECUTE FUNCTION wait()")
+
+    def command(self, number: int) -> list[str | Path]:
+        """``uldp``."""
+        return [ULDP]
 
     @contextmanager
     def writing(self, number: int) -> Iterator[Callable[[], bool]]:
@@ -113,20 +153,20 @@ def test_a_database_has_the_rows_of_export_after_kills(
     database: DuckDB | PostgreSQL, stream: Path, tmp_path: Path, uldp: Run
 ) -> None:
     """The job is killed while it writes: DuckDB at its first write, PostgreSQL at that of each window in turn."""
-    command: list[str | Path] = [ULDP, "stream", "--spec", SPEC, "--from", stream, "--to", "results"]
-    command += ["--estimates-to", database.uri]
+    arguments: list[str | Path] = ["stream", "--spec", SPEC, "--from", stream, "--to", "results"]
+    arguments += ["--estimates-to", database.uri]
     for number in range(KILLS):
         with (
             database.writing(number) as writes,
-            subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as job,
+            subprocess.Popen([*database.command(number), *arguments], cwd=tmp_path, stdout=subprocess.PIPE) as job,
         ):
             assert job.stdout is not None
             assert job.stdout.readline()  # the command has checked the database, and the job begins
             while job.poll() is None and not writes():
-                pass
+                time.sleep(0.01)
             job.kill()
         assert job.returncode == -9, "the job had ended before"
-    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([ULDP, *arguments], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     kept = ordered(database.rows())
     check_labels(kept)
     assert kept == exported(uldp, tmp_path)
