@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("prometheus_client")
+from tests.build import START
 from tests.listening import listeners_below
 from tests.pipelines.command import SPEC, TRUTH, ULDP, Run
 from tests.pipelines.serve.serving import Answer, Serving
+from uldp.pipelines.live import monitor
 from uldp.pipelines.live.monitor import STANDSTILL_MS, application
-from uldp.pipelines.live.position import Position, now_ms
+from uldp.pipelines.live.position import Position
 from uldp.pipelines.live.served import Served
 
 
@@ -28,17 +30,17 @@ def get(port: int, path: str) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
-def health(out: Path, silent_ms: int) -> Answer:
-    now = now_ms()
-    position = Position(now, 0, 1, simulated=False, watermark=None, segments=0, messages=0, ahead=0, asked=now)
-    late = replace(position, asked=now - silent_ms)
+def health(out: Path, silent_ms: int, monkeypatch: pytest.MonkeyPatch) -> Answer:
+    monkeypatch.setattr(monitor, "now_ms", lambda: START)  # however long a server takes to answer
+    position = Position(START, 0, 1, simulated=False, watermark=None, segments=0, messages=0, ahead=0, asked=START)
+    late = replace(position, asked=START - silent_ms)
     with Serving(app=application(Served.of("results", out), lambda: late)) as server:
         return server.get("/healthz")
 
 
-def test_a_runner_that_asks_for_nothing_stands_still(backfilled: Path) -> None:
-    assert health(backfilled, 0).json()["status"] == "ok"
-    answer = health(backfilled, STANDSTILL_MS + 1000)
+def test_a_runner_that_asks_for_nothing_stands_still(backfilled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert health(backfilled, STANDSTILL_MS, monkeypatch).json()["status"] == "ok"
+    answer = health(backfilled, STANDSTILL_MS + 1000, monkeypatch)
     assert (answer.status, answer.json()) == (503, {"status": "stands still", "silent_seconds": 601})
 
 
