@@ -113,6 +113,10 @@ def test_position_of_a_clock_that_was_wrong(early_ms: int, warning: str) -> None
     assert line.endswith(f"the next window can fire when it reaches 2026-01-01T10:00:00Z{warning}")
 
 
+def names_of_threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
 class TestHeartbeat:
     def test_says_where_the_job_is_while_nothing_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Heartbeat, "EVERY", 0.01)
@@ -122,12 +126,12 @@ class TestHeartbeat:
 
     def test_says_nothing_while_panes_fire_and_leaves_no_thread(self) -> None:
         said: list[str] = []
-        before = threading.active_count()
-        with Heartbeat(said.append, lambda: "here") as beat:
+        with Heartbeat(said.append, lambda: "here", 3600) as beat:
+            assert "heartbeat" in names_of_threads()
             for _ in range(3):
                 beat("pane")
         assert said == ["pane"] * 3
-        assert threading.active_count() == before
+        assert "heartbeat" not in names_of_threads()  # other threads of this process come and go
 
     def test_a_line_begins_the_silence_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = 100.0
@@ -169,7 +173,7 @@ def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monke
     jobs.follow([SPEC], stream.path, tmp_path / "out", jobs.pipeline_options([]), watermark_delay_ms=10_000, say=say)
     assert said[0] == f"following {stream.path} into {tmp_path / 'out'}: c v1"
     assert all(line.startswith("nothing new at ") for line in said[1:])
-    assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
+    assert "heartbeat" not in names_of_threads()
 
 
 class TestSummary:
