@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -207,9 +209,16 @@ def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path, monkeypatch: py
         pass
 
 
-def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
+def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
-    out, order = str(tmp_path / "out"), []
+    out, order, waits = str(tmp_path / "out"), [], threading.Event()
+
+    def sleep(seconds: float) -> None:
+        waits.set()
+        threading.Event().wait(seconds)
+
+    monkeypatch.setattr(locks, "LOCK_SECONDS", 60.0)
+    monkeypatch.setattr(locks, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
 
     def next_job() -> None:
         with claimed(out, [build.spec()], identity):
@@ -218,7 +227,7 @@ def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
     with claimed(out, [build.spec()], identity):
         waiting = threading.Thread(target=next_job)
         waiting.start()
-        waiting.join(0.3)
+        assert waits.wait(60)  # it has found the directory locked
         order.append("first")
     waiting.join()
     assert order == ["first", "next"]
