@@ -17,7 +17,7 @@ from benchmarks.options import read_options
 from benchmarks.quantiles import SHAPES
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.mechanisms.questions import Answer, Period, Span, Version, quantiles, ranges, shares_of
+from uldp.mechanisms.questions import Period, Row, Span, Version, quantiles, ranges, rows_of, shares_of
 from uldp.schemas.arrays import Floats
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
@@ -47,13 +47,13 @@ def measure(name: str, shape: str, n: int, windows: int, seed: int = 1) -> Cover
         (shares,) = shares_of(_span(version, numbers[rng.integers(0, _NUMBERS, n)], rng))
         ends = np.sort([rng.choice(BINS + 1, 2, replace=False) for _ in range(RANGES)], axis=1)
         wanted = [Range(int(first), int(end), "") for first, end in ends]
-        found = list(ranges(shares, wanted, "auto"))
+        found = list(rows_of(ranges(shares, wanted, "auto")))
         truth = np.diff(np.searchsorted(numbers, ends / BINS) / _NUMBERS, axis=1)[:, 0]
         low, high = _ends(found)
         held += float(((low <= truth) & (truth <= high)).mean())
         wide += float((high - low).mean())
         errors += float(np.abs(np.array([each.estimate for each in found]) - truth).mean())
-        low, high = _ends(list(quantiles(shares, LEVELS, "auto")))
+        low, high = _ends(list(rows_of(quantiles(shares, LEVELS, "auto"))))
         below = (
             np.searchsorted(numbers, low, side="left") / _NUMBERS,
             np.searchsorted(numbers, high, "right") / _NUMBERS,
@@ -80,7 +80,7 @@ def _span(version: Version, numbers: Floats, rng: Generator) -> Span:
     return Span(version, Period(0, 3_600_000, "window"), cells, (n,), (0,), Accounting(n, n), ())
 
 
-def _ends(answers: Sequence[Answer]) -> tuple[Floats, Floats]:
+def _ends(answers: Sequence[Row]) -> tuple[Floats, Floats]:
     low, high = (np.array([getattr(each, end) for each in answers], dtype=np.float64) for end in ("low", "high"))
     return low, high
 

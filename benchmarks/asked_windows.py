@@ -20,7 +20,7 @@ from benchmarks.options import read_options
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
-from uldp.mechanisms.questions import Period, Shares, Span, Version, compare, roll_up, shares_of
+from uldp.mechanisms.questions import Period, Shares, Span, Version, compare, roll_up, rows_of, shares_of
 from uldp.mechanisms.questions.rollup import total
 from uldp.mechanisms.questions.sums import sum_ends
 from uldp.schemas.arrays import Counts, Floats
@@ -52,7 +52,7 @@ def kept(name: str, runs: int, seed: int = 1) -> Floats:
         spans = [_span(version, cells, DEVICES, hour) for hour, cells in enumerate(windows)]
         together, alone = total(spans), _span(version, np.sum(windows, axis=0), DEVICES * WINDOWS, 0)
         first, last = (next(shares_of(spans[at])) for at in (0, -1))
-        change = list(compare(first, last, same_devices=True))[:10]
+        change = list(rows_of(compare(first, last, same_devices=True)))[:10]
         changed = float(np.mean([_holds(each.low, each.high, 0.0) for each in change]))
         of_others, _ = _of_shares(next(shares_of(alone)))
         covered += np.array([*_of_shares(next(shares_of(together))), changed, of_others])
@@ -72,7 +72,7 @@ def sliding(name: str, runs: int, seed: int = 1) -> Floats:
         apart = windows[::_WIDTH]
         half = [_total(version, apart[:4]), _total(version, apart[4:])]
         first, last = (next(shares_of(each)) for each in half)
-        change = list(compare(first, last))[:10]
+        change = list(rows_of(compare(first, last)))[:10]
         changed = float(np.mean([_holds(each.low, each.high, 0.0) for each in change]))
         covered += np.array([*_of_shares(next(shares_of(day))), changed])
     return covered / runs
@@ -110,7 +110,7 @@ def _of_shares(shares: Shares) -> tuple[float, float]:
     (table,) = shares.span.tables("empirical")
     assert table.low is not None
     assert table.high is not None
-    _, low, high = sum_ends(shares, _MEMBERS)
+    _, _, low, high = sum_ends(shares, _MEMBERS)
     of_sum = float((TRUTH @ _MEMBERS)[0])
     return float(((table.low <= TRUTH) & (table.high >= TRUTH)).mean()), float(_holds(low[0], high[0], of_sum))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
-from uldp.mechanisms.strings.cohort_channel import Candidates, CohortChannel
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats, Symbols
 from uldp.schemas.specs.collection import CollectionSpec
@@ -100,8 +100,7 @@ def measure(mechanism: str, epsilon: float, n: int, runs: int) -> Measured:
         symbols = np.array([string_symbol(name, _LONGEST) for name in names])
         decoder = decoder_of(mechanism, epsilon, names[:ASKED] + names[HELD:])
         cells = draw_cells(decoder.channel, symbols[:HELD], p, n, rng)
-        assert isinstance(decoder.candidates, Candidates)
-        _ = decoder.candidates.inverse
+        decoder.estimate(cells, n)
         began = time.process_time()
         share, unexplained, _, found = decoder.tables(cells, n, "empirical")
         seconds = time.process_time() - began

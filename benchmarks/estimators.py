@@ -15,11 +15,12 @@ import fastavro
 import numpy as np
 
 from benchmarks.rows import Row, clock, in_turn, print_table, timed
-from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.decoders.pure import share_estimate
 from uldp.mechanisms.estimators.by_name import empirical, norm_sub, threshold
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import law_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.estimate import Estimate
@@ -62,11 +63,11 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
         call.__name__: partial(timed, partial(call, channel, counts, USERS))
         for call in (*estimators, Channel.confidence_interval)
     }
-    calls["stderr"] = partial(timed, lambda: pum.stderr(PureLinear(channel, counts, USERS)))
+    calls["stderr"] = partial(timed, lambda: pum.stderr(share_estimate(law_of(channel), counts, USERS)))
     seconds = in_turn(calls, REPEAT)
     for label, taken in seconds.items():
         yield Row("estimators", label, 1, taken, remark=remarks.get(label, ""))
-    yield from _writing(counts, exact, pum.stderr(PureLinear(channel, counts, USERS)))
+    yield from _writing(counts, exact, pum.stderr(share_estimate(law_of(channel), counts, USERS)))
     both = seconds[exact_mle.__name__] + seconds[Channel.confidence_interval.__name__]
     yield Row("estimators", "exact_mle and confidence_interval", 1, both)
     steps = EM_STEPS // 100 if quick else EM_STEPS

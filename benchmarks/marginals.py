@@ -25,6 +25,7 @@ from benchmarks.coverage import print_heading
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.marginals.decoder import MarginalsDecoder
+from uldp.mechanisms.families.marginals.linear import TablesEstimate
 from uldp.mechanisms.families.marginals.spec import MOST_VIEW_CELLS
 from uldp.mechanisms.families.marginals.views import all_of, best_views
 from uldp.mechanisms.pooling.interactions import Attributes
@@ -141,7 +142,8 @@ def error(found: Tables, truth: Tables) -> float:
 def of_views(decoder: MarginalsDecoder, cells: Counts, n: int, truth: Tables) -> float:
     """Return the error of the tables of two attributes that each view alone gives."""
     linear, found = decoder.linear(cells, n), []
-    for view, part in zip(linear.design.views, linear.pooled.parts, strict=True):
+    assert isinstance(linear, TablesEstimate)
+    for view, part in zip(linear.design.views, linear.pooled.estimates, strict=True):
         table = part.values.reshape([linear.design.sizes[each] for each in view])
         for axes in combinations(range(len(view)), 2):
             others = tuple(axis for axis in range(len(view)) if axis not in axes)

@@ -81,7 +81,7 @@ def on_simplex(estimate: Floats) -> Floats:
 def unbiased(mechanism: PureMechanism, payloads: Payloads) -> Floats:
     """Count support, and estimate without bias."""
     cells = mechanism.statistic(payloads)
-    supports = mechanism.fold.supports(cells) if isinstance(mechanism, FoldedMechanism) else cells
+    supports = mechanism.fold.fold(cells) if isinstance(mechanism, FoldedMechanism) else cells
     return empirical(mechanism.channel, supports, len(payloads))
 
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.decoders.pure import PureDecoder, share_estimate
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import law_of
 from uldp.mechanisms.pooling.versions import pool
-from uldp.mechanisms.protocol.channel import Channel
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -73,9 +74,10 @@ def measure(versions: Sequence[Version], seeds: int) -> Floats:
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         parts = [
-            PureLinear(each, draw(each, truth, n, rng), n) for each, n in zip(channels, reports.tolist(), strict=True)
+            share_estimate(law_of(each), draw(each, truth, n, rng), n)
+            for each, n in zip(channels, reports.tolist(), strict=True)
         ]
-        alone = np.array([wls(part.channel, part.cells, part.reports) for part in parts])
+        alone = np.array([wls(part.channel, part.counts, part.reports) for part in parts])
         estimates = [pool(parts)[1], alone.mean(axis=0), reports @ alone / reports.sum(), *alone]
         errors.append([np.abs(estimate - truth).sum() for estimate in estimates])
     means: Floats = np.mean(errors, axis=0)

@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 from benchmarks.options import read_options
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.questions import Groups, Period, Shares, Span, Version, compare, shares_of
+from uldp.mechanisms.questions import Groups, Period, Shares, Span, Version, compare, rows_of, shares_of
 from uldp.mechanisms.questions.sums import sum_ends
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
@@ -50,11 +50,11 @@ def measure(name: str, n: int, windows: int, seed: int = 1) -> Floats:
     covered = np.zeros(len(NAMES))
     for _ in range(windows):
         one, other = (_shares(version, p, n, rng) for p in (first, later))
-        _, low, high = sum_ends(one, _MEMBERS)
+        _, _, low, high = sum_ends(one, _MEMBERS)
         truth = first @ _MEMBERS
-        differences = list(compare(one, other))[: len(change)]
+        differences = list(rows_of(compare(one, other)))[: len(change)]
         held = [each.low <= by <= each.high for each, by in zip(differences, change, strict=True)]
-        (summed,) = compare(one, other, groups)
+        (summed,) = rows_of(compare(one, other, groups))
         assert summed.low is not None
         assert summed.high is not None
         of_exact = np.mean([held[at] for at in exact]) if exact else np.nan

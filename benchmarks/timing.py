@@ -106,7 +106,7 @@ def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
     if isinstance(mechanism, Memoized):
         return _supports(mechanism.once, payload, symbol)
     if isinstance(mechanism, FoldedMechanism):
-        return bool(mechanism.fold.supports(mechanism.statistic(payload))[symbol])
+        return bool(mechanism.fold.fold(mechanism.statistic(payload))[symbol])
     if isinstance(mechanism, PureMechanism):
         cells, blocks = mechanism.statistic(payload), mechanism.channel.blocks
         return bool((cells if blocks is None else blocks.fold(cells))[symbol])

@@ -22,7 +22,7 @@ from benchmarks.paper.populations import Population, protocol
 from benchmarks.paper.variances import PROTOCOLS
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.inference.forecast import draw_counts
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Floats
 
 SIZE, USERS, EXPONENT, ALPHA = 10_000, 10_000_000, 1.5, 0.05

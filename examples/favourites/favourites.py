@@ -5,11 +5,12 @@ user who does not name it. This is Borda's count of ballots that name a few.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Literal, cast
 
 import numpy as np
 
-from uldp.mechanisms import Encoding, Held, LdpProtocol, Randomness, SetDecoder, SetEncoding, SetSelection, kept
+from uldp.mechanisms import Encoding, Held, LdpProtocol, Randomness, SetDecoder, SetEncoding, SetSelection, of_sets
 from uldp.schemas import Kind, PrivateSpec, Sets, Table, Variable
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
@@ -97,10 +98,9 @@ class ScoreDecoder(SetDecoder):
 
     one = "candidate"
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the table of scores; the number of held symbols says nothing of lists."""
-        scores, _ = super().tables(cells, n, estimator)
-        return (scores,)
+        return super().tables(cells, n, estimator, repeats)[:1]
 
 
 class FavouritesSpec(PrivateSpec):
@@ -124,8 +124,4 @@ class FavouritesSpec(PrivateSpec):
         def build(epsilon: float) -> SetSelection:
             return SetSelection(size + held, epsilon, held)
 
-        once = build(self.epsilon)
-        decoder = ScoreDecoder(
-            once.channel, size, chance_support=once.chance_support, simultaneous=variable.simultaneous
-        )
-        return LdpProtocol(FavouritesEncoding(size, held), kept(self, once, build), decoder)
+        return of_sets(variable, self, build, FavouritesEncoding(size, held), partial(ScoreDecoder, items=size))

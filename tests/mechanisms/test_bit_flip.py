@@ -13,6 +13,7 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits, design_widths
+from uldp.mechanisms.laws.channel_laws import Bits
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
@@ -106,6 +107,29 @@ def test_a_value_with_a_design_of_its_own_has_less_noise() -> None:
     f = np.array([of_two, of_two, alone])
     assert linear.values == pytest.approx((np.array([0.6, 0.4, 0.5]) - f) / (1 - 2 * f))
     assert linear.variance[2] < 0.3 * linear.variance[0]
+
+
+def test_the_law_of_a_design_counts_who_holds_none_of_it() -> None:
+    mechanism, rng = FlippedBits(3, 1.5), np.random.default_rng(3)
+    r, w = np.array([0.3, 0.05, 0.2]), rng.normal(size=(3, 4))
+    law = np.append(r, 1 - r.sum()) @ likelihoods(mechanism)
+    bits = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
+    scores = (bits - mechanism.channel.q) / mechanism.channel.gain @ w
+    found = Bits(mechanism.channel).sums(w, r)
+    np.testing.assert_allclose(law @ scores, r @ w)
+    np.testing.assert_allclose(found.variance, law @ (scores - r @ w) ** 2)
+    np.testing.assert_allclose(found.third, law @ (scores - r @ w) ** 3)
+
+
+def test_designs_are_independent_and_each_value_has_an_exact_interval() -> None:
+    decoder = protocol(2, 4).decoder
+    linear = decoder.linear(np.array([100, 60, 40, 300, 150, 120]), 400)
+    first, other, both = linear.variance_of(np.array([[1.0, 0, 1], [0, 0, 0], [0, 1, 1], [0, 0, 0]]))
+    assert both == pytest.approx(first + other)
+    channel = FlippedBits(2, 1.0).channel
+    for place, counts, n in ((0, [60, 40], 100), (2, [150, 120], 300)):
+        ends = channel.confidence_interval(np.array(counts), n)
+        np.testing.assert_allclose([end[place : place + 2] for end in linear.interval(0.95)], ends)
 
 
 def test_a_design_without_reports_excludes_no_share() -> None:

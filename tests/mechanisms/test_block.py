@@ -71,7 +71,7 @@ def test_the_mean_output_is_a_line_and_input_at_its_inverse(epsilon: float, bins
     block = Block(epsilon, bins, width)
     means = [sum(j * p for j, p in enumerate(row)) for row in law(block)]
     assert {two - one for one, two in pairwise(means)} == {1 - Fraction(block.noise)}
-    assert [block.input_at(float(mean)) for mean in means] == pytest.approx(range(bins + 1), rel=1e-12, abs=1e-11)
+    assert block.input_at(np.array(means, dtype=np.float64)) == pytest.approx(np.arange(bins + 1), rel=1e-12, abs=1e-11)
 
 
 @pytest.mark.parametrize(("epsilon", "bins", "width"), SMALL)

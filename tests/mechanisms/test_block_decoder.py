@@ -5,14 +5,19 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.estimators.grid_channels import BinChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width
-from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
@@ -80,23 +85,72 @@ def test_the_variance_of_equal_inputs_is_that_of_the_mechanism() -> None:
     step = (HIGH - LOW) / block.grid
     assert mean.values == pytest.approx([LOW], abs=1e-6)
     assert mean.variance == pytest.approx(block.variance(np.array([0])) * step**2 / n, rel=1e-6)
-    np.testing.assert_array_equal(mean.times(np.array([[2.0, 3.0]])), mean.variance * [[2, 3]])
+    np.testing.assert_allclose(mean.times(np.array([[2.0, 3.0]])), [2, 3] * mean.variance[:, np.newaxis], rtol=1e-12)
 
 
-def test_the_variance_of_spread_outputs_is_that_of_the_sample() -> None:
-    block, n = decoder().block, 5
-    outputs = np.linspace(0, block.statistic_size - 1, n, dtype=np.int64)
-    mean = decoder().linear(np.bincount(outputs, minlength=block.statistic_size), n)
-    per_output = (HIGH - LOW) / block.grid / (1 - block.noise)
-    assert np.sqrt(mean.variance) == pytest.approx(per_output * np.std(outputs, ddof=1) / math.sqrt(n))
+@pytest.mark.parametrize("part", [0.8, 1.0])
+def test_the_variance_of_spread_outputs_is_that_of_the_sample(part: float) -> None:
+    """But not more than numbers of the range can have: half of them at either end."""
+    block, n = decoder(2.0).block, 5
+    outputs = np.rint(np.linspace(1 - part, part, n) * (block.statistic_size - 1)).astype(np.int64)
+    mean = decoder(2.0).linear(np.bincount(outputs, minlength=block.statistic_size), n)
+    step = (HIGH - LOW) / block.grid
+    sample = step * np.std(outputs, ddof=1) / (1 - block.noise)
+    most = step * math.sqrt(block.variance(np.array(0)) + (block.grid / 2) ** 2)
+    assert np.sqrt(mean.variance * n) == pytest.approx(min(sample, most), rel=1e-3)
+    assert (sample > most) == (part == 1)
 
 
-def test_one_report_has_the_variance_of_the_noise_at_least() -> None:
+@pytest.mark.parametrize("output", [0, 40, -1])
+def test_one_report_has_the_variance_of_the_noise(output: int) -> None:
+    """That of the number which it counts as, or of the nearest end of the range."""
     decode = decoder()
+    cells = np.roll(np.eye(1, decode.block.statistic_size, dtype=np.int64)[0], output)
+    mean = decode.linear(cells, 1)
     step = (HIGH - LOW) / 64
-    assert decode.linear(np.eye(1, decode.block.statistic_size, dtype=np.int64)[0], 1).variance == pytest.approx(
-        decode.block.variance(np.array([32])) * step**2
-    )
+    nearest = (mean.values.clip(LOW, HIGH) - LOW) / step
+    assert mean.variance == pytest.approx(decode.block.variance(nearest) * step**2)
+
+
+@given(st.floats(0.1, 8.0), st.sampled_from([1, 2, 16]), st.data())
+def test_the_law_of_a_number_has_the_cumulants_of_its_reports(epsilon: float, bins: int, data: st.DataObject) -> None:
+    """Those of the outputs, at any distribution of the inputs; and the moments of the inputs follow from them."""
+    width: Width = data.draw(st.sampled_from(["auto", "piecewise", "square-wave"]))
+    decode = BlockDecoder(Block(epsilon, bins, width), LOW, HIGH)
+    weights = np.array(data.draw(st.lists(st.floats(0.01, 1.0), min_size=bins + 1, max_size=bins + 1)))
+    r, numbers = weights / weights.sum(), np.linspace(-12.0, 12.0, bins + 1)
+    outputs, y = decode.block.law(r), decode.numbers - 8.0
+    mean = float(outputs @ y)
+    second, third = (float(outputs @ (y - mean) ** power) for power in (2, 3))
+    moments = np.array([r @ numbers**power for power in (1, 2, 3)])
+    found = decode.law.each(moments)
+    assert (found.variance[0], found.third[0]) == pytest.approx((second, third), rel=1e-8, abs=1e-8 * second**1.5)
+    assert decode.law.moments(mean, second, third) == pytest.approx(moments, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("memory", ["duchi", "block", "hybrid"])
+def test_kept_responses_have_the_errors_of_their_own_noise(memory: str) -> None:
+    """Devices report in three windows; the mean of these has the error that the estimate says."""
+    windows, n, runs = 3, 400, 400
+    mechanism = {"name": memory, "epsilon": 1.5, "lasting_epsilon": 2.0} | ({} if memory == "duchi" else {"bins": 16})
+    protocol = build_protocol(build.spec(domain={"number": {"low": LOW, "high": HIGH}}, mechanism=mechanism))
+    kept, rng = protocol.mechanism, np.random.default_rng(11)
+    assert isinstance(kept, WithMemory)
+    means, variances, once = [], [], []
+    for _ in range(runs):
+        numbers = rng.choice([LOW, 0.0, 12.0], n, p=[0.5, 0.3, 0.2])
+        symbols = protocol.encoding.encode([Held(numbers, np.full(n, -1))], rng)
+        permanent = kept.permanent(symbols, rng)
+        cells = np.sum([kept.statistic(kept.again(permanent, rng)) for _ in range(windows)], axis=0)
+        linear = protocol.decoder.linear(cells, windows * n, windows - 1)
+        means.append(linear.values[0])
+        variances.append(linear.variance[0])
+        once.append(protocol.decoder.linear(cells, windows * n).variance[0])
+    assert abs(np.mean(means) + 0.5 * -LOW - 0.2 * 12) < 4 * np.std(means) / math.sqrt(runs)
+    # A variance of 400 normal numbers has a relative standard error of sqrt(2/400) = .07.
+    assert np.var(means) / np.mean(variances) == pytest.approx(1, abs=4 * 0.07)
+    # Of as many different devices it would be less, and if a report were always the same, three times as much.
+    assert 1.2 * np.mean(once) < np.mean(variances) < 2.8 * np.mean(once)
 
 
 def test_forecast_is_the_error_of_uniform_numbers() -> None:

@@ -10,7 +10,6 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
-from uldp.mechanisms.strings.cohort_channel import CandidateLinear
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -63,8 +62,7 @@ def test_the_error_of_many_reports_is_that_of_collisions(mechanism: str) -> None
     ).decoder
     assert isinstance(decoder, CandidateDecoder)
     rest = float((shares() ** 2).sum() - (shares()[4:24] ** 2).sum())
-    few, many = (decoder.linear(cells_of(decoder, n), n) for n in (10_000, 1_000_000))
-    assert isinstance(many, CandidateLinear)
+    few, many = (decoder.estimate(cells_of(decoder, n), n) for n in (10_000, 1_000_000))
     # The residuals of a million reports show the sum of the squared shares of all other strings.
     assert many.collisions == pytest.approx(rest, rel=0.2)
     # Without collisions, a hundred times as many reports would have a tenth of the error.

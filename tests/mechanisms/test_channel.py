@@ -14,7 +14,8 @@ from scipy import stats
 from tests import build
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.channel import Channel, normal_quantile
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Mask
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.coverage import draw
-from uldp.mechanisms.decoders.pure import PureLinear
+from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum, preprocess
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
@@ -98,7 +98,7 @@ def test_intervals_of_p_hat_cover(name: str) -> None:
     pum = PUMS["known"]
     channel, r = common(name, pum).channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(14))
-    intervals = [pum_intervals(pum, PureLinear(channel, window, N)).share for window in counts]
+    intervals = [pum_intervals(pum, estimate_of(channel, window, N)).share for window in counts]
     assert_covers_95_percent(intervals, pum.distribution(r))
 
 
@@ -107,7 +107,7 @@ def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: PureMechanism
     channel, r, n = common_mechanism.channel, intermediate(pum), 25 * N
     counts = windows(channel, r, n, np.random.default_rng(15))
     estimates = np.array([pum.distribution(channel.unbiased(window, n)) for window in counts])
-    claimed = np.mean([pum.stderr(PureLinear(channel, window, n)) ** 2 for window in counts], axis=0)
+    claimed = np.mean([pum.stderr(estimate_of(channel, window, n)) ** 2 for window in counts], axis=0)
     # The logarithm of a sample variance of normal variables has variance 2/TRIALS.
     z = np.log(estimates.var(axis=0) / claimed) / np.sqrt(2 / TRIALS)
     assert np.abs(z).max() < 4
@@ -117,7 +117,8 @@ def test_stderr_of_tag_masses_is_their_spread(pum: Pum, common_mechanism: PureMe
     channel, r = common_mechanism.channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(16))
     masses, errors = zip(
-        *(pum.tag_masses(channel.unbiased(window, N), PureLinear(channel, window, N)) for window in counts), strict=True
+        *(pum.tag_masses(channel.unbiased(window, N), estimate_of(channel, window, N)) for window in counts),
+        strict=True,
     )
     spread, claimed = np.var(masses, axis=0), np.mean(np.square(errors), axis=0)
     z = np.log(spread / claimed) / np.sqrt(2 / TRIALS)
@@ -141,7 +142,7 @@ def test_intervals_cover_from_device_to_estimate(pum: Pum, common_mechanism: Pur
     covered = []
     for first in range(0, n * trials, n):
         counts = common_mechanism.statistic(reports[first : first + n])
-        lower, upper = pum_intervals(pum, PureLinear(common_mechanism.channel, counts, n)).share
+        lower, upper = pum_intervals(pum, estimate_of(common_mechanism.channel, counts, n)).share
         covered.append((lower <= truth) & (truth <= upper))
     # Behind a tag without background, the intervals allow for any place.
     assert 0.93 <= np.mean(covered) <= (1 if np.isnan(pum.background).any() else 0.98)

@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from uldp.mechanisms.estimators.auto import auto
 from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
     empirical,
     estimate_intermediate,
     norm_sub,
-    project_to_simplex,
     threshold,
 )
-from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.estimators import OF_SYMBOLS
@@ -115,7 +115,7 @@ def test_estimates_from_bits_lie_on_the_simplex(window: tuple[Counts, int]) -> N
 def test_projection_is_the_nearest_distribution(vector: Floats) -> None:
     # On a convex set x is nearest to the vector if and only if no direction into the set leads towards the vector;
     # on the simplex the directions to its corners suffice.
-    x = project_to_simplex(vector)
+    x = onto_simplex(vector)
     assert on_simplex(x)
     assert ((np.eye(len(vector)) - x) @ (vector - x)).max() < 1e-12
 
@@ -132,19 +132,19 @@ def test_projection_is_that_of_the_best_support() -> None:
                 if (point >= 0).all():
                     candidates.append(point)
         nearest = min(candidates, key=lambda point: float(np.sum((point - vector) ** 2)))
-        assert project_to_simplex(vector) == pytest.approx(nearest, abs=1e-12)
+        assert onto_simplex(vector) == pytest.approx(nearest, abs=1e-12)
 
 
 @given(counts=symbol_counts())
 def test_norm_sub_leaves_a_distribution_alone(counts: Counts) -> None:
     r = counts / counts.sum()
-    assert project_to_simplex(r) == pytest.approx(r, abs=1e-12)
+    assert onto_simplex(r) == pytest.approx(r, abs=1e-12)
 
 
 def test_each_name_has_its_estimator() -> None:
     counts, n = np.array([30, 20, 25, 15, 10]), 100
     expected = {
-        "auto": empirical_bayes(URR.channel, counts, n),
+        "auto": auto(URR.channel, counts, n),
         "empirical": empirical(URR.channel, counts, n),
         "threshold": threshold(URR.channel, counts, n),
         "norm-sub": norm_sub(URR.channel, counts, n),

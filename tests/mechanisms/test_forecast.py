@@ -16,7 +16,7 @@ from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryE
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
 from uldp.mechanisms.inference.forgery import forgery_text, least_flagged_share
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, fit_counts
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 
@@ -90,6 +90,10 @@ def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
     without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)), np.empty(0))
     r, n = falling_shares(LARGEST + 1), 10**9
     assert PureDecoder(channel, without_tags).expected_l1(r, n, "auto") == channel.expected_l1(r, n) < 2
+    facts = dict(PureDecoder(channel, without_tags).describe(1_000, "auto"))
+    assert facts["errors"].startswith("of auto at n = 1,000: expected l1 at most 2 if the shares fall as")
+    (warning,) = PureDecoder(channel, without_tags).warnings(1_000, 1_000, "auto")
+    assert warning.startswith("the expected l1 error of auto is at most 2 at n = 1,000")
     assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"
 
 

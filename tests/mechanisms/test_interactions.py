@@ -1,16 +1,19 @@
 """Tables that are pooled from views: least squares over all of them, and its errors, against dense matrices."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from uldp.mechanisms.decoders.pure import share_estimate
 from uldp.mechanisms.families.marginals.views import all_of, best_views, error
-from uldp.mechanisms.pooling.interaction_errors import InteractionErrors
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import law_of
+from uldp.mechanisms.pooling.cell_errors import CellErrors
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
-from uldp.mechanisms.pooling.pooled_linear import PooledLinear
-from uldp.mechanisms.protocol.linear import LowRankLinear, normal
+from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.schemas.arrays import Floats
 
 SIZES = (2, 3, 4, 2)
@@ -24,20 +27,21 @@ def table(joint: Floats, attributes: Attributes) -> Floats:
     return np.asarray(joint.sum(axis=tuple(each for each in range(joint.ndim) if each not in attributes)))
 
 
-def pooled(seed: int, noise: float) -> tuple[PooledLinear, Floats]:
-    """Estimates of the views, as by randomized response, and the shares that they are of."""
+def pooled(seed: int, *, noise: bool) -> tuple[Pooled, Floats]:
+    """Estimates of the views by randomized response, or the shares that they are of; and the joint shares."""
     rng = default_rng(seed)
     joint = rng.dirichlet(np.full(48, 0.3)).reshape(SIZES)
     parts, weights = [], []
     for view in VIEWS:
-        shares = table(joint, view).ravel()
-        n, gain, q = int(rng.integers(100, 1000)), 0.4, 0.1
-        m = q + gain * shares
-        d, u = m / (n * gain**2), m / (np.sqrt(n) * gain)
-        values = shares + noise * rng.normal(size=len(shares))
-        parts.append(LowRankLinear(values, d - u**2, np.full(len(m), n), normal(values, d), u[np.newaxis]))
-        weights.append(np.asarray(1 / d.mean()))
-    return PooledLinear(parts, weights, DESIGN), joint
+        shares, n = table(joint, view).ravel(), int(rng.integers(100, 1000))
+        q = 1 / (len(shares) + 4)
+        channel = Channel(np.full(len(shares), 5 * q), np.full(len(shares), q), independent_bits=False)
+        part = share_estimate(law_of(channel), rng.multinomial(n, channel.support_probability(shares)), n)
+        parts.append(part if noise else replace(part, values=shares))
+        weights.append(np.asarray(1 / channel.variance(shares, n).mean()))
+    found = Pooled.of(parts, weights, DESIGN)
+    known = [own[:, 0].clip(0.0) for own in DESIGN.spread(found.values[:, np.newaxis])]
+    return found.at_shares([own / own.sum() for own in known]), joint
 
 
 def test_gather_is_the_transpose_of_spread() -> None:
@@ -48,19 +52,19 @@ def test_gather_is_the_transpose_of_spread() -> None:
 
 
 def test_views_without_noise_give_all_their_tables_back() -> None:
-    linear, joint = pooled(2, noise=0.0)
+    linear, joint = pooled(2, noise=False)
     found = DESIGN.onto(TABLES).times(linear.values[:, np.newaxis])[:, 0]
     assert found == pytest.approx(np.concatenate([table(joint, each).ravel() for each in TABLES]), abs=1e-14)
 
 
 def test_tables_are_those_of_weighted_least_squares() -> None:
-    linear, _ = pooled(3, noise=0.05)
+    linear, _ = pooled(3, noise=True)
     # Over the joint table of all attributes, of which the views are sums.
     cells = np.eye(48).reshape(48, *SIZES)
     of_joint = np.array([np.concatenate([table(cell, view).ravel() for view in VIEWS]) for cell in cells]).T
     root = np.sqrt(np.repeat([float(w) for w in linear.weights], [DESIGN.cells(view) for view in VIEWS]))
     centre = np.full(48, 1 / 48)
-    y = np.concatenate([part.values for part in linear.parts])
+    y = np.concatenate([part.values for part in linear.estimates])
     # Shares sum to 1: only what sums to 0 is fitted.
     free = np.eye(48) - 1 / 48
     joint = centre + free @ np.linalg.pinv(root[:, np.newaxis] * (of_joint @ free)) @ (root * (y - of_joint @ centre))
@@ -68,35 +72,38 @@ def test_tables_are_those_of_weighted_least_squares() -> None:
     assert found == pytest.approx(of_joint @ joint, abs=1e-12)
 
 
-def test_errors_of_cells_are_those_of_the_covariances_of_all_views() -> None:
-    linear, _ = pooled(4, noise=0.05)
-    parts = [part for part in linear.parts if isinstance(part, LowRankLinear)]
-    errors = InteractionErrors(DESIGN, linear.weights, parts)
+@pytest.mark.parametrize("repeats", [0.0, 3.0])
+def test_errors_of_cells_are_those_of_the_covariances_of_all_views(repeats: float) -> None:
+    linear = pooled(4, noise=True)[0].repeated(repeats)
+    errors = CellErrors(linear, DESIGN)
     for each in TABLES:
         columns = DESIGN.onto([each]).times(np.eye(DESIGN.size)).T
         covariance = columns.T @ linear.times(columns)
-        share = errors.share(each)
-        assert errors.covariance(each, share, share).ravel() == pytest.approx(np.diag(covariance), rel=1e-10)
-        assert linear.variance_of(columns) == pytest.approx(np.diag(covariance), rel=1e-10)
+        found, exact = errors.cumulants(each), linear.sums(columns)
+        assert found.variance == pytest.approx(np.diag(covariance), rel=1e-10)
+        assert exact.variance == pytest.approx(np.diag(covariance), rel=1e-10)
+        # Supports of one report are no independent events.
+        assert found.third == pytest.approx(exact.third, abs=0.1 * float((exact.variance**1.5).max()))
         for row in ((attribute,) for attribute in each):
             rows = DESIGN.onto([row]).times(np.eye(DESIGN.size)).T
-            both = (columns.T @ linear.times(rows)).reshape([*(SIZES[a] for a in each), SIZES[row[0]]])
-            found = errors.covariance(each, share, errors.share(row))
-            for cell in np.ndindex(found.shape):
-                assert found[cell] == pytest.approx(both[(*cell, cell[each.index(row[0])])], rel=1e-9)
+            cells = np.unravel_index(np.arange(columns.shape[1]), [SIZES[a] for a in each])[each.index(row[0])]
+            ratio = np.asarray(default_rng(7).random(columns.shape[1]))
+            less = linear.variance_of(columns - ratio * rows[:, cells])
+            of_table = ratio.reshape([SIZES[a] for a in each])
+            assert errors.cumulants(each, row, of_table).variance == pytest.approx(less, rel=1e-9)
 
 
 def test_the_nearest_tables_of_0_or_more_are_those_of_a_search_over_all_signs() -> None:
     from scipy import optimize
 
-    linear, _ = pooled(5, noise=0.08)
+    linear, _ = pooled(5, noise=True)
     found = DESIGN.nearest(linear.weights, linear.values)
     tables = np.concatenate(DESIGN.spread(found[:, np.newaxis]))[:, 0]
     assert np.concatenate(DESIGN.spread(linear.values[:, np.newaxis])).min() < -0.01
     assert tables.min() >= -1e-15
 
     each = np.repeat([float(w) for w in linear.weights], [DESIGN.cells(view) for view in VIEWS])
-    y = np.concatenate([part.values for part in linear.parts])
+    y = np.concatenate([part.values for part in linear.estimates])
 
     def loss(tables: Floats) -> float:
         return float((each * (tables - y) ** 2).sum())

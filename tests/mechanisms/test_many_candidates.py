@@ -9,7 +9,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.strings import many_candidates
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
-from uldp.mechanisms.strings.many_candidates import ManyLinear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import Table, TableName
 
@@ -58,12 +57,13 @@ def design(of: CandidateDecoder, names: list[str]) -> Floats:
 def test_each_estimate_is_that_of_least_squares_on_those_found_and_itself(mechanism: str) -> None:
     of = decoder(mechanism)
     channel, cells = of.channel, cells_of(of)
-    linear = of.linear(cells, N)
-    assert isinstance(linear, ManyLinear)
+    linear = of.estimate(cells, N)
     together = linear.together.tolist()
     assert 5 <= len(together) < 300
-    sizes = linear.sizes[:, np.newaxis]
-    corrected = (linear.supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
+    of_cohorts = cells.reshape(channel.cohorts, -1)
+    sizes = of_cohorts[:, :1] if mechanism == "bloom" else of_cohorts.sum(axis=1, keepdims=True)
+    supports = of_cohorts[:, -channel.positions :]
+    corrected = (supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
     response = corrected.ravel() * channel.cohorts / N
     of_found = design(of, [NAMES[i] for i in together])
     alone, *_ = np.linalg.lstsq(of_found, response, rcond=None)
@@ -106,8 +106,7 @@ def ends_of(table: Table) -> tuple[Floats, Floats]:
 def test_auto_has_those_found_alone(mechanism: str) -> None:
     of = decoder(mechanism)
     share, unexplained, _, found = of.tables(cells_of(of), N, "auto")
-    linear = of.linear(cells_of(of), N)
-    assert isinstance(linear, ManyLinear)
+    linear = of.estimate(cells_of(of), N)
     assert np.isin(np.flatnonzero(share.values), linear.together).all()
     assert share.values[:5] == pytest.approx(linear.values[:5], rel=0.1)
     assert share.values.min() >= 0

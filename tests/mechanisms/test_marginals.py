@@ -9,12 +9,11 @@ from numpy.random import Generator, default_rng
 
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.marginals.conditional import fieller
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats, Values
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 SIZES = (2, 3, 5, 4)
 NAMES = ("new", "app", "version", "place")
@@ -128,13 +127,22 @@ def test_given_is_a_row_of_the_table_and_its_interval_covers() -> None:
     assert 0.93 <= np.mean(covered) <= 0.98
 
 
-def test_fieller_has_the_ratios_whose_difference_may_be_0() -> None:
-    top, bottom, of_top, of_bottom, of_both = (np.array([each]) for each in (0.1, 0.4, 0.001, 0.002, 0.0005))
-    (low,), (high,) = fieller(top, bottom, of_top, of_bottom, of_both, 1.96)
-    for ratio in (low, high):
-        error = of_top - 2 * ratio * of_both + ratio**2 * of_bottom
-        assert abs(top - ratio * bottom) == pytest.approx(1.96 * np.sqrt(error))
-    assert np.array(fieller(top, bottom, of_top, 100 * of_bottom, of_both, 1.96)).ravel().tolist() == [0.0, 1.0]
+def test_rare_cells_of_a_view_alone_have_exact_intervals() -> None:
+    of, covered = protocol([["new", "app"], ["version", "place"]], 8.0, [["new", "app"]]), []
+    for seed in range(150):
+        rng = default_rng(seed)
+        cell = np.where(rng.random(200) < 0.02, rng.integers(0, 6, 200), 0)
+        users = [cell // 3, cell % 3, *(rng.integers(0, size, 200) for size in SIZES[2:])]
+        tables = of.decoder.tables(window(of, users, rng), 200, "empirical")
+        both, given = shares(tables)["new", "app"], next(each for each in tables if each.name is TableName.GIVEN)
+        assert both.basis is Basis.EXACT
+        expected = np.full(6, 0.02 / 6) + 0.98 * (np.arange(6) == 0)
+        rows = expected.reshape(2, 3) / expected.reshape(2, 3).sum(axis=1, keepdims=True)
+        for table, exact in ((both, expected), (given, rows.ravel())):
+            assert table.low is not None
+            assert table.high is not None
+            covered.append((table.low <= exact) & (exact <= table.high))
+    assert np.mean(covered, axis=0).min() >= 0.92
 
 
 def test_independent_attributes_have_p_values_as_large_as_they_say() -> None:

@@ -12,6 +12,7 @@ from tests.build import START
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.families.summation.decoder import NoisyHistogram
 from uldp.mechanisms.families.summation.histogram_noise import noise_variance
 from uldp.mechanisms.families.summation.randomizer import MemoizedSummation, Summation
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, WithMemory
@@ -170,3 +171,20 @@ def test_what_is_refused() -> None:
         MemoizedSummation(3, 1.0, 2.0).permanent(np.array([3]), np.random.default_rng(1))
     with pytest.raises(ValueError, match="outside of the 3 symbols"):
         Summation(3, 1.0).perturb(np.array([3]), np.random.default_rng(1))
+
+
+def test_the_law_of_a_report_has_the_cumulants_of_its_entries() -> None:
+    """Of a sum of two entries with noise from -60 to 60, beyond which there is nearly none."""
+    epsilon, r, w = 1.5, np.array([0.6, 0.3, 0.1]), np.array([[1.0, 0], [-2, 0], [0, 3]])
+    law = NoisyHistogram(3, noise_variance(epsilon), None)
+    a, x = math.exp(-epsilon / 2), np.arange(-60, 61)
+    noise = (1 - a) / (1 + a) * a ** np.abs(x)
+    for column, found in zip(w.T, np.transpose(law.sums(w, r)), strict=True):
+        scores = column[:, np.newaxis, np.newaxis] + column[0] * x[:, np.newaxis] + (column[1] + column[2]) * x
+        chance = r[:, np.newaxis, np.newaxis] * np.outer(noise, noise)
+        centred = scores - r @ column
+        assert found[:2] == pytest.approx([(chance * centred**2).sum(), (chance * centred**3).sum()], rel=1e-6)
+    for single, of_sum in zip(law.each(r), law.sums(np.eye(3), r), strict=True):
+        np.testing.assert_allclose(single, of_sum)
+    covariance = law.times(np.eye(3), r)
+    np.testing.assert_allclose(covariance, noise_variance(epsilon) * np.eye(3) + np.diag(r) - np.outer(r, r))

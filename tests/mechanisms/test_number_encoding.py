@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.numbers.number import NumberEncoding
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats
 

@@ -13,7 +13,7 @@ from uldp.mechanisms.estimators import pair_projection
 from uldp.mechanisms.estimators.pair_projection import join, nearest_given_pairs
 from uldp.mechanisms.estimators.projection import nearest_fit
 from uldp.mechanisms.inference.plausibility import fit_counts
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 

@@ -12,20 +12,23 @@ from numpy.random import Generator, default_rng
 from benchmarks.pairs import pckv_variance
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.pair_decoder import PairDecoder, PairErrors
+from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.pair_encoding import PairEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
 from uldp.mechanisms.inference.goodness_of_fit import checks
-from uldp.mechanisms.kernels.ratios import ratio_interval
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.held_laws import Keys
+from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 LOW, HIGH = -10.0, 30.0
 
@@ -79,13 +82,11 @@ def test_the_draws_of_a_device_do_not_depend_on_its_pairs() -> None:
     assert len(of_all) == 3 + 3 + 4 + 1 + 1 + 3 + 3
 
 
-def moments(size: int, epsilon: float, held: Sequence[int], chosen: int) -> tuple[Floats, Floats]:
-    """The mean and the covariance of the supports of one report, from all sets of the size of a report."""
-    sets = list(itertools.combinations(range(size), chosen))
-    supports = np.array([[symbol in each for symbol in range(size)] for each in sets], dtype=np.float64)
-    law = np.where(supports[:, list(held)].any(axis=1), math.exp(epsilon), 1.0)
-    law /= law.sum()
-    return supports.T @ law, (supports.T * law) @ supports
+def reports_of(size: int, epsilon: float, held: Sequence[int], chosen: int) -> Floats:
+    """The probability of each set of the size of a report."""
+    sets = itertools.combinations(range(size), chosen)
+    law = np.array([math.exp(epsilon) if {*each} & {*held} else 1.0 for each in sets])
+    return np.asarray(law / law.sum())
 
 
 @pytest.mark.parametrize(("keys", "held", "chosen"), [(3, 2, 3), (3, 1, 2), (2, 2, 1), (3, 3, 4)])
@@ -99,22 +100,33 @@ def test_the_errors_of_keys_are_those_of_all_reports_of_all_devices(keys: int, h
     ]
     padded = [[*each, *(2 * keys + j for j in range(held - len(each)))] for each in devices]
     weights = rng.dirichlet(np.ones(len(devices)))
-    mean, second = (
-        np.tensordot(weights, np.array(each), 1)
-        for each in zip(*(moments(size, epsilon, each, chosen) for each in padded), strict=True)
-    )
-    covariance = second - np.outer(mean, mean)
+    law = weights @ np.array([reports_of(size, epsilon, each, chosen) for each in padded])
     channel = SetSelection(size, epsilon, held, chosen).channel
+    supports = np.array([[z in each for z in range(size)] for each in itertools.combinations(range(size), chosen)])
+    scores = (supports - channel.q) / channel.gain
     r = np.array([sum(w for w, each in zip(weights, padded, strict=True) if z in each) for z in range(size)])
-    errors, n = PairErrors(channel, r, 50), 50
-    plus = np.kron(np.eye(keys), [1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
-    minus = np.kron(np.eye(keys), [-1.0, 1.0]) @ np.eye(2 * keys, size) / channel.gain
-    for found, (one, other) in {
-        "variance": (plus, plus),
-        "of_differences": (minus, minus),
-        "of_both": (plus, minus),
-    }.items():
-        assert getattr(errors, found) == pytest.approx(np.diag(one @ covariance @ other.T) / n), found
+    for one, other in ((1.0, 1.0), (-1.0, 1.0), (-1.5, 0.5)):
+        w = np.kron(np.eye(keys), [one, other])
+        found = Keys(channel, np.tile([one, other], (keys, 1)), np.arange(keys)).each(r)
+        centred = scores[:, : 2 * keys] @ w.T - w @ r[: 2 * keys]
+        assert found.variance == pytest.approx(law @ centred**2)
+        assert found.third == pytest.approx(law @ centred**3, abs=1e-9)
+    # Of sums of keys it is a bound, which is met if nobody holds two.
+    alone = Keys(channel, np.ones((keys, 2)), np.arange(keys)).sums(np.ones((keys, 1)), r)
+    centred = scores[:, : 2 * keys].sum(axis=1) - r[: 2 * keys].sum()
+    assert alone.variance[0] >= law @ centred**2 * (1 - 1e-12)
+    assert held > 1 or alone.variance[0] == pytest.approx(law @ centred**2)
+
+
+def ends_of(table: Table) -> tuple[Floats, Floats]:
+    assert table.low is not None
+    assert table.high is not None
+    return table.low, table.high
+
+
+def variance_of(channel: Channel, keys: int, r: Floats) -> float:
+    """The variance of the share of the first key by one report."""
+    return float(Keys(channel, np.ones((keys, 2)), np.arange(keys)).each(r).variance[0])
 
 
 def window(
@@ -144,6 +156,59 @@ def test_the_mean_of_a_key_that_is_not_significant_is_withheld() -> None:
     _, few = window(default_rng(5), 30, share=0.3, positive=0.75)
     assert not few[TableName.FOUND].values.any()
     assert TableName.MEAN not in few
+
+
+@pytest.mark.parametrize("share", [0.0, 0.004, 0.1, 0.5])
+def test_the_share_of_a_key_is_covered_exactly_where_a_report_has_one_symbol(share: float) -> None:
+    n, keys = 30, 12
+    channel = SetSelection(2 * keys + 2, 8.0, 2, 1).channel
+    decoder = PairDecoder(channel, [*map(str, range(keys))], 0.0, 1.0)
+    m, covered = 2 * channel.q[0] + channel.gain[0] * share, 0.0
+    for count in range(n + 1):  # reports with either sign of the first key
+        cells = np.array([count // 2, count - count // 2, *[0] * (2 * keys - 2), n - count, 0])
+        table = decoder.tables(cells, n, "empirical")[0]
+        assert table.basis is Basis.EXACT
+        low, high = ends_of(table)
+        inside = bool(low[0] <= share <= high[0])
+        covered += inside * math.comb(n, count) * m**count * (1 - m) ** (n - count)
+    assert covered >= 0.95
+
+
+def test_means_of_keys_that_are_found_are_covered_in_small_windows() -> None:
+    n, held, keys, rng = 300, 2, 8, default_rng(12)
+    covered: list[bool] = []
+    mechanism = SetSelection(2 * keys + held, 8.0, held)
+    decoder = PairDecoder(mechanism.channel, [*map(str, range(keys))], 0.0, 1.0)
+    for _ in range(150):
+        # Each user holds one key and a dummy, and 80 % of the users of any have the upper end.
+        key = rng.choice(keys, n, p=[0.3, *[0.1] * (keys - 1)])
+        symbols = np.stack([2 * key + (rng.random(n) < 0.8), np.full(n, 2 * keys)], axis=1)
+        tables = decoder.tables(mechanism.statistic(mechanism.perturb(symbols, rng)), n, "empirical")
+        mean, number = tables[3], int(tables[2].values.sum())
+        assert mean.level == pytest.approx(1 - 0.05 * number / keys)
+        low, high = ends_of(mean)
+        covered += ((low <= 0.8) & (high >= 0.8)).tolist()
+    assert len(covered) > 1000
+    assert 0.93 < np.mean(covered) < 0.98
+
+
+def test_the_mean_of_honest_reports_is_within_the_ends_that_allow_for_forged_ones() -> None:
+    n, keys, forged = 5000, 4, 50
+    channel = SetSelection(2 * keys + 2, 4.0, 2, 1).channel
+    decoder = PairDecoder(channel, [*map(str, range(keys))], 0.0, 1.0)
+    honest = np.array([20, 80, 50, 50, 50, 50, 50, 50, 4000, 600])
+    ratio = decoder.means(honest, n, np.array([0]), 0.95).values[0]
+    for forged_symbol, other in ((0, 1), (1, 0), (8, 1)):
+        cells = honest.copy()
+        cells[[forged_symbol, other]] += np.array([1, -1]) * min(forged, honest[other])
+        table = decoder.means(cells, n, np.array([0]), 0.95)
+        ends, (low, high) = decoder.forged_ends(table, cells, forged), ends_of(table)
+        assert ends is not None
+        assert ends[0][0] <= ratio <= ends[1][0]
+        assert ends[0][0] <= low[0] <= high[0] <= ends[1][0]
+    unmoved = decoder.forged_ends(table, cells, 0.0)
+    assert unmoved is not None
+    assert unmoved[0] == pytest.approx(low)
 
 
 @pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (100, 8, 0.5), (5, 4, 2.0)])
@@ -184,12 +249,19 @@ def test_a_client_that_rounds_to_the_nearest_end_fails() -> None:
     assert min(check.p_value for check in checks(protocol.mechanism, r, payloads)) < 1e-9
 
 
-def test_a_ratio_over_nothing_has_no_ends() -> None:
-    upper, lower, ones = np.array([3.0, 3.0]), np.array([10.0, 0.1]), np.ones(2)
-    low, high = ratio_interval(upper, lower, ones, ones, np.zeros(2), 2.0)
-    assert (low[1], high[1]) == (-math.inf, math.inf)
+def test_a_ratio_has_the_ends_of_fieller_if_both_estimates_are_normal() -> None:
+    top, bottom, ones, none = np.array([3.0, 0.1]), np.array([10.0, 0.1]), np.ones(2), np.full(2, np.nan)
+
+    def cumulants(v: Floats) -> Cumulants:
+        return Cumulants(1 + v**2, 0 * ones, 0 * ones, none, none)
+
+    low, high = ratio_interval(top, bottom, cumulants, 0.95, (-1.0, 1.0))
+    assert (low[1], high[1]) == (-1.0, 1.0)  # what is over nothing may be anything
     for end in (low[0], high[0]):
-        assert abs(3.0 - end * 10.0) == pytest.approx(2.0 * math.sqrt(1 + end**2))
+        assert abs(3.0 - end * 10.0) == pytest.approx(1.959964 * math.sqrt(1 + end**2), rel=1e-6)
+    wider = ratio_interval(top, bottom, cumulants, 0.95, (-1.0, 1.0), 0.5)
+    for end in (wider[0][0], wider[1][0]):
+        assert abs(3.0 - end * 10.0) - 0.5 == pytest.approx(1.959964 * math.sqrt(1 + end**2), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +273,7 @@ def test_a_share_has_no_more_variance_than_by_pckv(keys: int, held: int, epsilon
     for share in (0.0, 0.05, 0.2):
         r = np.zeros(size)
         r[:2] = share / 2
-        assert PairErrors(channel, r, 1).variance[0] <= pckv_variance(keys, held, epsilon, share)
+        assert variance_of(channel, keys, r) <= pckv_variance(keys, held, epsilon, share)
 
 
 @pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (40, 2, 2.0)])
@@ -213,7 +285,7 @@ def test_the_best_size_has_the_least_variance_of_a_key(keys: int, held: int, eps
         for share in SHARES_OF_KEYS:
             r = np.zeros(size)
             r[:2] = share / 2
-            total += float(PairErrors(channel, r, 1).variance[0])
+            total += variance_of(channel, keys, r)
         return total
 
     chosen = best_chosen(size, held, epsilon, signed=True)

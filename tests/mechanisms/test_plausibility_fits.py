@@ -12,7 +12,7 @@ from tests.mechanisms.plausibility import MECHANISMS, K, mask
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import Fit, fit_counts
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.decoders.pure import PureLinear
+from tests.mechanisms.estimates import estimate_of
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import pool
-from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Floats
 
 SIZE = 100
@@ -33,7 +34,7 @@ POOLS = {
 each = pytest.mark.parametrize("name", POOLS)
 
 
-def counted(names: tuple[str, ...], n: int, seed: int) -> list[PureLinear]:
+def counted(names: tuple[str, ...], n: int, seed: int) -> list[ShareEstimate]:
     rng = default_rng(seed)
     parts = []
     for channel in map(CHANNELS.__getitem__, names):
@@ -43,7 +44,7 @@ def counted(names: tuple[str, ...], n: int, seed: int) -> list[PureLinear]:
         else:
             holders = rng.multinomial(n, P)
             cells = rng.binomial(holders, channel.p) + rng.binomial(n - holders, channel.q)
-        parts.append(PureLinear(channel, cells, n))
+        parts.append(estimate_of(channel, cells, n))
     return parts
 
 
@@ -66,7 +67,7 @@ def test_at_small_n_it_is_better_than_the_projection_and_than_each_version_alone
     for seed in range(20):
         parts = counted(POOLS[name], 2000, seed)
         mean, nearest = pool(parts)
-        alone = [empirical_bayes(part.channel, part.cells, part.reports) for part in parts]
+        alone = [empirical_bayes(part.channel, part.counts, part.reports) for part in parts]
         errors.append([l1(each) for each in (pooled_bayes(mean, nearest, 0), nearest, *alone)])
     pooled, *others = np.mean(errors, axis=0)
     assert pooled < min(others)
@@ -78,7 +79,7 @@ def test_of_one_version_it_is_close_to_that_of_the_version(name: str) -> None:
     for seed in range(5):
         (part,) = counted((name,), 2000, seed)
         ours = pooled_bayes(*pool([part]), 0)
-        theirs = empirical_bayes(part.channel, part.cells, part.reports)
+        theirs = empirical_bayes(part.channel, part.counts, part.reports)
         assert np.abs(ours - theirs).sum() < 0.1 * l1(theirs)
 
 

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from tests.build import spec
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate, share_estimate
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.laws.channel_laws import law_of
+from uldp.mechanisms.laws.estimate import part_of
 from uldp.mechanisms.pooling.design import Design, Same, Solve
-from uldp.mechanisms.pooling.pooled_linear import PooledLinear
-from uldp.mechanisms.protocol.linear import LowRankLinear, normal
+from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.schemas.arrays import Floats
 
 
@@ -29,56 +34,77 @@ class Matrices(Design):
         return lambda g: inverse @ g
 
 
-def estimate(size: int, seed: int, n: int) -> LowRankLinear:
-    """An estimate whose covariance is no diagonal."""
+def estimate(size: int, seed: int, n: int) -> ShareEstimate:
+    """An estimate by randomized response, whose covariance is no diagonal."""
     rng = default_rng(seed)
-    values, variance, u = rng.normal(size=size), rng.uniform(1, 2, size), rng.uniform(0, 0.3, (1, size))
-    return LowRankLinear(values, variance, np.full(size, n), normal(values, variance), u)
+    channel = RandomizedResponse(np.ones(size, dtype=np.bool_), 1.0).channel
+    return share_estimate(law_of(channel), rng.multinomial(n, rng.dirichlet(np.ones(size))), n)
 
 
-MATRICES: list[Floats] = [np.eye(4), np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]]), np.ones((1, 4))]
+MATRICES: list[Floats] = [np.eye(4), np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]]), np.array([[1.0, 0, 1, 0], [0, 1, 0, 1]])]
 PARTS = [estimate(len(matrix), seed, 10 * seed + 10) for seed, matrix in enumerate(MATRICES)]
 WEIGHTS = [np.array([1.0, 2.0, 3.0, 4.0]), np.array(2.0), np.array(0.5)]
+STARTS, ENDS = (0, 4, 6), (4, 6, 8)
 
 
-def pooled() -> PooledLinear:
-    return PooledLinear(PARTS, WEIGHTS, Matrices(MATRICES))
+def pooled() -> Pooled:
+    return Pooled.of(PARTS, WEIGHTS, Matrices(MATRICES))
+
+
+def linear_map() -> Floats:
+    """B, with which the estimate is B y."""
+    roots = [np.sqrt(np.broadcast_to(weight, len(matrix))) for weight, matrix in zip(WEIGHTS, MATRICES, strict=True)]
+    a = np.vstack([root[:, np.newaxis] * matrix for root, matrix in zip(roots, MATRICES, strict=True)])
+    return np.asarray(np.linalg.pinv(a) * np.concatenate(roots))
 
 
 def test_values_are_those_of_least_squares() -> None:
-    roots = [np.sqrt(np.broadcast_to(weight, len(matrix))) for weight, matrix in zip(WEIGHTS, MATRICES, strict=True)]
-    a = np.vstack([root[:, np.newaxis] * matrix for root, matrix in zip(roots, MATRICES, strict=True)])
-    y = np.concatenate([root * part.values for root, part in zip(roots, PARTS, strict=True)])
-    assert pooled().values == pytest.approx(np.linalg.lstsq(a, y, rcond=None)[0])
+    assert pooled().values == pytest.approx(linear_map() @ np.concatenate([part.values for part in PARTS]))
+    assert pooled().weighted == pytest.approx(
+        sum(matrix.T @ (weight * part.values) for matrix, weight, part in zip(MATRICES, WEIGHTS, PARTS, strict=True))
+    )
 
 
-def test_errors_follow_from_the_covariances_of_all_parts() -> None:
-    linear, one = pooled(), np.eye(4)
-    # Each column of B is how the estimate moves with one entry of a part.
-    columns = []
-    for column in np.eye(7):
-        own = np.split(column, [4, 6])
-        parts = [LowRankLinear(y, y + 1, part.n, part.interval) for y, part in zip(own, PARTS, strict=True)]
-        columns.append(PooledLinear(parts, WEIGHTS, Matrices(MATRICES)).values)
-    b = np.array(columns).T
-    blocks = np.zeros((7, 7))
-    for part, first, end in zip(PARTS, (0, 4, 6), (4, 6, 7), strict=True):
+def test_errors_follow_from_those_of_all_parts() -> None:
+    linear, b, w = pooled(), linear_map(), default_rng(5).normal(size=(4, 3))
+    blocks = np.zeros((8, 8))
+    for part, first, end in zip(PARTS, STARTS, ENDS, strict=True):
         blocks[first:end, first:end] = part.times(np.eye(end - first))
     covariance = b @ blocks @ b.T
-    w = default_rng(5).normal(size=(4, 3))
-    assert linear.times(one) == pytest.approx(covariance)
-    assert linear.variance == pytest.approx(covariance.diagonal())
+    assert linear.times(np.eye(4)) == pytest.approx(covariance)
     assert linear.variance_of(w) == pytest.approx((w.T @ covariance @ w).diagonal())
-    intervals = normal(linear.values, covariance.diagonal())(0.95)
-    assert np.array(linear.interval(0.95)) == pytest.approx(np.array(intervals))
+    assert linear.variance_of(np.eye(4)) == pytest.approx(covariance.diagonal())
+    own = [part.sums((b.T @ w)[first:end]) for part, first, end in zip(PARTS, STARTS, ENDS, strict=True)]
+    assert linear.sums(w).third == pytest.approx(sum(each.third for each in own))
     assert linear.n.tolist() == [10 + 20 + 30] * 4
 
 
+def test_errors_are_at_the_shares_that_are_named() -> None:
+    shares = [default_rng(seed).dirichlet(np.ones(len(matrix))) for seed, matrix in enumerate(MATRICES)]
+    b, w, total = linear_map(), default_rng(6).normal(size=(4, 2)), 0.0
+    for part, own, first, end in zip(PARTS, shares, STARTS, ENDS, strict=True):
+        moved = (b.T @ w)[first:end]
+        total = total + (moved * (part.channel.covariance(own)(moved) / part.reports)).sum(axis=0)
+    assert pooled().at_shares(shares).variance_of(w) == pytest.approx(total)
+    assert pooled().at_shares(shares).repeated(2.0).variance_of(w) == pytest.approx(3 * total)
+
+
+@pytest.mark.parametrize("name", ["rr", "ss", "oue"])
+def test_the_covariance_of_a_part_is_a_diagonal_and_rank_one(name: str) -> None:
+    decoder = build_protocol(spec(domain={"size": 7}, mechanism={"name": name, "epsilon": 1.0})).decoder
+    assert isinstance(decoder, PureDecoder)
+    theta, rng = default_rng(1).dirichlet(np.ones(7)), default_rng(2)
+    part = part_of(decoder.law, theta, 50)
+    w = rng.normal(size=(7, 4))
+    w -= w.mean(axis=0)
+    diagonal, u = diagonal_and_rank_one(part)
+    assert part.sums(w).variance == pytest.approx(diagonal @ w**2 - (u @ w) ** 2)
+
+
 def test_two_estimates_of_one_number_are_pooled_by_their_precisions() -> None:
-    arms = [estimate(1, 1, 5), estimate(1, 2, 7)]
-    variances = [float(arm.times(np.eye(1))[0, 0]) for arm in arms]
-    linear = PooledLinear(arms, [np.array(1 / variance) for variance in variances], Same(1, 2))
-    precision = sum(1 / variance for variance in variances)
-    mean = sum(arm.values[0] / variance for arm, variance in zip(arms, variances, strict=True)) / precision
-    assert linear.values == pytest.approx([mean])
-    assert linear.variance == pytest.approx([1 / precision])
+    arms = [estimate(2, 1, 5), estimate(2, 2, 7)]
+    precisions = [1 / arm.variance[0] for arm in arms]
+    linear = Pooled.of(arms, [np.array(each) for each in precisions], Same(2, 2))
+    mean = sum(arm.values * each for arm, each in zip(arms, precisions, strict=True)) / sum(precisions)
+    assert linear.values == pytest.approx(mean)
+    assert linear.variance[0] == pytest.approx(1 / sum(precisions))

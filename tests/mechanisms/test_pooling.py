@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
-from uldp.mechanisms.decoders.pure import PureLinear
+from tests.mechanisms.estimates import estimate_of
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.pooling.versions import PooledShares, WeightedLinear, contradictions, pool
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.pooling.versions import contradictions, pool
 from uldp.schemas.arrays import Counts
 
 SIZE = 20
@@ -54,12 +56,12 @@ def draw(channel: Channel, n: int, windows: int, rng: Generator) -> Counts:
     return rng.binomial(holders, channel.p) + rng.binomial(n - holders, channel.q)
 
 
-def windows_of(name: str, windows: int, seed: int) -> list[list[PureLinear]]:
+def windows_of(name: str, windows: int, seed: int) -> list[list[ShareEstimate]]:
     """The versions of each window."""
     rng = default_rng(seed)
     drawn = [draw(CHANNELS[channel], n, windows, rng) for channel, n in POOLS[name]]
     return [
-        [PureLinear(CHANNELS[channel], cells, n) for (channel, n), cells in zip(POOLS[name], window, strict=True)]
+        [estimate_of(CHANNELS[channel], cells, n) for (channel, n), cells in zip(POOLS[name], window, strict=True)]
         for window in zip(*drawn, strict=True)
     ]
 
@@ -68,7 +70,7 @@ each = pytest.mark.parametrize("name", POOLS)
 
 
 @st.composite
-def versions(draw: st.DrawFn, least: int = 1, names: Sequence[str] = tuple(CHANNELS)) -> list[PureLinear]:
+def versions(draw: st.DrawFn, least: int = 1, names: Sequence[str] = tuple(CHANNELS)) -> list[ShareEstimate]:
     """Versions with any counts that reports can give."""
     parts = []
     for name in draw(st.lists(st.sampled_from(names), min_size=least, max_size=3)):
@@ -79,74 +81,63 @@ def versions(draw: st.DrawFn, least: int = 1, names: Sequence[str] = tuple(CHANN
         else:
             sets = np.argsort(rng.random((n, SIZE)), axis=1)[:, : channel.supported]
             cells = np.bincount(sets.ravel(), minlength=SIZE)
-        parts.append(PureLinear(channel, cells.astype(np.int64), n))
+        parts.append(estimate_of(channel, cells.astype(np.int64), n))
     return parts
 
 
 @given(versions())
-def test_weights_and_shares_sum_to_one(parts: list[PureLinear]) -> None:
+def test_weights_and_shares_sum_to_one(parts: list[ShareEstimate]) -> None:
     mean, r = pool(parts)
     assert mean.weights.min() >= 0
     assert mean.weights.sum(axis=0) == pytest.approx(np.ones(SIZE))
     assert r.min() >= 0
     assert r.sum() == pytest.approx(1)
-    assert mean.n.tolist() == [sum(part.reports for part in parts)] * SIZE
+    assert mean.mean.n.tolist() == [sum(part.reports for part in parts)] * SIZE
 
 
 @given(versions(least=2))
-def test_the_order_of_versions_does_not_matter(parts: list[PureLinear]) -> None:
+def test_the_order_of_versions_does_not_matter(parts: list[ShareEstimate]) -> None:
     mean, r = pool(parts)
     other_mean, other_r = pool(parts[1:] + parts[:1])
     assert other_mean.values == pytest.approx(mean.values, rel=1e-6, abs=1e-9)
-    assert other_mean.variance == pytest.approx(mean.variance, rel=1e-6, abs=1e-12)
+    assert other_mean.mean.variance == pytest.approx(mean.mean.variance, rel=1e-6, abs=1e-12)
     assert other_r == pytest.approx(r, rel=1e-6, abs=1e-9)
 
 
 @given(versions(least=1))
-def test_one_version_alone_is_itself(parts: list[PureLinear]) -> None:
+def test_one_version_alone_is_itself(parts: list[ShareEstimate]) -> None:
     (part,) = parts[:1]
     mean, r = pool([part])
     assert mean.values == pytest.approx(part.values)
-    assert mean.variance == pytest.approx(part.variance)
-    assert mean.interval(0.95)[0] == pytest.approx(part.interval(0.95)[0])
-    assert mean.interval(0.95)[1] == pytest.approx(part.interval(0.95)[1])
+    assert mean.mean.variance == pytest.approx(part.variance)
+    assert mean.mean.interval(0.95)[0] == pytest.approx(part.interval(0.95)[0])
+    assert mean.mean.interval(0.95)[1] == pytest.approx(part.interval(0.95)[1])
     w = default_rng(2).normal(size=(SIZE, 3))
-    assert mean.times(w) == pytest.approx(part.times(w))
-    assert r == pytest.approx(wls(part.channel, part.cells, part.reports), abs=1e-9)
+    assert mean.mean.times(w) == pytest.approx(part.times(w))
+    assert r == pytest.approx(wls(part.channel, part.counts, part.reports), abs=1e-9)
 
 
 @given(versions(least=2, names=["urr 2"]))
-def test_versions_with_one_channel_are_one_version(parts: list[PureLinear]) -> None:
-    cells, n = sum((part.cells for part in parts), np.zeros(SIZE, np.int64)), sum(part.reports for part in parts)
+def test_versions_with_one_channel_are_one_version(parts: list[ShareEstimate]) -> None:
+    cells, n = sum((part.counts for part in parts), np.zeros(SIZE, np.int64)), sum(part.reports for part in parts)
     mean, r = pool(parts)
     assert mean.values == pytest.approx(parts[0].channel.unbiased(cells, n), abs=1e-9)
     assert r == pytest.approx(wls(parts[0].channel, cells, n), abs=1e-9)
 
 
 @given(versions(least=2))
-def test_covariances_are_those_of_a_weighted_sum(parts: list[PureLinear]) -> None:
+def test_covariances_are_those_of_a_weighted_sum(parts: list[ShareEstimate]) -> None:
     mean, _ = pool(parts)
     one = np.eye(SIZE)
     wanted = sum(
         np.diag(weight) @ part.times(one) @ np.diag(weight) for weight, part in zip(mean.weights, parts, strict=True)
     )
-    assert mean.times(one) == pytest.approx(np.asarray(wanted), abs=1e-12)
-    assert mean.variance == pytest.approx(np.diag(mean.times(one)), abs=1e-12)
-
-
-def test_weighted_distances_to_the_ends_of_intervals_add_up_as_squares() -> None:
-    channel = CHANNELS["rr 1"]
-    parts = [PureLinear(channel, np.full(SIZE, count), count * SIZE) for count in (1, 8)]
-    mean = WeightedLinear(parts, np.repeat([[0.25], [0.75]], SIZE, axis=1))
-    (low, high), distances = mean.interval(0.9), [part.interval(0.9) for part in parts]
-    for end, own in ((low, 0), (high, 1)):
-        one, other = (each[own] - part.values for each, part in zip(distances, parts, strict=True))
-        assert np.abs(end - mean.values) == pytest.approx(np.hypot(0.25 * one, 0.75 * other))
+    assert mean.mean.times(one) == pytest.approx(np.asarray(wanted), abs=1e-12)
 
 
 @cache
-def means_of(name: str) -> list[PooledShares]:
-    return [pool(parts)[0] for parts in windows_of(name, WINDOWS, seed=3)]
+def means_of(name: str) -> list[Estimate]:
+    return [pool(parts)[0].mean for parts in windows_of(name, WINDOWS, seed=3)]
 
 
 @pytest.mark.slow
@@ -174,7 +165,7 @@ def test_intervals_cover(name: str) -> None:
 def test_pooled_is_better_than_each_version_and_than_means(name: str) -> None:
     errors = []
     for parts in windows_of(name, 100, seed=5):
-        alone = np.array([wls(part.channel, part.cells, part.reports) for part in parts])
+        alone = np.array([wls(part.channel, part.counts, part.reports) for part in parts])
         reports = np.array([part.reports for part in parts])
         estimates = [pool(parts)[1], *alone, alone.mean(axis=0), reports @ alone / reports.sum()]
         errors.append([float(np.abs(estimate - P).sum()) for estimate in estimates])
@@ -193,25 +184,25 @@ def test_versions_of_different_users_contradict_each_other_where_these_differ() 
     moved[[0, 1]] = P[0] + 0.1, P[1]
     moved /= moved.sum()
     rng = default_rng(7)
-    parts = [PureLinear(channel, rng.multinomial(n, channel.support_probability(each)), n) for each in (P, moved)]
+    parts = [estimate_of(channel, rng.multinomial(n, channel.support_probability(each)), n) for each in (P, moved)]
     assert contradictions(parts)[0]
 
 
 def test_versions_contradict_each_other_beyond_intervals_that_all_hold_at_once() -> None:
     channel, n, counts = CHANNELS["rr 1"], 10_000, np.full(SIZE, 500)
     level = 1 - 0.001 / (2 * SIZE)
-    lowest, highest = (end[0] for end in PureLinear(channel, counts, n).interval(level))
+    lowest, highest = (end[0] for end in estimate_of(channel, counts, n).interval(level))
     for count in range(500, 800):
         moved = counts + (count - 500) * (np.eye(SIZE, dtype=np.int64)[0] - np.eye(SIZE, dtype=np.int64)[1])
-        found = contradictions([PureLinear(channel, counts, n), PureLinear(channel, moved, n)])
-        lows, highs = PureLinear(channel, moved, n).interval(level)
+        found = contradictions([estimate_of(channel, counts, n), estimate_of(channel, moved, n)])
+        lows, highs = estimate_of(channel, moved, n).interval(level)
         assert found.tolist() == [lows[0] > highest, highs[1] < lowest] + [False] * (SIZE - 2)
     assert found[:2].all()
 
 
 def test_versions_of_other_symbols_are_refused() -> None:
-    short = PureLinear(RandomizedResponse(EVERYTHING[1:], 1.0).channel, np.ones(SIZE - 1, np.int64), SIZE - 1)
-    long = PureLinear(CHANNELS["rr 1"], np.ones(SIZE, np.int64), SIZE)
+    short = estimate_of(RandomizedResponse(EVERYTHING[1:], 1.0).channel, np.ones(SIZE - 1, np.int64), SIZE - 1)
+    long = estimate_of(CHANNELS["rr 1"], np.ones(SIZE, np.int64), SIZE)
     for parts in ([short, long], []):
         with pytest.raises(ValueError, match="over the same symbols"):
             pool(parts)

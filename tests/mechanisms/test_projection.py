@@ -1,6 +1,7 @@
 """Weighted least squares on the simplex: by its conditions, by brute force, and against what it must not depend on."""
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import optimize
 
 from uldp.mechanisms.estimators.by_name import norm_sub
 from uldp.mechanisms.estimators.projection import nearest_fit, wls
-from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.estimators.simplex import box_of, onto_simplex
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
@@ -196,6 +197,65 @@ def test_shares_that_are_missing_to_one_are_right_of_the_poles(
     assert onto_simplex(x, a, c) == pytest.approx((x - rate * a) / (1 + rate * c), abs=1e-9)
 
 
+def in_a_box(rng: np.random.Generator, k: int, total: float) -> tuple[Floats, Floats, Floats]:
+    """Draw a vector, and a box around a vector with this sum."""
+    inside = rng.dirichlet(np.ones(k)) * total
+    low, high = (np.maximum(inside - rng.exponential(0.2, k), 0), inside + rng.exponential(0.2, k))
+    return rng.normal(total / k, 0.5, k), low, high
+
+
+@pytest.mark.parametrize("total", [1.0, 2.0])
+def test_the_projection_into_a_box_is_the_best_of_all_supports(total: float) -> None:
+    """Each entry is at its lower end, at its upper end, or free; of all 3^4 ways, the nearest feasible one is right."""
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        (x, low, high), a = in_a_box(rng, 4, total), rng.uniform(0.05, 2, 4)
+        found = onto_simplex(x, a, 0.0, low, high, total)
+        best = np.inf
+        for ways in product(range(3), repeat=4):
+            way = np.array(ways)
+            point, free = np.where(way == 0, low, high), way == 2
+            if free.any():
+                rate = (x[free].sum() + point[~free].sum() - total) / a[free].sum()
+                point[free] = x[free] - rate * a[free]
+            feasible = (low - 1e-12 <= point).all() and (point <= high + 1e-12).all()
+            if feasible and abs(point.sum() - total) < 1e-9:
+                best = min(best, float(np.sum((x - point) ** 2 / a)))
+        assert found.sum() == pytest.approx(total, abs=1e-12)
+        assert ((low <= found) & (found <= high)).all()
+        assert float(np.sum((x - found) ** 2 / a)) == pytest.approx(best, abs=1e-9)
+
+
+def test_the_projection_into_a_box_satisfies_its_conditions_if_variances_grow() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(100):
+        (x, low, high), a, c = in_a_box(rng, 6, 1.0), rng.uniform(0.05, 2, 6), rng.uniform(0, 0.2, 6)
+        r = onto_simplex(x, a, c, low, high)
+        rates, free = (x - r) / (a + c * r), (r > low) & (r < high)
+        assert r.sum() == pytest.approx(1, abs=1e-12)
+        least, most = (rates[free].min(), rates[free].max()) if free.any() else (rates[r == high].min(), np.inf)
+        assert most - least < 1e-6 or not free.any()
+        # Those at the lower end would fall further, and those at the upper end would rise further.
+        assert (rates[r == low] <= least + 1e-6).all() or not free.any()
+        assert (rates[r == high] >= least - 1e-6).all()
+
+
+def test_rows_are_projected_as_each_alone() -> None:
+    rng = np.random.default_rng(10)
+    rows = [in_a_box(rng, 7, 1.0) for _ in range(40)]
+    x, low, high = (np.array(each) for each in zip(*rows, strict=True))
+    a, c = rng.uniform(0.05, 2, (40, 7)), np.where(rng.random((40, 1)) < 0.5, 0.1, 0.0)
+    together = onto_simplex(x, a, c + np.zeros(7), low, high)
+    alone = [onto_simplex(*row) for row in zip(x, a, c + np.zeros(7), low, high, strict=True)]
+    assert together.tolist() == np.array(alone).tolist()
+
+
+def test_a_box_without_the_sum_is_left_out() -> None:
+    low, high = box_of(np.array([[0.6, 0.6], [-0.1, 0.2]]), np.array([[0.9, 0.9], [0.5, 1.4]]))
+    assert np.array_equal(low, [[0.0, 0.0], [0.0, 0.2]])
+    assert np.array_equal(high, [[1.0, 1.0], [0.5, 1.0]])
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_reports_have_no_estimate(name: str) -> None:
     with pytest.raises(ValueError, match="n=0"):
@@ -212,5 +272,5 @@ def test_no_reports_have_no_estimate(name: str) -> None:
     ],
 )
 def test_a_noisy_entry_moves_farther(estimate: list[float], variances: list[float], nearest: list[float]) -> None:
-    found = onto_simplex(np.array(estimate), np.array(variances), np.zeros(3))
+    found = onto_simplex(np.array(estimate), np.array(variances))
     assert found == pytest.approx(nearest)

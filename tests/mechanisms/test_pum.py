@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from tests.build import pure_mechanism
-from uldp.mechanisms.decoders.pure import PureLinear
+from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum, preprocess, theorem1_terms
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
@@ -152,7 +152,7 @@ def test_stderr_is_the_delta_method_with_whole_matrices(
         [(model.distribution(R + e) - model.distribution(R - e)) / (2 * step) for e in step * np.eye(7)]
     ).T
     expected = np.sqrt(np.diag(jacobian @ channel.covariance(R)(jacobian.T)) / n)
-    assert model.stderr(PureLinear(channel, expected_counts(channel, R, n), n)) == pytest.approx(expected, rel=1e-5)
+    assert model.stderr(estimate_of(channel, expected_counts(channel, R, n), n)) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("strength", [50.0, np.inf])
@@ -161,7 +161,7 @@ def test_at_large_n_intervals_are_normal_with_that_stderr(mechanism: PureMechani
     model, n = pum(HOME, HOME[::-1], strength=strength), 10**10
     channel = mechanism.channel
     counts = expected_counts(channel, R, n)
-    linear = PureLinear(channel, counts, n)
+    linear = estimate_of(channel, counts, n)
     lower, upper = pum_intervals(model, linear, coverage=0.9).share
     p_hat, half = model.distribution(linear.values), 1.6448536 * model.stderr(linear)
     assert (p_hat - lower) == pytest.approx(half, rel=1e-4)
@@ -172,8 +172,8 @@ def test_intervals_do_not_collapse_where_nothing_was_seen() -> None:
     channel = MECHANISMS["urr"].channel
     counts = np.array([50, 200, 150, 0, 0, 350, 250])
     model = pum(HOME, UNKNOWN)
-    assert model.stderr(PureLinear(channel, counts, 1000))[4] == 0
-    lower, upper = pum_intervals(model, PureLinear(channel, counts, 1000)).visible
+    assert model.stderr(estimate_of(channel, counts, 1000))[4] == 0
+    lower, upper = pum_intervals(model, estimate_of(channel, counts, 1000)).visible
     assert lower[4] < upper[4]
     assert upper[4] > 1 / 1000
 
@@ -183,7 +183,7 @@ def test_values_that_no_tag_reaches_have_the_interval_of_their_channel(mechanism
     model, channel = pum(HOME, HOME, strength=np.inf), mechanism.channel
     counts = np.array([30, 40, 20, 10, 0, 60, 40])
     for ours, theirs in zip(
-        pum_intervals(model, PureLinear(channel, counts, 200)).share,
+        pum_intervals(model, estimate_of(channel, counts, 200)).share,
         channel.confidence_interval(counts, 200),
         strict=True,
     ):
@@ -198,18 +198,18 @@ def test_without_tags_nothing_is_added(plain: PureMechanism) -> None:
     counts = np.array([40, 30, 20, 10, 0])
     r_hat = channel.unbiased(counts, n)
     np.testing.assert_array_equal(model.distribution(r_hat), r_hat)
-    np.testing.assert_allclose(model.stderr(PureLinear(channel, counts, n)), np.sqrt(channel.variance(r_hat, n)))
-    for ends in pum_intervals(model, PureLinear(channel, counts, n)):
-        np.testing.assert_array_equal(np.array(ends), np.array(channel.confidence_interval(counts, n)))
+    np.testing.assert_allclose(model.stderr(estimate_of(channel, counts, n)), np.sqrt(channel.variance(r_hat, n)))
+    for ends in pum_intervals(model, estimate_of(channel, counts, n)):
+        np.testing.assert_allclose(np.array(ends), np.array(channel.confidence_interval(counts, n)), atol=1e-12)
     assert model.bound(r_hat) == 0
-    assert [part.tolist() for part in model.tag_masses(r_hat, PureLinear(channel, counts, n))] == [[], []]
+    assert [part.tolist() for part in model.tag_masses(r_hat, estimate_of(channel, counts, n))] == [[], []]
 
 
 def test_tag_masses(mechanism: PureMechanism) -> None:
     channel, n = mechanism.channel, 1000
     counts = np.array([150, 200, 150, 100, 50, 250, 100])
     published = np.array([0.1, 0.2, 0.15, 0.1, 0.05, 0.3, 0.1])
-    masses, stderr = pum(HOME, UNKNOWN).tag_masses(published, PureLinear(channel, counts, n))
+    masses, stderr = pum(HOME, UNKNOWN).tag_masses(published, estimate_of(channel, counts, n))
     variance = channel.variance(channel.unbiased(counts, n).clip(0, 1), n)
     assert masses.tolist() == [0.3, 0.1]
     np.testing.assert_allclose(stderr, np.sqrt(variance[5:]))
@@ -235,8 +235,8 @@ def test_of_the_variable_of_a_spec(tmp_path: Path) -> None:
     assert model.tags == expected.tags
     assert model.distribution(R) == pytest.approx(expected.distribution(R))
     counts = expected_counts(MECHANISMS["urr"].channel, R, 1000)
-    assert model.stderr(PureLinear(pure_mechanism(spec).channel, counts, 1000)) == pytest.approx(
-        expected.stderr(PureLinear(MECHANISMS["urr"].channel, counts, 1000))
+    assert model.stderr(estimate_of(pure_mechanism(spec).channel, counts, 1000)) == pytest.approx(
+        expected.stderr(estimate_of(MECHANISMS["urr"].channel, counts, 1000))
     )
 
 
@@ -288,4 +288,4 @@ def test_an_estimate_over_another_domain_is_refused() -> None:
     with pytest.raises(ValueError, match="5 values and 2 tags"):
         pum(HOME, UNKNOWN).distribution(np.full(5, 0.2))
     with pytest.raises(ValueError, match="5 values and 2 tags"):
-        pum(HOME, UNKNOWN).stderr(PureLinear(channel, np.full(5, 20), 100))
+        pum(HOME, UNKNOWN).stderr(estimate_of(channel, np.full(5, 20), 100))

@@ -7,12 +7,14 @@ import pytest
 from scipy import stats
 
 from benchmarks.coverage import draw
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from tests.mechanisms.estimates import estimate_of
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
+from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
-from uldp.mechanisms.tags.pum_intervals import Ends, pum_intervals
+from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -73,7 +75,7 @@ def test_shares_are_covered_if_the_background_is_a_sample(mechanism: PureMechani
     each = []
     for counts in windows(mechanism, rng):
         sample = np.array([rng.multinomial(m, hidden / hidden.sum()) / m for hidden in HIDDEN])
-        each.append(covered(pum_intervals(pum(sample, m, m), PureLinear(mechanism.channel, counts, N)).share, TRUTH))
+        each.append(covered(pum_intervals(pum(sample, m, m), estimate_of(mechanism.channel, counts, N)).share, TRUTH))
     coverage = np.mean(each, axis=0)
     assert coverage.mean() >= 0.95 - NOISE
     assert coverage[OCCUPIED].mean() >= 0.95 - NOISE
@@ -82,7 +84,7 @@ def test_shares_are_covered_if_the_background_is_a_sample(mechanism: PureMechani
 def test_shares_are_not_covered_if_a_wrong_background_is_taken_as_exact(mechanism: PureMechanism) -> None:
     model = flat(np.inf, np.inf)
     shares = [
-        pum_intervals(model, PureLinear(mechanism.channel, counts, N)).share for counts in windows(mechanism, _RNG)
+        pum_intervals(model, estimate_of(mechanism.channel, counts, N)).share for counts in windows(mechanism, _RNG)
     ]
     assert np.mean([covered(share, TRUTH) for share in shares]) < 0.8
 
@@ -92,7 +94,7 @@ def test_visible_shares_and_the_band_cover_whatever_the_background_is(
     mechanism: PureMechanism, strength: tuple[float, float]
 ) -> None:
     found = [
-        pum_intervals(flat(*strength), PureLinear(mechanism.channel, counts, N))
+        pum_intervals(flat(*strength), estimate_of(mechanism.channel, counts, N))
         for counts in windows(mechanism, np.random.default_rng(3))
     ]
     visible = np.mean([covered(one.visible, VISIBLE) for one in found], axis=0)
@@ -104,7 +106,7 @@ def test_visible_shares_and_the_band_cover_whatever_the_background_is(
 
 def test_without_strength_the_intervals_of_shares_are_the_band(mechanism: PureMechanism) -> None:
     counts = windows(mechanism, np.random.default_rng(4))[0]
-    found = pum_intervals(flat(np.nan, np.nan), PureLinear(mechanism.channel, counts, N))
+    found = pum_intervals(flat(np.nan, np.nan), estimate_of(mechanism.channel, counts, N))
     np.testing.assert_allclose(found.share, found.band)
 
 
@@ -112,7 +114,7 @@ def test_a_tag_without_strength_adds_its_mass_to_the_upper_end_alone(mechanism: 
     # So many reports that the noise is nothing.
     n = 10**12
     counts = np.rint(n * mechanism.channel.support_probability(R)).astype(np.int64)
-    low, high = pum_intervals(flat(np.inf, np.nan), PureLinear(mechanism.channel, counts, n)).share
+    low, high = pum_intervals(flat(np.inf, np.nan), estimate_of(mechanism.channel, counts, n)).share
     home, work = HIDDEN.sum(axis=1)
     np.testing.assert_allclose(low, VISIBLE + home / SIZE, atol=1e-4)
     np.testing.assert_allclose(high, VISIBLE + home / SIZE + work, atol=1e-4)
@@ -121,7 +123,7 @@ def test_a_tag_without_strength_adds_its_mass_to_the_upper_end_alone(mechanism: 
 def test_a_value_that_no_background_names_may_still_be_hidden() -> None:
     channel, at_one = MECHANISMS["urr"].channel, np.eye(SIZE)[[9, 9]]
     counts = windows(MECHANISMS["urr"], np.random.default_rng(6))[0]
-    found = pum_intervals(pum(at_one, 50.0, 50.0), PureLinear(channel, counts, N))
+    found = pum_intervals(pum(at_one, 50.0, 50.0), estimate_of(channel, counts, N))
     assert (found.share[1] > found.visible[1])[np.arange(SIZE) != 9].all()
 
 
@@ -173,7 +175,7 @@ def test_the_stderr_of_the_band_is_its_spread(mechanism: PureMechanism) -> None:
     channel, model, n = mechanism.channel, flat(np.nan, np.nan), N
     counts = windows(mechanism, np.random.default_rng(10))
     sums = np.array([channel.unbiased(window, n) for window in counts]) @ np.vstack([np.eye(SIZE), np.ones((2, SIZE))])
-    claimed = np.mean([model.most_stderr(PureLinear(channel, window, n)) ** 2 for window in counts], axis=0)
+    claimed = np.mean([model.most_stderr(estimate_of(channel, window, n)) ** 2 for window in counts], axis=0)
     # The logarithm of a sample variance of normal variables has variance 2/TRIALS.
     z = np.log(sums.var(axis=0) / claimed) / np.sqrt(2 / TRIALS)
     assert np.abs(z).max() < 5

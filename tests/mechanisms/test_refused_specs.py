@@ -66,6 +66,49 @@ def test_other_mistakes(name: str) -> None:
             assert "so it cannot be the common mechanism; choose " in line or "remove tags" in line
 
 
+OF_FIVE = {"of": {"size": 5}, "at_most": 3}
+
+
+@pytest.mark.parametrize("kept", [{}, {"lasting_epsilon": 2.0}, {"sizes": 0.2}])
+@pytest.mark.parametrize(
+    ("domain", "most"), [({"set": OF_FIVE}, 5), ({"pairs": OF_FIVE | {"low": 0, "high": 1}}, 10)], ids=["set", "pairs"]
+)
+def test_a_report_of_so_many_symbols_that_it_always_has_a_held_one(
+    domain: dict[str, Any], most: int, kept: dict[str, float]
+) -> None:
+    if "pairs" in domain and "sizes" in kept:
+        kept = {}
+    mechanism = {"name": "set-ss", "epsilon": 1.0} | kept
+    build_protocol(build.spec(domain=domain, mechanism=mechanism | {"w": most}))
+    reason = rf"mechanism\.w: a report has 1 to {most} of .*; write {most} or less, or auto"
+    for w in (most + 1, most + 2, most + 3, 1_000):
+        with pytest.raises(SpecError, match=reason):
+            build.spec(domain=domain, mechanism=mechanism | {"w": w})
+    with pytest.raises(SpecError, match=r"mechanism\.w: must be 1 or more \(got 0\)"):
+        build.spec(domain=domain, mechanism=mechanism | {"w": 0})
+
+
+def test_a_report_of_so_many_symbols_that_floats_do_not_tell_which_a_device_holds() -> None:
+    domain = {"set": {"of": {"size": 10_000}, "at_most": 8}}
+    spec = build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 9_990})
+    with pytest.raises(ValueError, match=r": w 9,990: .* says nothing with epsilon 1; take a smaller w$"):
+        build_protocol(spec)
+
+
+@pytest.mark.parametrize("name", ["rappor", "urap"])
+@pytest.mark.parametrize("theta", [1e-300, 1e-18, 1 - 1e-16])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0])
+def test_a_theta_so_near_an_end_that_nothing_is_told_names_theta(name: str, theta: float, epsilon: float) -> None:
+    keys = {"domain": {"size": 5}, "sensitive": "all" if name == "rappor" else [0, 1]}
+    spec = build.spec(**keys, mechanism={"name": name, "epsilon": epsilon, "theta": theta})
+    if epsilon == 1.0 and theta > 0.5:
+        build_protocol(spec)
+        return
+    with pytest.raises(ValueError, match=r": theta .* is so near an end .*; take a theta nearer to 0\.5"):
+        build_protocol(spec)
+    build_protocol(build.spec(**keys, mechanism={"name": name, "epsilon": epsilon, "theta": 0.5}))
+
+
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if family(name).needs])
 def test_an_epsilon_that_is_too_small_names_the_collection_if_it_is_refused(name: str) -> None:
     keys = EXAMPLES[name] | {"mechanism": EXAMPLES[name]["mechanism"] | {"epsilon": 1e-300}}

@@ -14,18 +14,19 @@ from numpy.random import default_rng
 from tests import build
 from tests.mechanisms.replay import Law, laws
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.set_decoder import SetDecoder, SetErrors
+from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats, Mask, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.table import TableName
+from uldp.schemas.table import Basis, TableName
 
 
 def encoded(sets: list[tuple[int, ...]], items: int, held: int, seed: int = 0) -> Symbols:
@@ -257,13 +258,55 @@ def test_sums_of_items_have_a_bound_of_their_variance(kind: str) -> None:
 def test_the_mean_size_knows_that_dummies_are_held_together() -> None:
     r = np.array([0.5, 0.2, 0.1, 0.9, 0.5, 0.2])
     mechanism = SetSelection(6, 1.0, 3, 2)
-    errors = SetErrors(mechanism.channel, r, 1000, 3)
+    law = MeanSize(mechanism.channel)
     rng, n = default_rng(1), 200_000
     dummies = rng.choice(4, n, p=[0.1, 0.4, 0.3, 0.2])  # so many dummies, so that 0.9, 0.5 and 0.2 hold them
     symbols = np.where(np.arange(3) < dummies[:, np.newaxis], 3 + np.arange(3), np.arange(3))
     bits = np.unpackbits(mechanism.perturb(np.sort(symbols, axis=1), rng), axis=1, count=6)
-    of_reports = bits[:, 3:].sum(axis=1) / mechanism.channel.gain[0]
-    assert errors.size_variance * 1000 == pytest.approx(of_reports.var(), rel=0.02)
+    scores = -bits[:, 3:].sum(axis=1, dtype=np.float64) / mechanism.channel.gain[0]
+    found, centred = law.each(r[3:]), scores - scores.mean()
+    assert found.variance[0] == pytest.approx(scores.var(), rel=0.02)
+    assert found.third[0] == pytest.approx((centred**3).mean(), abs=5 * math.sqrt((centred**6).mean() / n))
+    assert law.reach == pytest.approx(np.ptp(scores))
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 8.0])
+def test_the_mean_size_is_covered_exactly_where_a_report_has_one_symbol(epsilon: float) -> None:
+    n, items, held = 100, 20, 3
+    channel = SetSelection(items + held, epsilon, held, 1).channel
+    decoder, sizes = SetDecoder(channel, items), np.array([0.2, 0.7, 2.0, 2.9])
+    # So many reports are of a dummy; the others are of the first item.
+    dummies = [np.array([n - count, *[0] * (items - 1), count, 0, 0]) for count in range(n + 1)]
+    tables = [decoder.size_table(cells, n, 0.0) for cells in dummies]
+    assert {table.basis for table in tables} == {Basis.EXACT}
+    chance = held * channel.q[0] + (held - sizes) * channel.gain[0]
+    law = np.array(
+        [[math.comb(n, count) * p**count * (1 - p) ** (n - count) for p in chance] for count in range(n + 1)]
+    )
+    ends = [(table.low, table.high) for table in tables]
+    inside = np.array([low is not None and high is not None and (low <= sizes) & (sizes <= high) for low, high in ends])
+    assert (law * inside).sum(axis=0).min() >= 0.95
+    assert (law * inside).sum(axis=0).mean() < 0.99
+
+
+@pytest.mark.parametrize(("chosen", "most"), [(1, 1), (2, 2), (5, 3)])
+def test_one_forged_report_moves_the_mean_size_by_the_heaviest_report(chosen: int, most: int) -> None:
+    decoder, n = SetDecoder(SetSelection(13, 1.0, 3, chosen).channel, 10), 50
+    honest = np.repeat([4 * chosen, 0, n - 1], [10, 3, 0])[:13]
+    none, all_of_them = honest.copy(), honest.copy()
+    none[:chosen] += 1
+    all_of_them[10 : 10 + most] += 1
+    all_of_them[: chosen - most] += 1
+    moved = [float(decoder.mean_size(cells, n).values[0]) for cells in (none, all_of_them)]
+    assert n * (moved[0] - moved[1]) == pytest.approx(decoder.heaviest(decoder.size_table(none, n, 0.0)))
+
+
+def test_a_report_with_more_symbols_than_items_would_say_nothing() -> None:
+    domain = {"set": {"of": {"size": 9}, "at_most": 3}}
+    spec = build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 9})
+    assert build_protocol(spec).mechanism.statistic_size == 12
+    with pytest.raises(SpecError, match=r"w: a report has 1 to 9 of the 12 symbols .* write 9 or less, or auto"):
+        build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 10})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators.by_name import empirical, norm_sub
 from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.inference.plausibility import fit_counts
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.estimators import OF_COUNTS

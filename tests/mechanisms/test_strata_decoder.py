@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
-from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
@@ -63,7 +63,7 @@ class Stub(Decoder):
 
     def check(self, cells: Counts, n: int) -> None: ...
 
-    def linear(self, cells: Counts, n: int) -> Linear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         raise NotImplementedError
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -76,7 +76,7 @@ class Stub(Decoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         raise NotImplementedError
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         assert estimator == self.estimators[0]
         return ()
 
@@ -162,11 +162,11 @@ RUNS, N = 500, 2000
 
 
 @pytest.fixture(scope="module")
-def estimates() -> list[StrataLinear]:
+def estimates() -> list[Estimate]:
     return [DECODER.linear(cells, N) for cells in statistics(N, RUNS, seed=3)]
 
 
-def test_estimates_of_all_parts_are_unbiased_with_the_variance_of_their_own_n(estimates: list[StrataLinear]) -> None:
+def test_estimates_of_all_parts_are_unbiased_with_the_variance_of_their_own_n(estimates: list[Estimate]) -> None:
     values = np.array([estimate.values for estimate in estimates])
     variance = np.array([estimate.variance for estimate in estimates])
     r = np.concatenate(TRUTHS)
@@ -180,7 +180,7 @@ def test_estimates_of_all_parts_are_unbiased_with_the_variance_of_their_own_n(es
         assert estimate.n.tolist() == np.repeat(numbers, sizes).tolist()
 
 
-def test_intervals_of_all_parts_cover_the_truth(estimates: list[StrataLinear]) -> None:
+def test_intervals_of_all_parts_cover_the_truth(estimates: list[Estimate]) -> None:
     r = np.concatenate(TRUTHS)
     covered = []
     for estimate in estimates:
@@ -203,7 +203,7 @@ def test_intervals_of_tables_cover_the_truth() -> None:
     assert (np.abs(covered / RUNS - 0.95) < 5 * np.sqrt(0.95 * 0.05 / RUNS)).all()
 
 
-def test_times_is_the_covariance_of_the_estimates(estimates: list[StrataLinear]) -> None:
+def test_times_is_the_covariance_of_the_estimates(estimates: list[Estimate]) -> None:
     values = np.array([estimate.values for estimate in estimates])
     size = values.shape[1]
     expected = np.mean([estimate.times(np.eye(size)) for estimate in estimates], axis=0)
@@ -213,7 +213,7 @@ def test_times_is_the_covariance_of_the_estimates(estimates: list[StrataLinear])
     np.testing.assert_allclose(expected, expected.T, rtol=1e-9, atol=1e-12)
 
 
-def test_times_of_columns_is_that_of_the_matrix(estimates: list[StrataLinear]) -> None:
+def test_times_of_columns_is_that_of_the_matrix(estimates: list[Estimate]) -> None:
     w = np.random.default_rng(0).normal(size=(12, 3))
     np.testing.assert_allclose(estimates[0].times(w), estimates[0].times(np.eye(12)) @ w, atol=1e-12)
 

@@ -11,7 +11,7 @@ from tests import build
 from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.arrays import Floats, Packed
 

@@ -70,16 +70,16 @@ def test_the_nearest_shares_are_those_of_nnls(tree: Tree, seed: int) -> None:
     assert distance(found) == pytest.approx(distance(slow / slow.sum()), rel=1e-5, abs=1e-6)
 
 
-@given(trees, st.integers(0, 99), st.booleans())
-def test_variances_are_those_of_independent_blocks(tree: Tree, seed: int, below: bool) -> None:
+@given(trees, st.integers(0, 99), st.booleans(), st.integers(1, 3))
+def test_sums_over_blocks_are_those_of_powers_of_their_weights(tree: Tree, seed: int, below: bool, power: int) -> None:
     weights, of_rows, _ = rows(tree, seed)
     a, rng = matrix(tree), default_rng(seed)
-    noise = rng.uniform(0.1, 3, len(a))
+    numbers = rng.uniform(-1, 3, len(a))
     b = tree.solve(weights)(a.T * of_rows)
     moved = np.tri(tree.size, k=-1) @ b if below else b
     ends = np.cumsum([len(own) for own in tree.spread(np.eye(tree.size))])[:-1]
-    found = tree.variances(weights, np.split(noise, ends), below)
-    assert found == pytest.approx(moved**2 @ noise, abs=1e-9)
+    found = tree.of_blocks(weights, np.split(numbers, ends), power, below=below)
+    assert found == pytest.approx(moved**power @ numbers, abs=1e-9)
 
 
 @pytest.mark.parametrize("widths", [(), (4, 2), (6, 4, 1), (2, 2, 1)])

@@ -63,6 +63,29 @@ def test_every_command_knows_it(uldp: Run, tmp_path: Path) -> None:
     uldp("report", "one", "--out", "page.html")
 
 
+def test_reports_may_support_no_value(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "survey.yaml").write_text(SPEC.replace("forced-response", "drawn-bit"), encoding="utf-8")
+    rows = "".join(f"{label},,{share}\n" for label, share in SHARES.items())
+    (tmp_path / "truth.csv").write_text(f"value,tag,weight\n{rows}", encoding="utf-8")
+    assert "drawn-bit, epsilon 2 nats a report" in uldp("check", "survey.yaml", "--users", "20000")
+    uldp("simulate", "survey.yaml", "--truth", "truth.csv", "--users", "20000", "--to", "stream")
+    uldp("backfill", "--spec", "survey.yaml", "--from", "stream", "--to", "results")
+    shown = [json.loads(line) for line in uldp("show", "--json", "results").splitlines()]
+    assert {each["mechanism"] for each in shown} == {"drawn-bit"}
+    assert not any(each["flags"] for each in shown)
+    (never, once, often) = (json.loads(line) for line in uldp("ask", "results", "--every", "1d", "--json").splitlines())
+    for each, share in zip((never, once, often), SHARES.values(), strict=True):
+        assert each["low"] - 0.02 < share < each["high"] + 0.02
+    (summed,) = (
+        json.loads(line)
+        for line in uldp("ask", "results", "--every", "1d", "--sum", "never,once", "--json").splitlines()
+    )
+    assert summed["estimate"] == pytest.approx(0.8, abs=0.05)
+    uldp("ask", "results", "--explain", "2026-01-05T09", "never")
+    uldp("export", "results", "--to", "rows.csv")
+    uldp("report", "results", "--out", "page.html")
+
+
 def test_a_family_of_the_project_is_the_same_from_outside(uldp: Run, tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text("value,weight\n7,1\n9.5,3\n", encoding="utf-8")
     for name in ("geometric", NAME):

@@ -63,6 +63,15 @@ def test_the_shape_decides(uldp: Run, tmp_path: Path, rows: list[str], better: s
     assert CollectionSpec.parse(yaml.safe_load(advised)).mechanism.name == better
 
 
+def test_without_a_shape_the_intervals_are_what_is_unbiased(uldp: Run, tmp_path: Path) -> None:
+    keys = {"collection": "c", "version": 1, "domain": NUMBER, "window": {"size": "1d"}}
+    mechanism = {"name": "tree", "epsilon": 1.0, "bins": 8}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(keys | {"mechanism": mechanism}))
+    code, text, _ = uldp("advise", tmp_path / "c.yaml", "--epsilon", "1", "--users", "2000")
+    assert code == 0
+    assert "intervals of tree are around unbiased estimates whatever the shape; give the shape by --truth" in text
+
+
 def test_an_l1_error_of_a_number_is_refused(uldp: Run, tmp_path: Path) -> None:
     keys = {"collection": "c", "version": 1, "domain": NUMBER, "window": {"size": "1d"}}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(keys | {"mechanism": {"name": "duchi", "epsilon": 1.0}}))

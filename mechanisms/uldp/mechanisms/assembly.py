@@ -8,6 +8,9 @@ import numpy as np
 
 from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
 from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.set_decoder import SetDecoder
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
@@ -28,41 +31,77 @@ from uldp.schemas.specs.variable import Variable
 def kept(spec: MechanismFamily, once: Mechanism, build: Callable[[float], Mechanism]) -> Mechanism:
     """Return a mechanism; with ``lasting_epsilon`` in its spec, that of devices that keep their responses.
 
-    Args:
-        spec: The spec of the mechanism.
-        once: The mechanism.
-        build: Builds it with another epsilon, but with all else as the epsilon of the spec has it.
+    ``build`` builds it with another epsilon, but with all else as the epsilon of the spec has it.
     """
     return once if spec.lasting_epsilon is None else Memoized(build(spec.lasting_epsilon), once)
+
+
+def response_of(mechanism: Mechanism) -> Channel | None:
+    """Return the channel of the responses that devices keep; None if they keep none, or none with a channel."""
+    inner = mechanism.inner if isinstance(mechanism, Memoized) else None
+    return inner.channel if isinstance(inner, PureMechanism) else None
 
 
 def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, float], PureMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism for shares of values.
 
     The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
-    all bots (Murakami & Kawamoto, section 5.1).
+    all bots (Murakami & Kawamoto, section 5.1). ``build`` builds it from the mask of sensitive symbols, and an epsilon:
+    that of the spec, or its lasting one.
 
-    Args:
-        variable: The values and tags.
-        spec: The spec of the mechanism.
-        build: Builds it from the mask of sensitive symbols, and an epsilon: that of the spec, or its lasting one.
+    Raises:
+        ValueError: if it has more cells than symbols, or fewer.
     """
     if any(variable.zones):
         return _zoned(variable, spec, build)
     pum = Pum.of(variable)
     sensitive = _with_bots(pum.sensitive, len(pum.tags))
     mechanism = build(sensitive, _budget(spec))
+    if mechanism.channel.blocks is None and mechanism.statistic_size != mechanism.channel.size:
+        raise ValueError(
+            f"{spec.name} has {mechanism.statistic_size:,} cells for {mechanism.channel.size:,} symbols; a cell counts"
+            " the reports that support its symbol, and those that support none are in no cell"
+        )
+    responses = kept(spec, mechanism, partial(build, sensitive))
     decoder = PureDecoder(
-        mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
+        mechanism.channel,
+        pum,
+        chance_support=mechanism.chance_support,
+        simultaneous=variable.simultaneous,
+        response=response_of(responses),
     )
-    return LdpProtocol(pum, kept(spec, mechanism, partial(build, sensitive)), decoder)
+    return LdpProtocol(pum, responses, decoder)
 
 
 def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float], FoldedMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism with a fold. ``build`` gets |X| and an epsilon, as for ``of_shares``."""
     pum, mechanism = Pum.of(variable), build(variable.size, spec.epsilon)
-    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous)
-    return LdpProtocol(pum, kept(spec, mechanism, partial(build, variable.size)), decoder)
+    responses = kept(spec, mechanism, partial(build, variable.size))
+    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous, kept=responses)
+    return LdpProtocol(pum, responses, decoder)
+
+
+def of_sets(
+    variable: Variable,
+    spec: PrivateSpec,
+    build: Callable[[float], PureMechanism],
+    encoding: Encoding,
+    read: Callable[..., SetDecoder],
+) -> LdpProtocol:
+    """Return the protocol of a mechanism for devices that hold several symbols.
+
+    ``build`` gets an epsilon, as for ``of_shares``; ``read`` builds the decoder from the channel, with the keywords
+    that every ``SetDecoder`` has.
+    """
+    mechanism = build(spec.epsilon)
+    responses = kept(spec, mechanism, build)
+    decoder = read(
+        mechanism.channel,
+        chance_support=mechanism.chance_support,
+        simultaneous=variable.simultaneous,
+        response=response_of(responses),
+    )
+    return LdpProtocol(encoding, responses, decoder)
 
 
 def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], StringMechanism]) -> LdpProtocol:
@@ -71,7 +110,10 @@ def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], S
     if kind.spelled:
         raise ValueError(f"domain.strings: {spec.name} spells no strings; remove alphabet and pieces, or use prefixes")
     longest = kind.longest
-    decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
+    response = None if spec.lasting_epsilon is None else build(spec.lasting_epsilon).cohort_channel
+    decoder = CandidateDecoder(
+        mechanism, variable.candidates, longest, simultaneous=variable.simultaneous, response=response
+    )
     return LdpProtocol(StringEncoding(longest), kept(spec, mechanism, build), decoder)
 
 
@@ -98,5 +140,6 @@ def _zoned(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, flo
         sensitive = _with_bots(values, len(bots))
         mechanism = build(sensitive, epsilon)
         lasting = kept(spec, mechanism, partial(build, sensitive))
-    read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous)
+    response = response_of(lasting)
+    read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous, response=response)
     return LdpProtocol(zoning, lasting, ZonedDecoder(zoning, nested, read))

@@ -17,11 +17,8 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
-        protocol = (
-            parts[""]
-            if "" in parts
-            else _checked(spec.mechanism.joined(spec.variables, parts, spec.given), spec.mechanism.name)
-        )
+        joined = parts[""] if "" in parts else spec.mechanism.joined(spec.variables, parts, spec.given)
+        protocol = _checked(joined, spec.mechanism.name)
         if spec.slices is not None:
             protocol = sliced(protocol, spec.slices, len(spec.variables))
     except ValueError as error:

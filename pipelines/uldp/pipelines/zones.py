@@ -17,6 +17,8 @@ from uldp.schemas.specs.zones import Zones, zones_text
 
 #: The budget of the answer about the zone that ``proposals`` tries.
 _ZONE_EPSILON = 1.0
+# Two distributions are no further apart.
+_MOST_L1 = 2.0
 #: Zones are proposed if they take this share from the expected error.
 _WORTH = 0.1
 #: Forecasts for larger domains take more than a second.
@@ -60,9 +62,14 @@ def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, ep
     lines = [
         f"{path}: {len(zones.labels)} zones",
         price(variable, tag, zones, epsilon),
-        f"expected l1 of the shares, at n = {users:,}: {after:.3g}; {before:.3g} without zones",
+        f"expected l1 of the shares, at n = {users:,}: at most {_l1(after)}; {_l1(before)} without zones",
     ]
     return "\n".join(lines)
+
+
+def _l1(of_unbiased: float) -> str:
+    """Write the error of the unbiased shares as a bound of that of the published ones, which are no further apart."""
+    return f"{min(of_unbiased, _MOST_L1):.3g}"
 
 
 def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
@@ -115,10 +122,11 @@ def proposals(spec: CollectionSpec, users: int) -> Iterator[str]:
                 if _refusal(variable, budget):
                     continue
                 zones, before, after = best_zones(variable, tag, max(round(variable.share * users), 1), budget)
-                if after < (1 - _WORTH) * before:
+                if after < (1 - _WORTH) * min(before, _MOST_L1):
                     name = f"{attribute}.{of.name}" if attribute else of.name
                     option = "" if budget is None else f" --zone-epsilon {budget:g}"
                     yield (
-                        f"{price(variable, tag, zones, budget)}; the expected l1 falls from {before:.2g} to {after:.2g}"
+                        f"{price(variable, tag, zones, budget)}; the expected l1 falls"
+                        f" from at most {_l1(before)} to at most {_l1(after)}"
                         f" (uldp zones SPEC --tag {name}{option} --users {users} --to FILE)"
                     )

@@ -69,6 +69,9 @@ class Basis(StrEnum):
     """The method behind the intervals of a table."""
 
     EXACT = "exact"
+    #: Score intervals by the variance and the skewness of the estimate.
+    SCORE = "score"
+    #: The estimate and some standard errors: of the bins of a block, and of results that older jobs wrote.
     NORMAL = "normal"
     #: The intervals hold wherever the users behind tags are, because it is not known how good a background is.
     ANY_BACKGROUND = "any_background"

@@ -9,14 +9,13 @@ from scipy import stats
 
 from tests import build
 from tests.mechanisms.questions.test_sums import FEWEST, MOST, SPECS, TRUTH, WINDOWS, N, shares, windows
+from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import (
     WHOLE,
     benjamini_hochberg,
-    change,
     compare,
     holm,
     smallest_change,
-    whole_p_value,
 )
 from uldp.mechanisms.questions.span import Version
 from uldp.mechanisms.questions.sums import groups_of
@@ -36,8 +35,8 @@ def test_intervals_of_differences_cover_the_truth(keys: dict[str, Any]) -> None:
     covered = np.zeros(6)
     for one, other in zip(before, after, strict=True):
         first, second = shares(version, one), shares(version, other)
-        answers = list(compare(first, second))[:5]
-        answers += compare(first, second, groups_of(second, {"two": [0, 1]}))
+        answers = list(rows_of(compare(first, second)))[:5]
+        answers += rows_of(compare(first, second, groups_of(second, {"two": [0, 1]})))
         truth = [*(LATER - TRUTH), -0.1]
         covered += [each.low <= of <= each.high for each, of in zip(answers, truth, strict=True)]
     assert FEWEST <= covered[:5].mean() / WINDOWS <= MOST
@@ -56,7 +55,7 @@ def test_a_change_of_the_named_size_is_found_in_four_of_five_cases() -> None:
     after = windows(version, default_rng(2).choice(5, runs * n, p=moved), n, 4)
     pairs = zip(before, after, strict=True)
     found = [
-        next(each for each in compare(shares(version, one, n), shares(version, other, n)) if each.label == "4")
+        next(each for each in rows_of(compare(shares(version, one, n), shares(version, other, n))) if each.label == "4")
         for one, other in pairs
     ]
     power = np.mean([each.p_adjusted is not None and each.p_adjusted <= 0.05 for each in found])
@@ -88,7 +87,7 @@ def test_the_test_of_the_whole_distribution_errs_as_often_as_it_says(keys: dict[
     version = Version(build.spec(**keys))
     before, after = (windows(version, held(TRUTH, seed), N, seed + 10) for seed in (1, 2))
     pairs = [(shares(version, one), shares(version, other)) for one, other in zip(before, after, strict=True)]
-    p_values = np.array([whole_p_value(change(*pair))[1] for pair in pairs])
+    p_values = np.array([list(rows_of(compare(*pair)))[-1].p_value for pair in pairs])
     # 500 tests at .05: 25 are expected, and fewer than 9 or more than 47 come with a probability below 1e-4.
     assert 9 <= (p_values <= 0.05).sum() <= 47
     assert (p_values <= 0.5).mean() == pytest.approx(0.5, abs=0.09)
@@ -99,7 +98,7 @@ def test_a_change_of_the_whole_is_seen() -> None:
     before, after = (
         windows(version, default_rng(1).choice(5, 5000, p=p), 5000, seed)[0] for p, seed in ((TRUTH, 2), (LATER, 3))
     )
-    whole = list(compare(shares(version, before, 5000), shares(version, after, 5000)))[-1]
+    whole = list(rows_of(compare(shares(version, before, 5000), shares(version, after, 5000))))[-1]
     assert whole.quantity == WHOLE
     assert whole.p_value is not None
     assert whole.p_value < 1e-6
@@ -108,7 +107,7 @@ def test_a_change_of_the_whole_is_seen() -> None:
 def test_with_tags_what_is_compared_is_what_was_measured() -> None:
     version = Version(build.spec(sensitive=[0, 1], tags=[{"name": "home"}]))
     before, after = (shares(version, np.array(cells)) for cells in ([30, 30, 20, 30, 20, 20], [30, 30, 10, 30, 20, 30]))
-    *differences, _ = compare(before, after)
+    *differences, _ = rows_of(compare(before, after))
     assert [(each.quantity, each.label) for each in differences[-2:]] == [("visible", "4"), ("hidden", "home")]
     assert [each.estimate for each in differences] == pytest.approx(after.linear.values - before.linear.values)
     assert {each.against for each in differences} == {"v1 hour"}
@@ -117,7 +116,7 @@ def test_with_tags_what_is_compared_is_what_was_measured() -> None:
 def test_means_are_compared() -> None:
     version = Version(build.spec(domain={"number": {"low": 0, "high": 10}}, mechanism={"name": "duchi", "epsilon": 1}))
     before, after = (shares(version, np.array(cells), 100) for cells in ([60, 40], [20, 80]))
-    (only,) = compare(before, after)
+    (only,) = rows_of(compare(before, after))
     assert (only.quantity, only.label) == ("mean", None)
     assert only.estimate == pytest.approx(after.linear.values[0] - before.linear.values[0])
     assert only.stderr == pytest.approx(np.sqrt((before.linear.variance + after.linear.variance)[0]))

@@ -13,6 +13,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
+from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Period
@@ -54,7 +55,7 @@ def test_intervals_cover_where_those_of_as_many_devices_do_not(what: str) -> Non
             truth = SETS.truth[:2].sum()
             for found, each in ((covered, span), (narrow, alone)):
                 (shares,) = shares_of(each)
-                _, low, high = sum_ends(shares, members)
+                _, _, low, high = sum_ends(shares, members)
                 found.append(float(low[0] <= truth <= high[0]))
     # 400 runs with one sum each: 20 miss on average, and more than 38 with a probability of 1e-4.
     assert np.mean(covered) >= 1 - 38 / RUNS
@@ -65,7 +66,7 @@ def test_answers_say_that_devices_may_be_the_same_and_what_they_have_spent() -> 
     windows = simulated(SETS, runs=1)[0]
     span = of_run(windows, (N,) * WINDOWS)
     (shares,) = shares_of(span)
-    assert {"may be the same in all windows" in each.assumed for each in compare(shares, shares)} == {True}
+    assert {"may be the same in all windows" in each.assumed for each in rows_of(compare(shares, shares))} == {True}
     said = [step.split(": ", 1)[0] for step in explain(shares, 0, "empirical")]
     assert "kept" in said
     assert said.count("privacy") == 2
@@ -80,7 +81,7 @@ def test_changes_of_the_same_devices_have_less_error_which_covers(what: str) -> 
     for windows in simulated(SETS):
         before, after = (next(shares_of(of_run([window], (N,)))) for window in windows[:2])
         for same in (True, False):
-            answers = list(compare(before, after, groups, same_devices=same))
+            answers = list(rows_of(compare(before, after, groups, same_devices=same)))
             if what == "whole":
                 held += [answers[-1].p_value > 0.05] if same else []  # type: ignore[operator]
                 continue
@@ -111,10 +112,14 @@ def test_two_windows_have_spent_the_lasting_budget() -> None:
     before = of_run(windows[:1], (N,))
     after = replace(before, period=Period(START + HOUR, START + 2 * HOUR, "later"))
     guarantee = before.version.protocol.mechanism.guarantee
-    assert spent_over((before,)) == guarantee.epsilon
-    assert spent_over((before, after)) == guarantee.lasting
+    assert guarantee.epsilon is not None
+    assert guarantee.lasting is not None
+    assert spent_over((before,)) == (guarantee.epsilon, guarantee.epsilon)
+    both = max(2 * guarantee.epsilon, guarantee.lasting)
+    assert spent_over((before, after)) == (both, guarantee.lasting)
     one, other = (next(shares_of(each)) for each in (before, after))
-    assert {each.spent for each in compare(one, other)} == {guarantee.lasting}
+    found = {(each.spent, each.spent_one_value) for each in rows_of(compare(one, other))}
+    assert found == {(both, guarantee.lasting)}
 
 
 def of_devices_with_pairs(spec: CollectionSpec, runs: int, n: int) -> list[Counts]:

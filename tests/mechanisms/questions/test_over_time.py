@@ -8,7 +8,6 @@ from benchmarks.over_time import measure, truths
 from tests.build import HOUR, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import WithMemory
-from uldp.mechanisms.questions.kept import response_variance
 from uldp.mechanisms.questions.over_time import over_time, smooth
 from uldp.schemas.errors import RequestError
 
@@ -51,7 +50,7 @@ def test_noise_that_devices_keep_does_not_average_out() -> None:
         kept = mechanism.permanent(rng.choice(4, 500, p=truth), rng)
         cells = [mechanism.statistic(mechanism.again(kept, rng)) for _ in range(12)]
         linear = [protocol.decoder.linear(of, 500) for of in cells]
-        shared = [response_variance(mechanism, each, 500) for each in linear]
+        shared = [each.of_responses().variance for each in linear]
         found = over_time(linear, shared, [HOUR * t for t in range(12)])
         low, high = found.interval(0.95, causal=False)
         covered.append((low <= truth) & (truth <= high))

@@ -11,6 +11,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.mechanisms.questions.test_sums import TRUTH, N, windows
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Every, zone_of
@@ -73,8 +74,8 @@ def test_intervals_of_sums_and_changes_cover_the_truth() -> None:
     before, after = drawn(1), drawn(5)
     covered = np.zeros(2)
     for one, other in zip(before, after, strict=True):
-        (total,) = sums(one, groups_of(one, {"two": [0, 1]}))
-        changes = list(compare(one, other))[:5]
+        (total,) = rows_of(sums(one, groups_of(one, {"two": [0, 1]})))
+        changes = list(rows_of(compare(one, other)))[:5]
         assert total.low is not None
         assert total.high is not None
         held = [each.low is not None and each.high is not None and each.low <= 0 <= each.high for each in changes]
@@ -107,7 +108,7 @@ def test_windows_are_smoothed_over_versions() -> None:
     cells = np.array([400, 200, 200, 100, 100])
     of_first = [statistic(first, cells, 1000, START + t * HOUR) for t in range(3)]
     of_second = [statistic(second, cells, 1000, START + t * HOUR) for t in range(2, 5)]
-    answers = list(smoothed(pooled((first, of_first), (second, of_second))))
+    answers = list(rows_of(smoothed(pooled((first, of_first), (second, of_second)))))
     assert {(each.start, each.versions) for each in answers} == {
         (START + t * HOUR, versions) for t, versions in enumerate([(1,), (1,), (1, 2), (2,), (2,)])
     }

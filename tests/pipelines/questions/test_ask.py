@@ -45,6 +45,33 @@ def test_the_text_names_days_and_what_is_assumed(uldp: Run, results: Path) -> No
     assert text.splitlines()[-1].startswith("assumed: ")
 
 
+def test_all_readers_say_what_values_spend_that_change_though_responses_are_kept(uldp: Run, tmp_path: Path) -> None:
+    spec, truth, stream, out = (tmp_path / name for name in ("kept.yaml", "truth.csv", "stream", "results"))
+    mechanism = "{name: rr, epsilon: 1, lasting_epsilon: 2.5}"
+    spec.write_text(
+        f"collection: kept\nversion: 1\ndomain: {{size: 3}}\nmechanism: {mechanism}\nwindow: {{size: 1h}}\n"
+        "sensitive: all\n",
+        encoding="utf-8",
+    )
+    truth.write_text("value,weight\n0,1\n1,2\n2,1\n", encoding="utf-8")
+    for command in (
+        ("simulate", spec, "--truth", truth, "--users", "1200", "--to", stream),
+        ("backfill", "--spec", spec, "--from", stream, "--to", out),
+    ):
+        code, _, error = uldp(*command)
+        assert code == 0, error
+    asked = ("ask", out, "--every", "1d")
+    (hours,) = {each["windows"] for each in lines(uldp(*asked, "--json")[1])}
+    whatever = hours // 2 * 2.5 + hours % 2
+    assert hours > 2
+    said = f"epsilon 2.5 at most on a value that stays, {whatever:g} on values that change"
+    assert f"  spent  {said}, by a user who reports as often as possible\n" in uldp(*asked)[1]
+    _, explained, _ = uldp(*asked, "--explain", "2026-01-05", "1")
+    assert f"privacy     a user with a report in each window has spent {said}\n" in explained
+    found = {(each["spent"], each["spent_one_value"]) for each in lines(uldp(*asked, "--json")[1])}
+    assert found == {(whatever, 2.5)}
+
+
 def test_answers_are_written_as_rows(uldp: Run, results: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

@@ -2,59 +2,24 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.estimators.by_name import project_to_simplex
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.laws.channel_laws import Payloads
+from uldp.mechanisms.laws.law import Law
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Counts, Floats, Reports
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 
 # A transform of so many numbers takes some hundredths of a second, and a simulation two for each window.
 _MOST_NUMBERS = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class FoldedLinear(PureLinear):
-    """The unbiased estimate over Z from support counts that a fold gave; see ``Linear``.
-
-    Variances and covariances are exact for the distribution that is nearest to the estimate.
-
-    Attributes:
-        mechanism: The mechanism.
-    """
-
-    mechanism: FoldedMechanism
-
-    @cached_property
-    def _nearest(self) -> Floats:
-        return project_to_simplex(self.values)
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (|Z|,)."""
-        return self.channel.variance(self._nearest, self.reports)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w.
-
-        r-hat = L C/n, where L = (M - q 1^T)/(p - q) and M is the matrix of the fold. The cells C are multinomial with
-        the probabilities f that follow from r, so n Cov[r-hat] = L diag(f) L^T - r r^T.
-        """
-        r, fold = self._nearest, self.mechanism.fold
-        q, gain = self.channel.q[:, np.newaxis], self.channel.gain[:, np.newaxis]
-        # L^T w, then diag(f) of this, then L of that.
-        of_payloads = fold.transpose(w / gain) - (q * w / gain).sum(axis=0)
-        of_payloads *= self.mechanism.law(r)[:, np.newaxis]
-        moments = (fold.apply(of_payloads) - q * of_payloads.sum(axis=0)) / gain
-        product: Floats = (moments - np.outer(r, r @ w)) / self.reports
-        return product
 
 
 class FoldedDecoder(PureDecoder):
@@ -67,11 +32,25 @@ class FoldedDecoder(PureDecoder):
         mechanism: The mechanism.
         pum: The values.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+        kept: The mechanism of devices that keep their responses, if they do.
     """
 
-    def __init__(self, mechanism: FoldedMechanism, pum: Pum, *, simultaneous: bool = False) -> None:
+    def __init__(
+        self,
+        mechanism: FoldedMechanism,
+        pum: Pum,
+        *,
+        simultaneous: bool = False,
+        kept: Mechanism | None = None,
+    ) -> None:
         super().__init__(mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=simultaneous)
-        self._mechanism = mechanism
+        self._mechanism, self._kept = mechanism, kept
+
+    @cached_property
+    def law(self) -> Payloads:
+        """The law of a report."""
+        kept = self._kept.inner if isinstance(self._kept, Memoized) else None
+        return _law(self._mechanism, _law(kept) if isinstance(kept, FoldedMechanism) else None)
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
@@ -81,13 +60,9 @@ class FoldedDecoder(PureDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells are not the numbers of {n} reports: they sum to {cells.sum()}")
 
-    def linear_of(self, supports: Counts, n: Reports) -> FoldedLinear:
-        """See the base class."""
-        return FoldedLinear(self.channel, supports, n, self._mechanism)
-
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts over Z."""
-        return self._mechanism.fold.supports(cells)
+        return self._mechanism.fold.fold(cells)
 
     def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
         """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
@@ -128,6 +103,10 @@ class FoldedDecoder(PureDecoder):
         ``fit_counts`` would need independent supports, which those of symbols on one line are not.
         """
         return _p_value(supports, n, float(self.channel.q[0]), float(self.channel.p[0]))
+
+
+def _law(mechanism: FoldedMechanism, response: Law | None = None) -> Payloads:
+    return Payloads(mechanism.channel, mechanism.fold, mechanism.law, mechanism.statistic_size, response)
 
 
 def _p_value(counts: Counts, n: int, least: float, most: float) -> float:

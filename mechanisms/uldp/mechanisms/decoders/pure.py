@@ -5,22 +5,25 @@ Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Chann
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import share_tables, tables_by_rows
 from uldp.mechanisms.estimators.by_name import estimate_each, estimate_intermediate
+from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
-from uldp.mechanisms.protocol.channel import Channel
-from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, two_digits
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
+from uldp.mechanisms.laws.estimate import Estimate, part_of
+from uldp.mechanisms.protocol.decoder import Pooling, SharesDecoder, heaviest_fact, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS, OF_SYMBOLS
-from uldp.schemas.table import Basis, Table, TableName
+from uldp.schemas.table import Table, TableName
 
 # ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 16
@@ -30,43 +33,33 @@ _FEW_WINDOWS = 2
 _USERS_STEP, _NAMED_STEP, _MOST_USERS = 1.5, 1.1, 1e10
 
 
-@dataclass(frozen=True, eq=False)
-class PureLinear:
-    """The unbiased estimate over Z; see ``Linear``. Covariances are those of users' values that are drawn i.i.d.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShareEstimate(Estimate):
+    """The unbiased estimate over Z from support counts.
 
-    Of rows of several windows, it gives rows of values, variances and intervals.
+    Attributes:
+        channel: The channel.
+        counts: Shape (|Z|,): the support counts; there may be rows of several windows.
+        reports: The number of reports.
     """
 
     channel: Channel
-    cells: Counts
+    counts: Counts
     reports: Reports
 
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (|Z|,): r-hat."""
-        return self.channel.unbiased(self.cells, self.reports)
 
-    @cached_property
-    def _within_bounds(self) -> Floats:
-        return np.clip(self.values, 0.0, 1.0)
+def share_estimate(law: ChannelLaw, counts: Counts, n: Reports) -> ShareEstimate:
+    """Return the unbiased estimate over Z from support counts, with errors at the shares that the counts suggest.
 
-    @property
-    def variance(self) -> Floats:
-        """Shape (|Z|,): evaluated at r-hat cut to [0, 1]."""
-        return self.channel.variance(self._within_bounds, self.reports)
+    Those of single shares are at r-hat cut to [0, 1], those of sums at the distribution of ``wls``.
 
-    @property
-    def n(self) -> Counts:
-        """Shape (|Z|,): the number of all reports, for each symbol."""
-        return np.broadcast_to(self.reports, self.cells.shape)
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
-        return self.channel.confidence_interval(self.cells, self.reports, coverage)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w; see ``Channel.covariance``."""
-        return self.channel.covariance(self._within_bounds)(w) / self.reports
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    """
+    values = law.channel.unbiased(counts, n)
+    part = part_of(law, values.clip(0.0, 1.0), n, partial(wls, law.channel, counts, n))
+    reports = np.broadcast_to(n, values.shape)
+    return ShareEstimate(values, reports, (part,), channel=law.channel, counts=counts, reports=n)
 
 
 class PureDecoder(SharesDecoder):
@@ -77,11 +70,23 @@ class PureDecoder(SharesDecoder):
         pum: The values and tags behind the symbols.
         chance_support: See ``PureMechanism``.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+        response: The channel of the responses that devices keep; None if they keep none.
     """
 
-    def __init__(self, channel: Channel, pum: Pum, *, chance_support: float = 0.0, simultaneous: bool = False) -> None:
+    pooling = Pooling.SHARES
+
+    def __init__(
+        self,
+        channel: Channel,
+        pum: Pum,
+        *,
+        chance_support: float = 0.0,
+        simultaneous: bool = False,
+        response: Channel | None = None,
+    ) -> None:
         self.channel = channel
         self.pum = pum
+        self._response = response
         self._chance_support = chance_support
         self.simultaneous = simultaneous
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
@@ -97,6 +102,10 @@ class PureDecoder(SharesDecoder):
             raise ValueError(f"a support count is outside of 0 to n = {n}")
         if self.channel.independent_bits:
             return
+        if self.channel.may_support_none:
+            if cells.sum() > n:
+                raise ValueError(f"a report supports one symbol or none, but the counts sum to {cells.sum()}, n = {n}")
+            return
         # A report that supports no sensitive symbol names another one.
         supported, named = self.channel.supported, int(cells[self.channel.q == 0].sum())
         if cells.sum() - named != (n - named) * supported:
@@ -106,13 +115,36 @@ class PureDecoder(SharesDecoder):
         """Return the support counts over Z; they are the cells, unless a cell supports a block of symbols."""
         return cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
 
-    def linear(self, cells: Counts, n: int) -> PureLinear:
-        """Return the unbiased estimate over Z."""
-        return self.linear_of(self.supports(cells), n)
+    @cached_property
+    def law(self) -> ChannelLaw:
+        """The law of a report."""
+        return law_of(self.channel, None if self._response is None else law_of(self._response))
 
-    def linear_of(self, supports: Counts, n: Reports) -> PureLinear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
+        """Return the unbiased estimate over Z."""
+        return self.linear_of(self.supports(cells), n).repeated(repeats)
+
+    def linear_of(self, supports: Counts, n: Reports) -> ShareEstimate:
         """Return the unbiased estimate over Z from the support counts of n reports, or from rows of several windows."""
-        return PureLinear(self.channel, supports, n)
+        return share_estimate(self.law, supports, n)
+
+    def tags_at(self, cells: Counts, n: int) -> Pum:
+        """See the base class."""
+        return self.pum
+
+    def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
+        """Yield the support count, p and q, and the formula; see the base class."""
+        channel, linear = self.channel, self.linear(cells, n)
+        support = int(linear.counts[position]) / n
+        p, q = float(channel.p[position]), float(channel.noise(linear.values.clip(0.0, 1.0))[position])
+        yield f"support: {linear.counts[position]:,} of {n:,} reports support it, {100 * support:.4g} %"
+        yield f"channel: a report supports it with p {p:.4g} if its user holds it, and with q {q:.4g} if not"
+        if q:
+            users = f"{1 / (p - q):.3g} users"
+            yield f"noise: if nobody held it, {q * n:,.0f} reports would; each report above counts for {users}"
+        else:
+            yield f"noise: none; no report supports it by chance, and each that does counts for {1 / p:.3g} users"
+        yield f"formula: (count / n - q) / (p - q) = ({support:.5f} - {q:.5f}) / {p - q:.5f}"
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any distribution explains the support counts."""
@@ -183,6 +215,11 @@ class PureDecoder(SharesDecoder):
             return min(self.channel.expected_l1(r, n), 2.0)
         return forecast_errors(self, r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1
 
+    @property
+    def _at_most(self) -> str:
+        """What is before an expected l1 distance that is a bound."""
+        return "at most " if self.channel.size > LARGEST else ""
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
         for q in np.unique(self.channel.q)[::-1].tolist():
@@ -199,10 +236,9 @@ class PureDecoder(SharesDecoder):
         falling, equal = (
             self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
         )
-        at_most = "at most " if self.channel.size > LARGEST else ""
-        l1 = f"expected l1 {at_most}{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
+        shapes = f"{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
         worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
-        yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
+        yield "errors", f"of {estimator} at n = {n:,}: expected l1 {self._at_most}{shapes}; {worst}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if n reports are expected to halve the error of a guess without reports, or less.
@@ -228,15 +264,15 @@ class PureDecoder(SharesDecoder):
         few = enough < _MOST_USERS
         need = f"{two_digits(enough * users / n):,} users or more" if few else "more users than there are"
         yield (
-            f"the expected l1 error of {estimator} is {error(n):.3g} at n = {users:,}, and that of equal shares, a"
-            f" guess without reports, {blind:.3g}: take {need} in a window, fewer values, or a larger epsilon"
+            f"the expected l1 error of {estimator} is {self._at_most}{error(n):.3g} at n = {users:,}, and that of equal"
+            f" shares, a guess without reports, {blind:.3g}: take {need} in a window, fewer values, or a larger epsilon"
         )
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of shares of an estimate of r; see ``share_tables``."""
-        r_hat = estimate_intermediate(estimator, self.channel, self.supports(cells), n, len(self.pum.tags))
-        linear = self.linear(cells, n)
-        return share_tables(self.pum, r_hat, linear, basis=Basis.EXACT, simultaneous=self.simultaneous)
+        linear = self.linear(cells, n, repeats)
+        r_hat = estimate_intermediate(estimator, self.channel, linear.counts, n, len(self.pum.tags))
+        return share_tables(self.pum, r_hat, linear, simultaneous=self.simultaneous)
 
     def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
         """See the base class."""
@@ -245,7 +281,7 @@ class PureDecoder(SharesDecoder):
         supports, n = np.array([self.supports(cells) for cells, _ in windows]), np.array([n for _, n in windows])
         r_hat = estimate_each(estimator, self.channel, supports, n)
         linear = self.linear_of(supports, n[:, np.newaxis])
-        tables = tables_by_rows(r_hat, linear, n.tolist(), basis=Basis.EXACT, simultaneous=self.simultaneous)
+        tables = tables_by_rows(r_hat, linear, n.tolist(), simultaneous=self.simultaneous)
         return [(table,) for table in tables]
 
 

@@ -6,145 +6,30 @@ l, and the dummies say how many items users report.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 
+from uldp.mechanisms.decoders.pure import share_estimate
+from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
-from uldp.mechanisms.kernels.common_holders import of_other_sign
 from uldp.mechanisms.kernels.intervals import outside_p_value
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
+from uldp.mechanisms.laws.estimate import Estimate, part_of
+from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports, two_digits
-from uldp.mechanisms.protocol.linear import Linear
-from uldp.mechanisms.protocol.mean_size import mean_size_table
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS
-from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+from uldp.schemas.table import Table, TableName
 
 # Forecasts are means of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class SetErrors:
-    """The errors of an unbiased estimate of the shares of items, at given shares of symbols.
-
-    The covariance of two items depends on the share of users who hold both, which no count shows. ``variance`` is
-    exact. ``times`` is for ``w @ times(w)``, which is the variance of the sum with the weights w, or more: a report
-    that has one held symbol is as probable as one that has two, so common holders make the variance of sums smaller,
-    and of differences larger. So of weights of one sign it takes no user to hold both, and of two signs as many as hold
-    the rarer.
-
-    Attributes:
-        channel: The channel of all symbols.
-        r: Shape (k + l,): the shares of items and dummies, in [0, 1].
-        reports: The number of reports.
-        items: k.
-    """
-
-    channel: Channel
-    r: Floats
-    reports: int
-    items: int
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (k,): the variances of the shares of items."""
-        return self.channel.variance(self.r, self.reports)[: self.items]
-
-    def times(self, w: Floats) -> Floats:
-        """Return the product of the bound with w; see the class."""
-        r = self.r[: self.items]
-        m, gain = self.channel.support_probability(self.r)[: self.items], float(self.channel.gain[0])
-        a, b, _ = self.channel.pair_probabilities()
-        sums = w.sum(axis=0)
-        product = (m - b - 2 * (a - b) * r)[:, np.newaxis] * w + b * sums
-        product += (a - b) * (np.outer(r, sums) + r @ w) - np.outer(m, m @ w)
-        product -= (a - b) * of_other_sign(r, w)
-        return np.asarray(product / (gain**2 * self.reports), dtype=np.float64)
-
-    @property
-    def size_variance(self) -> float:
-        """The variance of the mean number of items that users report.
-
-        Who holds a dummy holds all dummies before it, so the share of devices that hold two is known.
-        """
-        m, gain = self.channel.support_probability(self.r)[self.items :], float(self.channel.gain[0])
-        dummies = self.r[self.items :]
-        a, b, _ = self.channel.pair_probabilities()
-        moments = b + (a - b) * np.maximum.outer(dummies, dummies)
-        np.fill_diagonal(moments, m)
-        return max(float(moments.sum() - m.sum() ** 2), 0.0) / (gain**2 * self.reports)
-
-    def most_of(self, other: "SetErrors") -> float:
-        """Return the largest ratio of a variance to that of the same number in others: of an item, or the mean size."""
-        return max(float((self.variance / other.variance).max()), self.size_variance / other.size_variance)
-
-
-@dataclass(frozen=True, eq=False)
-class SetLinear:
-    """The unbiased estimate of the shares of items; see ``Linear``, and ``SetErrors`` for its errors.
-
-    Attributes:
-        channel: The channel of all symbols.
-        cells: Shape (k + l,): their support counts.
-        reports: The number of reports.
-        items: k.
-    """
-
-    channel: Channel
-    cells: Counts
-    reports: int
-    items: int
-
-    @cached_property
-    def all_values(self) -> Floats:
-        """Shape (k + l,): the unbiased estimates of the shares of items and dummies."""
-        return self.channel.unbiased(self.cells, self.reports)
-
-    @property
-    def values(self) -> Floats:
-        """Shape (k,): the unbiased estimates of the shares of items."""
-        return self.all_values[: self.items]
-
-    def errors(self, channel: Channel) -> SetErrors:
-        """Return the errors of reports by a channel, evaluated at these estimates, cut to [0, 1]."""
-        return SetErrors(channel, np.clip(self.all_values, 0.0, 1.0), self.reports, self.items)
-
-    @cached_property
-    def own_errors(self) -> SetErrors:
-        """The errors of these reports."""
-        return self.errors(self.channel)
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (k,): see ``SetErrors``."""
-        return self.own_errors.variance
-
-    @property
-    def n(self) -> Counts:
-        """Shape (k,): the number of all reports, for each item."""
-        return np.full(self.items, self.reports)
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
-        low, high = self.channel.confidence_interval(self.cells, self.reports, coverage)
-        return low[: self.items], high[: self.items]
-
-    def times(self, w: Floats) -> Floats:
-        """Return a product that bounds the variance of sums; see ``SetErrors``."""
-        return self.own_errors.times(w)
-
-    @property
-    def mean_size(self) -> tuple[float, float]:
-        """The mean number of items that users report, and its variance."""
-        return self.channel.held - float(self.all_values[self.items :].sum()), self.own_errors.size_variance
 
 
 class SetDecoder(SharesDecoder):
@@ -159,6 +44,7 @@ class SetDecoder(SharesDecoder):
         items: k.
         chance_support: See ``PureMechanism``.
         simultaneous: Whether all intervals of the shares are to cover the truth at once (Bonferroni), or each alone.
+        response: The channel of the responses that devices keep; None if they keep none.
     """
 
     estimators = OF_COUNTS
@@ -166,15 +52,25 @@ class SetDecoder(SharesDecoder):
     one = "item"
 
     def __init__(
-        self, channel: Channel, items: int, *, chance_support: float = 0.0, simultaneous: bool = False
+        self,
+        channel: Channel,
+        items: int,
+        *,
+        chance_support: float = 0.0,
+        simultaneous: bool = False,
+        response: Channel | None = None,
     ) -> None:
-        self.channel, self.items, self.simultaneous = channel, items, simultaneous
+        self.channel, self.items, self.simultaneous, self.response = channel, items, simultaneous, response
         self._chance_support = chance_support
 
     @cached_property
     def pum(self) -> Pum:
         """The items, of which none has a tag."""
         return Pum(np.ones(self.items, dtype=np.bool_), (), np.zeros((0, self.items)), np.zeros(0))
+
+    def tags_at(self, cells: Counts, n: int) -> Pum:
+        """See the base class."""
+        return self.pum
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
@@ -192,19 +88,47 @@ class SetDecoder(SharesDecoder):
     def _symbols_text(self) -> str:
         return f"{self.items:,} items and {self.channel.held:,} dummies"
 
-    def linear(self, cells: Counts, n: int) -> Linear:
-        """Return the unbiased estimate of the shares of items.
+    @cached_property
+    def law(self) -> ChannelLaw:
+        """The law of a report about all symbols."""
+        return law_of(self.channel, None if self.response is None else law_of(self.response))
+
+    @cached_property
+    def size_law(self) -> MeanSize:
+        """The law of a report about the mean size."""
+        return MeanSize(self.channel, None if self.response is None else MeanSize(self.response))
+
+    def of_symbols(self, cells: Counts, n: int) -> Estimate:
+        """Return the unbiased estimate of the shares of all symbols.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
-        return self._of_symbols(cells, n)
-
-    def _of_symbols(self, cells: Counts, n: int) -> SetLinear:
-        """Return the unbiased estimate of the shares of all symbols that are no dummies."""
         require_reports(n)
-        self.channel.check(cells, n)
-        return SetLinear(self.channel, cells, n, self.channel.size - self.channel.held)
+        return share_estimate(self.law, cells, n)
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased estimate of the shares of items; for the errors of sums, see ``Held``.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        return self.of_symbols(cells, n).at(slice(0, self.items)).repeated(repeats)
+
+    def mean_size(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased estimate of the mean number of items that users report.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        dummies = self.of_symbols(cells, n).values[-self.channel.held :]
+        part = part_of(self.size_law, dummies.clip(0.0, 1.0), n)
+        return Estimate(np.array([self.channel.held - dummies.sum()]), np.array([n]), (part,)).repeated(repeats)
+
+    def size_table(self, cells: Counts, n: int, repeats: float) -> Table:
+        """Return the table ``mean_size``."""
+        size, bounds = self.mean_size(cells, n, repeats), (0.0, float(self.channel.held))
+        return table_of(TableName.MEAN_SIZE, size.values.clip(*bounds), size, bounds=bounds)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any sets explain the support counts."""
@@ -223,34 +147,25 @@ class SetDecoder(SharesDecoder):
 
         return counts_p_value(self.channel, cells, n) if n > 0 else None
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables ``share`` and ``mean_size``.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
         self.require(estimator)
-        linear, k = self._of_symbols(cells, n), self.items
-        published = estimate_intermediate(estimator, self.channel, cells, n, self.channel.held)
-        low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / k if self.simultaneous else INTERVAL_LEVEL)
-        share = Table(
-            TableName.SHARE,
-            published[:k],
-            np.sqrt(linear.variance),
-            n,
-            shape=(k,),
-            unbiased=linear.values,
-            low=low.clip(0.0, 1.0),
-            high=high.clip(0.0, 1.0),
-            basis=Basis.EXACT,
-            simultaneous=self.simultaneous,
-        )
-        mean, variance = linear.mean_size
-        return share, mean_size_table(mean, variance, n, self.channel.held)
+        published = self.published(cells, n, estimator)
+        linear = self.linear(cells, n, repeats)
+        share = table_of(TableName.SHARE, published, linear, simultaneous=self.simultaneous)
+        return share, self.size_table(cells, n, repeats)
+
+    def published(self, cells: Counts, n: int, estimator: str) -> Floats:
+        """Return the published shares of items, shape (k,)."""
+        return estimate_intermediate(estimator, self.channel, cells, n, self.channel.held)[: self.items]
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class; known of the shares of items."""
-        return self.weight if table.name is TableName.SHARE else None
+        """See the base class."""
+        return {TableName.SHARE: self.weight, TableName.MEAN_SIZE: self.size_law.reach}.get(table.name)
 
     @property
     def weight(self) -> float:
@@ -267,9 +182,11 @@ class SetDecoder(SharesDecoder):
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class; ``r`` is over items and dummies, and the errors are those of items."""
-        counts = draw_counts(self.channel, r, n, rng)
-        estimate = estimate_intermediate(estimator, self.channel, counts, n, self.channel.held)
-        return (estimate - r)[: self.items]
+        return self.published(draw_counts(self.channel, r, n, rng), n, estimator) - self.shares_of(r)
+
+    def shares_of(self, r: Floats) -> Floats:
+        """Return the shares of items, shape (k,), of those of all symbols."""
+        return r[: self.items]
 
     def symbol_shares(self, weights: Floats) -> Floats:
         """Return the shares of symbols of users with 0 to l items, each number alike, whose items have these weights.

@@ -1,64 +1,18 @@
 """The decoder of strata: each part of the statistic has its own decoder, number of reports and tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate, joined
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, Pooling, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
-
-
-@dataclass(frozen=True, eq=False)
-class StrataLinear:
-    """The unbiased estimates of all parts, one behind the other; see ``Linear``.
-
-    Given the numbers of reports of the parts, their estimates are independent and unbiased.
-    """
-
-    parts: tuple[Linear, ...]
-
-    @property
-    def values(self) -> Floats:
-        """Shape (m,): the estimates."""
-        return np.concatenate([part.values for part in self.parts])
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (m,): their variances."""
-        return np.concatenate([part.variance for part in self.parts])
-
-    @property
-    def n(self) -> Counts:
-        """Shape (m,): the number of reports of the part of each."""
-        return np.concatenate([part.n for part in self.parts])
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return the intervals of the parts."""
-        low, high = zip(*(part.interval(coverage) for part in self.parts), strict=True)
-        return np.concatenate(low), np.concatenate(high)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w, where the covariance of two parts is 0."""
-        ends = np.cumsum([len(part.values) for part in self.parts])
-        blocks = np.split(w, ends[:-1])
-        return np.concatenate([part.times(block) for part, block in zip(self.parts, blocks, strict=True)])
-
-
-class Part(NamedTuple):
-    """What a part of a statistic holds: its name and decoder, its cells, and the number of its reports."""
-
-    name: str
-    decoder: Decoder
-    cells: Counts
-    n: int
 
 
 def share_p_value(reports: Sequence[int], n: int, shares: Sequence[float]) -> float:
@@ -84,6 +38,8 @@ class StrataDecoder(Decoder):
     Raises:
         ValueError: if the numbers of names, decoders and parts differ.
     """
+
+    pooling = Pooling.VARIABLES
 
     def __init__(self, names: Sequence[str], decoders: Sequence[Decoder], strata: Strata) -> None:
         if not len(names) == len(decoders) == len(strata.parts):
@@ -131,7 +87,7 @@ class StrataDecoder(Decoder):
         own, _ = self._strata.split_cells(cells)[at]
         return self._decoders[at].forged_ends(table, own, forged)
 
-    def linear(self, cells: Counts, n: int) -> StrataLinear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimates of all parts.
 
         Raises:
@@ -140,7 +96,11 @@ class StrataDecoder(Decoder):
         parts = self.parts(cells, n)
         if empty := [part.name for part in parts if not part.n]:
             raise ValueError(f"no reports of {', '.join(empty)}, so there is no estimate of the whole record")
-        return StrataLinear(tuple(part.decoder.linear(part.cells, part.n) for part in parts))
+        return joined([part.decoder.linear(part.cells, part.n, repeats) for part in parts])
+
+    def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
+        """See the base class."""
+        yield from (part for part in self.parts(cells, n) if part.n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of the parts with Bonferroni's correction, and that of the numbers of their reports."""
@@ -168,7 +128,7 @@ class StrataDecoder(Decoder):
             for heading, text in decoder.describe(expected, decoder.known(estimator)):
                 yield heading, f"{name}: {text}"
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of each part that has reports.
 
         A part whose decoder lacks the estimator uses the decoder's default.
@@ -182,7 +142,7 @@ class StrataDecoder(Decoder):
             replace(table, of=(part.name,))
             for part in self.parts(cells, n)
             if part.n
-            for table in part.decoder.tables(part.cells, part.n, part.decoder.known(estimator))
+            for table in part.decoder.tables(part.cells, part.n, part.decoder.known(estimator), repeats)
         )
 
     def parts(self, cells: Counts, n: int) -> list[Part]:

@@ -20,28 +20,17 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Uptime(NamedTuple):
-    """How long a machine has been running.
-
-    Attributes:
-        boot: A name of this run, which no other run has.
-        elapsed: The time since its beginning in milliseconds, also while the machine slept.
-    """
+    """How long a machine has been running: a name of this run alone, and milliseconds, also those of sleep."""
 
     boot: str
     elapsed: int
 
 
 class Start(NamedTuple):
-    """When a run of a machine began.
-
-    Attributes:
-        boot: The name of the run.
-        time: The earliest beginning that the clock of the machine has ever given: its time less the time elapsed since.
-            In milliseconds since 1970-01-01 UTC.
-    """
+    """When a run of a machine began, by the earliest time that its clock has ever given for that."""
 
     boot: str
-    time: int
+    time: int  # in milliseconds since 1970-01-01 UTC
 
 
 class Clock(Protocol):
@@ -58,11 +47,11 @@ class SystemClock:
     """The clock of this machine. Only Linux names its runs."""
 
     def now(self) -> int:
-        """Return the time in milliseconds since 1970-01-01 UTC."""
+        """See ``Clock``."""
         return time.time_ns() // 1_000_000
 
     def uptime(self) -> Uptime | None:
-        """Return how long the machine has been running; None but on Linux."""
+        """See ``Clock``."""
         if sys.platform != "linux":
             return None
         try:
@@ -80,13 +69,7 @@ def checked_start(known: Start | None, clock: Clock, event_time_ms: int, skew: t
     """Check the time of an observation, and return when the machine started, to be kept for the next check.
 
     Within one run, the clock must not come more than ``skew`` further than the time that has elapsed since any earlier
-    check. A clock that is set back passes, because that frees no budget.
-
-    Args:
-        known: What the last check returned.
-        clock: The clock of the machine.
-        event_time_ms: The time of the observation.
-        skew: How far it may be from the clock.
+    check. A clock that is set back passes, because that frees no budget. ``known`` is what the last check returned.
 
     Raises:
         ClockError: if the observation is further from the clock, or the clock has come further than the time.

@@ -168,7 +168,6 @@ class Device:
         ).encode()
 
     def _perturb(self, columns: Sequence[Held], event_time_ms: int) -> Payloads:
-        """Perturb what this device holds, from its permanent response if the mechanism has one."""
         protocol, ledger = self._protocol, self._ledger
         mechanism = protocol.mechanism
         # The ledger is written before the report is drawn, so that no report leaves that it does not know.
@@ -211,7 +210,9 @@ class Device:
             response[:] = np.frombuffer(kept, response.dtype, offset=1).reshape(response.shape)
             response = mechanism.renamed(response, symbols)
         content.kept[key] = bytes([min(reports + 1, 2)]) + response.tobytes()
-        content.kept[reported_until] = self._window_end(event_time_ms).to_bytes(8)
+        # The end of the last window that holds the time: it begins with the slice of this time.
+        until = self._spec.window.slice_start(event_time_ms) + milliseconds(self._spec.window.size)
+        content.kept[reported_until] = until.to_bytes(8)
         return response
 
     def _spend(self, content: LedgerContent, epsilon: float | None, event_time_ms: int) -> None:
@@ -223,18 +224,12 @@ class Device:
                 raise BudgetExceededError(self._spec, until)
         content.spent = record(content.spent, epsilon, event_time_ms)
 
-    def _window_end(self, event_time_ms: int) -> int:
-        """Return the end of the last window that holds a time: it begins with the slice of this time."""
-        window = self._spec.window
-        return window.slice_start(event_time_ms) + milliseconds(window.size)
-
     def _key(self, content: LedgerContent, entry: int | str | list[int]) -> str:
         """Return the key of an entry in the ledger. Versions with one device half share entries, and so the budget."""
         return content.key(json.dumps([self._spec.collection, self._digest, entry]))
 
 
 def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> _TagOf:
-    """Return the index of the tag of each hidden value."""
     tags = {tag.name: index for index, tag in enumerate(variable.tags)}
     if not hidden:
         return {}

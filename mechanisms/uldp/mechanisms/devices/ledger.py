@@ -84,14 +84,14 @@ class MemoryLedger:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[LedgerContent]:
-        """Give the content to one thread at a time."""
+        """See ``Ledger``."""
         with self._lock:
             content = copy.deepcopy(self._content)
             yield content
             self._content = content
 
     def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
-        """Believe every time."""
+        """See ``Ledger``."""
 
 
 class FileLedger:
@@ -146,11 +146,7 @@ class FileLedger:
             _write(self._path, content, check)
 
     def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
-        """Check the time of an observation against the clock, and the clock against the time since the machine started.
-
-        Raises:
-            ClockError: if one of them is more than the skew off.
-        """
+        """See ``Ledger``: an observation may be the skew off the clock, and the clock off its time since the start."""
         if self._skew is not None:
             content.start = checked_start(content.start, self._clock, event_time_ms, self._skew)
 
@@ -168,11 +164,7 @@ class _Written(BaseModel):
 
     @classmethod
     def of(cls, content: LedgerContent, path: Path) -> Self:
-        """Return a content as it is written.
-
-        Raises:
-            ValueError: if it could not be read again. The message holds none of it.
-        """
+        """Return a content as it is written, unless it could not be read again; the message holds none of it."""
         spent = [(time, None if epsilon == math.inf else epsilon) for time, epsilon in content.spent]
         with contextlib.suppress(ValidationError):
             return cls(salt=content.salt, kept=content.kept, spent=spent, start=content.start)
@@ -181,7 +173,7 @@ class _Written(BaseModel):
         )
 
     def content(self) -> LedgerContent:
-        """Return the content that was written."""
+        """Return what was written."""
         spent = [Spending(time, math.inf if epsilon is None else epsilon) for time, epsilon in self.spent]
         return LedgerContent(self.salt, self.kept, spent, None if self.start is None else Start(*self.start))
 
@@ -245,12 +237,7 @@ def _read(path: Path) -> LedgerContent:
 
 
 def _parse(written: bytes) -> LedgerContent:
-    """Read what ``_write`` wrote.
-
-    Raises:
-        ValueError: if it is no ledger. Neither the message nor another error behind it holds any of it.
-        _LaterVersionError: if this version cannot know.
-    """
+    """Read what ``_write`` wrote; neither the message of an error nor another error behind it holds any of it."""
     value = parse_json(written)
     form = value.get("format") if isinstance(value, dict) else None
     if isinstance(form, int) and form > _FORMAT:

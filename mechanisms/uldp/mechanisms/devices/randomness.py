@@ -29,11 +29,7 @@ class SystemRandomness:
         return np.ldexp((_words(size) >> np.uint64(11)).astype(np.float64), -53)
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """Draw integers uniformly from [low, high).
-
-        Raises:
-            ValueError: if the range is empty.
-        """
+        """Draw integers uniformly from [low, high), which must not be empty."""
         span = high - low
         if span <= 0:
             raise ValueError(f"the range [{low}, {high}) has no integers")
@@ -53,21 +49,18 @@ class KeptDraws:
     Args:
         kept: The integers that were drawn before; empty at first.
         randomness: The source of those that were not.
-
-    Attributes:
-        made: All integers, in pieces of one draw each.
     """
 
     def __init__(self, kept: npt.NDArray[np.int64], randomness: Randomness) -> None:
-        self.made: list[npt.NDArray[np.int64]] = []
+        self.made: list[npt.NDArray[np.int64]] = []  # all integers, in pieces of one draw each
         self._kept, self._randomness = kept, randomness
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
-        """Refuse floats, because encodings draw integers."""
+        """See ``Randomness``."""
         raise TypeError("an encoding draws integers only")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """Give the next integers, of [low, high)."""
+        """See ``Randomness``."""
         drawn = self._randomness.integers(low, high, size)
         start = sum(each.size for each in self.made)
         kept = self._kept[start : start + drawn.size]
@@ -76,6 +69,6 @@ class KeptDraws:
 
 
 def _words(size: int | tuple[int, ...]) -> npt.NDArray[np.uint64]:
-    """Read 64 random bits for each element of an array of shape ``size``."""
+    """Return an array of 64 random bits each."""
     count = math.prod(size) if isinstance(size, tuple) else size
     return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64).reshape(size)

@@ -19,12 +19,7 @@ _ROUNDING = 1e-9
 
 
 class Spending(NamedTuple):
-    """What some reports have spent together.
-
-    Attributes:
-        time: The time of the last of them, in milliseconds since 1970-01-01 UTC.
-        epsilon: The sum of their budgets, in nats.
-    """
+    """What some reports have spent together, in nats, at the time of the last; in milliseconds since 1970-01-01 UTC."""
 
     time: int
     epsilon: float

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.encodings.set_encoding import DRAWS, chosen, padded
-from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
@@ -31,28 +31,23 @@ class PairEncoding(Encoding):
         self._size, self._held, self._sign = size, held, NumberEncoding(low, high, 1)
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbols of each device in ascending order, shape (n, l).
+        """See ``Encoding``; symbols are in ascending order.
 
         Args:
             columns: One column of pairs, shape (n, j, 2): different keys with their numbers; behind them the key -1.
             randomness: Gives l integers for each device, for the choice of pairs, and l more, for the signs.
-
-        Raises:
-            ValueError: if a key is outside of the domain, a number is not finite, or a user wants to hide pairs behind
-                a tag.
         """
         keys, numbers = self._columns(columns)
-        n = len(keys)
-        drawn = randomness.integers(0, DRAWS, (n, self._held))
+        drawn = randomness.integers(0, DRAWS, (len(keys), self._held))
         places = chosen(np.where(keys >= 0, np.arange(keys.shape[1]), -1), drawn)
-        rows = np.arange(n)[:, np.newaxis]
         there = places >= 0
+        pairs = np.nonzero(there)[0], places[there]
         # Where there is no pair, any number takes its draw.
         of_places = np.full(places.shape, self._sign.low)
-        of_places[there] = numbers[np.broadcast_to(rows, places.shape)[there], places[there]]
+        of_places[there] = numbers[pairs]
         signs = self._sign.encode([_column(of_places)], randomness).reshape(places.shape)
         symbols = np.full(places.shape, -1, dtype=np.int64)
-        symbols[there] = 2 * keys[np.broadcast_to(rows, places.shape)[there], places[there]] + signs[there]
+        symbols[there] = 2 * keys[pairs] + signs[there]
         return padded(symbols, 2 * self._size)
 
     def device_form(self) -> DeviceForm:
@@ -61,11 +56,7 @@ class PairEncoding(Encoding):
         return {"form": "signed", "size": self._size, "held": self._held, **ends}
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
-        """Return how probably one device holds each of its symbols, shape (size,).
-
-        Raises:
-            ValueError: if it holds more than l pairs, so that its keys are drawn.
-        """
+        """Return how probably one device holds each symbol, shape (size,). A ValueError says that keys are drawn."""
         keys, numbers = self._columns(columns)
         there = keys[0] >= 0
         if there.sum() > self._held:
@@ -73,8 +64,7 @@ class PairEncoding(Encoding):
         r = np.zeros(size)
         for key, number in zip(keys[0][there], numbers[0][there], strict=True):
             r[2 * key : 2 * key + 2] = self._sign.law([_column(np.array([number]))], 2)
-        dummies = 2 * self._size + np.arange(self._held - int(there.sum()))
-        r[dummies] = 1.0
+        r[2 * self._size : 2 * self._size + self._held - int(there.sum())] = 1.0  # dummies
         return r
 
     def _columns(self, columns: Sequence[Held]) -> tuple[Symbols, Floats]:

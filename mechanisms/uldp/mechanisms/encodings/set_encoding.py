@@ -33,15 +33,7 @@ class SetEncoding(Encoding):
         self._size, self._held = size, held
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbols of each device in ascending order, shape (n, l).
-
-        Args:
-            columns: One column of sets, shape (n, j): different indices of items, and -1 behind them.
-            randomness: Gives l integers for each device.
-
-        Raises:
-            ValueError: if an item is outside of the domain, or a user wants to hide one behind a tag.
-        """
+        """See ``Encoding``; symbols are in ascending order. Draws l integers for each device."""
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a set has no tags, so no user can hide it behind one")
@@ -56,11 +48,7 @@ class SetEncoding(Encoding):
         return {"form": "set", "size": self._size, "held": self._held}
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
-        """Return which symbols one device holds, 1 for each of l symbols; shape (size,).
-
-        Raises:
-            ValueError: if it holds more than l items, so that its symbols are drawn.
-        """
+        """Return 1 for each of l symbols, else 0; shape (size,). A ValueError says that they are drawn."""
         (held,) = columns
         if sizes_of(cast(Values, held.values))[0] > self._held:
             raise ValueError(
@@ -72,11 +60,11 @@ class SetEncoding(Encoding):
 
 
 def chosen(sets: Symbols, drawn: Symbols) -> Symbols:
-    """Return l items of each set, or all if it has fewer: shape (n, l), with -1 behind them.
+    """Return l items of each of n sets, or all if it has fewer: shape (n, l), with -1 behind them.
 
     Args:
         sets: Shape (n, j): the items, and -1 behind them.
-        drawn: Shape (n, l): integers below 2^32.
+        drawn: Shape (n, l): integers below ``DRAWS``.
     """
     n, most = drawn.shape
     rows, there = np.arange(n), (sets >= 0).sum(axis=1)
@@ -105,7 +93,7 @@ class First:
     """Randomness that chooses the first items."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
-        """Raise NotImplementedError."""
+        """See ``Randomness``."""
         raise NotImplementedError("sets are drawn by integers")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> Symbols:

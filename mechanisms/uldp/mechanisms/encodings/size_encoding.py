@@ -59,39 +59,22 @@ class SizeRanges:
 
 
 class SizeEncoding(Encoding):
-    """Maps sets, or pairs, to the range of their size. It draws nothing.
-
-    Args:
-        ranges: The ranges.
-        size: k, the number of items or keys.
-    """
+    """Maps sets, or pairs, of k items or keys to the range of their size. It draws nothing."""
 
     def __init__(self, ranges: SizeRanges, size: int) -> None:
         self._ranges, self._size = ranges, size
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the range of each device's set, shape (n,).
-
-        Args:
-            columns: One column of sets of items or of strings, shape (n, j), or of pairs, shape (n, j, 2).
-            randomness: Unused.
-        """
-        (held,) = columns
-        values = held.values
+        """See ``Encoding``; the column has sets of items or of strings, shape (n, j), or pairs, shape (n, j, 2)."""
+        values = columns[0].values
         if values.dtype == np.object_:
             sizes = strings_there(cast(Texts, values)).sum(axis=1)
         else:
             sizes = sizes_of(cast(Values, values if values.ndim == 2 else values[:, :, 0]))
-        most = 2 * self._ranges.held
-        return np.asarray((np.minimum(sizes, most) + self._ranges.shift) // self._ranges.width, dtype=np.int64)
+        held, shift, width = self._ranges.held, self._ranges.shift, self._ranges.width
+        return np.asarray((np.minimum(sizes, 2 * held) + shift) // width, dtype=np.int64)
 
     def device_form(self) -> DeviceForm:
         """See ``Encoding``."""
-        ranges = self._ranges
-        return {
-            "form": "size",
-            "size": self._size,
-            "most": 2 * ranges.held,
-            "shift": ranges.shift,
-            "width": ranges.width,
-        }
+        of = self._ranges
+        return {"form": "size", "size": self._size, "most": 2 * of.held, "shift": of.shift, "width": of.width}

@@ -20,12 +20,7 @@ from uldp.schemas.arrays import Floats, Symbols, Values
 
 
 class StratumSource(NamedTuple):
-    """What feeds a part of ``Strata``.
-
-    Attributes:
-        encoding: The encoding for the mechanism of the part.
-        columns: The numbers of the variables that it reads, in its order.
-    """
+    """What feeds a part of ``Strata``: an encoding, and the numbers of the variables that it reads, in its order."""
 
     encoding: Encoding
     columns: tuple[int, ...]
@@ -36,13 +31,9 @@ class StratumSource(NamedTuple):
 
 
 class Choice(ABC):
-    """How a device comes to its part. It never depends on what the mechanism of the part protects.
+    """How a device comes to its part. It never depends on what the mechanism of the part protects."""
 
-    Attributes:
-        columns: The numbers of the variables that it reads.
-    """
-
-    columns: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()  # the numbers of the variables that it reads
 
     @abstractmethod
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
@@ -57,11 +48,7 @@ class Choice(ABC):
         """Return what a device chooses its part by."""
 
     def at(self, level: str | None) -> "Choice | None":
-        """Return the choice of a device with a level of privacy; None if it has nothing to do with levels.
-
-        Raises:
-            ValueError: if there is no such level.
-        """
+        """Return the choice of a device at a level, or raise ValueError; None if it has nothing to do with levels."""
         return None
 
     def guarantee(self, strata: Strata) -> Guarantee | None:
@@ -88,15 +75,10 @@ class Drawn(Choice):
 
 @dataclass(frozen=True)
 class AtLevel(Choice):
-    """The user has chosen the part, which is a level of privacy, for all reports of the device.
-
-    Attributes:
-        names: The name of each level.
-        level: The number of the level; None in a simulation, which draws it from the expected shares.
-    """
+    """The user has chosen the part, which is a level of privacy, for all reports of the device."""
 
     names: tuple[str, ...]
-    level: int | None = None
+    level: int | None = None  # in a simulation, which draws it from the expected shares
 
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
         """See ``Choice``."""
@@ -118,24 +100,16 @@ class AtLevel(Choice):
         return replace(self, level=self.names.index(level))
 
     def guarantee(self, strata: Strata) -> Guarantee:
-        """Return the promise of the level."""
+        """See ``Choice``."""
         return strata.guarantee if self.level is None else strata.parts[self.level].guarantee
 
 
 class StrataEncoding(Encoding):
-    """Encodes for each device one part of what it holds, for ``Strata``.
+    """Encodes for each device one part of what it holds, for ``Strata`` with a source for each part.
 
     It encodes for all parts and discards all results but one. So neither its draws nor its errors depend on the part.
     Parts with the same ``Encoding.base`` of the same columns share its symbol, and its draws. What they make of it is
     computed for the part of each device alone, which its report names.
-
-    Args:
-        sources: One for each part of the mechanism.
-        strata: The mechanism.
-        choice: How a device comes to its part.
-
-    Raises:
-        ValueError: if the numbers of sources and parts differ.
     """
 
     def __init__(self, sources: Sequence[StratumSource], strata: Strata, choice: Choice | None = None) -> None:
@@ -154,11 +128,7 @@ class StrataEncoding(Encoding):
         self._columns = 1 + max((*chain.from_iterable(each.columns for each in sources), *self._choice.columns))
 
     def at(self, level: str | None) -> "StrataEncoding":
-        """Return the encoding of a device with this level, which decides its part, or is for the parts.
-
-        Raises:
-            ValueError: if there is no such level.
-        """
+        """See ``Encoding``. The level decides the part, or is for the parts."""
         choice = self._choice.at(level)
         if choice is not None:
             return StrataEncoding(self._sources, self._strata, choice)
@@ -168,17 +138,12 @@ class StrataEncoding(Encoding):
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """The promise to the user of this device: of its part, or of the only encoding, if one of these decides it."""
+        """See ``Encoding``: of its part, or of the only encoding, if one of these decides it."""
         of_part = self._choice.guarantee(self._strata)
         return self._sources[0].encoding.guarantee if of_part is None and len(self._sources) == 1 else of_part
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device in its part, shape (n,); of sets their symbols, shape (n, l).
-
-        Raises:
-            ValueError: if a value is outside of its domain, whatever the part, or if columns are missing or differ
-                 in length.
-        """
+        """See ``Encoding``. An error does not depend on the part."""
         if len(columns) != self._columns:
             raise ValueError(f"there are {len(columns)} columns, but the parts read {self._columns}")
         symbols = self._alike([each.encoding.encode(each.read(columns), randomness) for each in self._bases])
@@ -212,11 +177,7 @@ class StrataEncoding(Encoding):
         }
 
     def of_each_part(self, columns: Sequence[Held]) -> Symbols:
-        """Return the symbols that each part has for one device, of which the columns have one row; shape (parts, l).
-
-        Raises:
-            ValueError: as ``Encoding.of_one``, for any part.
-        """
+        """Return ``Encoding.of_one`` of each part, shape (parts, l)."""
         return np.array([source.encoding.of_one(source.read(columns)) for source in self._sources], dtype=np.int64)
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:

@@ -36,15 +36,7 @@ class StringSetEncoding(Encoding):
         return {"form": "strings", "of": self._one.device_form(), "held": self._held}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbols of each device in ascending order, shape (n, l).
-
-        Args:
-            columns: One column of sets, shape (n, j): different strings, and None behind them.
-            randomness: Gives l integers for each device.
-
-        Raises:
-            ValueError: if a string is too long or no valid Unicode, or a user wants to hide a set behind a tag.
-        """
+        """See ``Encoding``; symbols are in ascending order. Draws l integers for each device."""
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a set has no tags, so no user can hide it behind one")
@@ -64,7 +56,7 @@ class StringSetEncoding(Encoding):
         return np.where(symbols == _LAST, -1, symbols)
 
     def of_one(self, columns: Sequence[Held]) -> Symbols:
-        """Return the symbols of one device; see ``Encoding``."""
+        """See ``Encoding``."""
         (held,) = columns
         if strings_there(cast(Texts, held.values)).sum() > self._held:
             raise ValueError(
@@ -75,5 +67,4 @@ class StringSetEncoding(Encoding):
 
 def strings_there(sets: Texts) -> Mask:
     """Return where there are strings, and no None behind them."""
-    there: Mask = np.not_equal(sets, np.array(None, dtype=np.object_)).astype(np.bool_)
-    return there
+    return np.asarray(np.not_equal(sets, np.array(None, dtype=np.object_)), dtype=np.bool_)

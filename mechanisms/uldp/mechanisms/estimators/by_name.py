@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from uldp.mechanisms.estimators import likelihood
-from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes, has_prior
+from uldp.mechanisms.estimators.auto import auto
+from uldp.mechanisms.estimators.empirical_bayes import has_prior
 from uldp.mechanisms.estimators.projection import wls
-from uldp.mechanisms.estimators.simplex import onto_capped
-from uldp.mechanisms.protocol.channel import Channel, normal_quantile
+from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.errors import RequestError
 
@@ -65,7 +67,7 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
     if channel.held > 1:
         kept = np.where(cut, 0.0, np.minimum(estimate, 1.0))
         left = max(channel.held - kept.sum(), 0.0)
-        return onto_capped(np.where(cut, left / max(cut.sum(), 1), kept), np.ones(channel.size), channel.held)
+        return onto_simplex(np.where(cut, left / max(cut.sum(), 1), kept), total=channel.held)
     kept = np.where(cut, 0.0, estimate)
     shared: Floats = np.where(cut, max(1 - kept.sum(), 0.0) / max(cut.sum(), 1), kept)
     shared /= shared.sum()
@@ -86,23 +88,7 @@ def norm_sub(channel: Channel, counts: Counts, n: Reports) -> Floats:
     Raises:
         ValueError: under the same conditions as ``empirical``.
     """
-    unbiased = channel.unbiased(counts, n)
-    if channel.held > 1:
-        return onto_capped(unbiased, np.ones(channel.size), channel.held)
-    return project_to_simplex(unbiased)
-
-
-def project_to_simplex(vector: Floats) -> Floats:
-    """Return the point of the probability simplex that is nearest to ``vector``, or to each row, in O(k log k).
-
-    The solution is max(vector - tau, 0), and tau makes it sum to one. If the solution is positive at the j largest
-    entries, tau = (their sum - 1)/j. This quotient is largest for the right j.
-    """
-    descending = np.sort(vector)[..., ::-1]
-    sums = np.cumsum(descending, axis=-1)
-    tau = ((sums - 1) / np.arange(1, vector.shape[-1] + 1)).max(axis=-1, keepdims=True)
-    projection: Floats = np.maximum(vector - tau, 0.0)
-    return projection
+    return onto_simplex(channel.unbiased(counts, n), total=channel.held)
 
 
 _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
@@ -115,7 +101,7 @@ _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
 }
 #: Those that take rows of several windows.
 _BY_ROWS: Mapping[str, Callable[[Channel, Counts, Reports], Floats]] = {
-    "auto": empirical_bayes,
+    "auto": auto,
     "empirical": empirical,
     "norm-sub": norm_sub,
     "wls": wls,
@@ -143,7 +129,7 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
         ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
     if estimator == "auto":
-        return empirical_bayes(channel, counts, n, bots)
+        return auto(channel, counts, n, bots)
     if estimator not in _ESTIMATORS:
         raise RequestError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
     return _ESTIMATORS[estimator](channel, counts, n)

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
+from uldp.mechanisms.estimators.prior import fitted_prior, posterior_moments, usual_shares
 from uldp.mechanisms.estimators.projection import weights, wls
-from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.estimators.simplex import UNIT, Box, onto_simplex
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Reports, Symbols
 
 #: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.
@@ -25,8 +25,8 @@ _ROUNDING = 1 / 16
 _LEAST_VARIANCE = 1e-6
 
 
-def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
-    """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances: ``auto``.
+def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0, box: Box = UNIT) -> Floats:
+    """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances.
 
     The symbols of a class have the same p and q. The prior of a class is any distribution of shares, see
     ``fitted_prior``; the count of a symbol with the share r is binomial, with n and m = q + (p - q) r.
@@ -40,9 +40,11 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0)
 
     Args:
         channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts; without a prior, as ``wls`` takes them.
+        counts: Shape (|Z|,): support counts. There may be rows of samples of a window; each has a prior of its own, but
+            they have the mean share of a class and R_N in common. Without a prior, rows are as ``wls`` takes them.
         n: Number of counted reports.
         bots: The number of bots, which are the last symbols of Z.
+        box: The least and the largest share of each symbol.
 
     Returns:
         Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
@@ -51,26 +53,29 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0)
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
     classes = _classes(channel, channel.size - bots)
-    rough = wls(channel, counts, n)
     if not classes:
-        return rough
+        return wls(channel, counts, n, box)
     assert isinstance(n, int), "rows of windows with a prior"
-    means = channel.unbiased(counts, n).copy()
-    a, c = (each / n for each in weights(channel, means))
-    noise = channel.noise(means)
+    means = channel.unbiased(counts, n)
+    a, c = (np.broadcast_to(each / n, means.shape).copy() for each in weights(channel, means))
+    whole = len(classes[0]) == channel.size
+    usual = np.full(channel.size, channel.held / channel.size) if whole else _mean_of_rows(wls(channel, counts, n))
+    noise = channel.noise(_mean_of_rows(means))
     for members in classes:
         q = float(noise[members[0]])
         p = q + float(channel.gain[members[0]])
-        usual = max(float(rough[members].sum()), 1 / n) / len(members)
-        means[members], variances = _posterior(counts[members], n, p, q, usual)
-        a[members], c[members] = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0)), 0
-    if channel.held > 1:
-        return onto_capped(means, a, channel.held)
-    # A symbol with q = 0 and without reports stays at 0.
-    kept = (channel.q > 0) | (counts > 0)
-    nearest = np.zeros(channel.size)
-    nearest[kept] = onto_simplex(means[kept], a[kept], c[kept])
-    return nearest
+        mean = max(float(usual[members].sum()), 1 / n) / len(members)
+        of_class = counts[..., members].reshape(-1, len(members))
+        shares, variances = (each.reshape(*counts.shape[:-1], -1) for each in _posterior(of_class, n, p, q, mean))
+        largest = variances.max(axis=-1, keepdims=True)
+        a[..., members] = np.maximum(variances, _LEAST_VARIANCE * np.where(largest > 0, largest, 1.0))
+        means[..., members], c[..., members] = shares, 0
+    return onto_simplex(means, a, c, *box, channel.held)
+
+
+def _mean_of_rows(shares: Floats) -> Floats:
+    mean: Floats = shares.reshape(-1, shares.shape[-1]).mean(axis=0)
+    return mean
 
 
 def has_prior(channel: Channel, bots: int) -> bool:
@@ -88,18 +93,21 @@ def _classes(channel: Channel, values: int) -> tuple[Symbols, ...]:
 
 
 def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tuple[Floats, Floats]:
-    """Return the posterior mean and variance of each share of a class, both of shape (len(counts),)."""
+    """Return the posterior mean and variance of each share of a class, both of the shape of ``counts``."""
     step = max(round(np.sqrt(n * q * (1 - q)) * _ROUNDING), 1)
     rounded = np.rint(counts / step) * step
-    different, of, repeats = np.unique(np.minimum(rounded, n), return_inverse=True, return_counts=True)
+    different, of = np.unique(np.minimum(rounded, n), return_inverse=True)
+    of = of.reshape(counts.shape)  # NumPy 2.0 and later differ in its shape
+    repeats = np.array([np.bincount(row, minlength=len(different)) for row in of])
 
     # The standard deviation of arcsin(sqrt(C/n)) is 1 / (2 sqrt(n)), whatever m is.
     spacing = 1 / (2 * np.sqrt(n) * _POINTS_PER_DEVIATION)
     floor, ceiling = np.arcsin(np.sqrt([q, p]))
     near = np.rint((np.arcsin(np.sqrt(different / n)) - floor) / spacing)
-    by_noise = np.unique(np.clip(np.add.outer(near, np.arange(-_REACH, _REACH + 1)), 0, None))
+    taken = np.zeros(int(near.max()) + _REACH + 2, dtype=np.bool_)
+    taken[np.maximum(np.add.outer(near.astype(np.int64), np.arange(-_REACH, _REACH + 1)), 0)] = True
     by_mean = (np.arcsin(np.sqrt(q + (p - q) * usual_shares(usual))) - floor) / spacing
-    points = np.union1d(by_noise, by_mean)
+    points = np.union1d(np.flatnonzero(taken), by_mean)
     m = np.sin(np.minimum(floor + spacing * points, ceiling)) ** 2
     shares = np.maximum((m - q) / (p - q), 0)
 
@@ -108,7 +116,6 @@ def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tupl
     log_likelihood = np.multiply.outer(different, np.log(inside)) + np.multiply.outer(n - different, np.log1p(-inside))
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     prior = fitted_prior(shares, usual, likelihood, repeats)
-    evidence = likelihood @ prior
-    mean = likelihood @ (prior * shares) / evidence
-    variance = np.maximum(likelihood @ (prior * shares**2) / evidence - mean**2, 0)
-    return mean[of], variance[of]
+    mean, variance = posterior_moments(shares, prior, likelihood)
+    rows = np.arange(len(counts))[:, np.newaxis]
+    return mean[rows, of], variance[rows, of]

@@ -34,8 +34,7 @@ def smooth(values: Floats) -> Floats:
     An end is its own neighbour. The weights form a symmetric matrix, so the sum of the values stays the same.
     """
     padded = np.concatenate([values[..., :1], values, values[..., -1:]], axis=-1)
-    mean: Floats = (padded[..., :-2] + 2 * padded[..., 1:-1] + padded[..., 2:]) / 4
-    return mean
+    return np.asarray((padded[..., :-2] + 2 * padded[..., 1:-1] + padded[..., 2:]) / 4)
 
 
 def smooth_partly(values: Floats, part: Floats | float) -> Floats:
@@ -82,12 +81,7 @@ def ems(channel: PointChannel, cells: Counts, smoothings: Floats, start: Floats 
 
 
 class Chosen(NamedTuple):
-    """A part of smoothing that reports support.
-
-    Attributes:
-        smoothing: One of ``SMOOTHINGS``.
-        fits: Shape (smoothings, size): the fit of each to a part of the reports, for a start.
-    """
+    """One of ``SMOOTHINGS`` that reports support, and the fit of each, shape (smoothings, size), for a start."""
 
     smoothing: float
     fits: Floats
@@ -109,9 +103,8 @@ def choose_smoothing(channel: PointChannel, cells: Counts) -> Chosen:
 def responses(channel: PointChannel, f: Floats, shares: Floats, smoothing: float) -> Floats:
     """Return how the shares of a fixed point move with the shares f of the outputs: the derivative, (size, G+W).
 
-    A step gives dx = A dx + B df, with its derivatives A and B, so a fixed point moves by (I - A)^-1 B df. It takes the
-    solution of linear equations with a matrix of shape (size, size), and needs some smoothing, for otherwise a share of
-    0 never moves.
+    A step gives dx = A dx + B df, with its derivatives A and B, so a fixed point moves by (I - A)^-1 B df. It needs
+    some smoothing, for otherwise a share of 0 never moves.
     """
     p = channel.outputs(shares)
     laws = channel.outputs(np.eye(channel.size))
@@ -124,22 +117,16 @@ def responses(channel: PointChannel, f: Floats, shares: Floats, smoothing: float
 def stderr(moves: Floats, f: Floats, n: float) -> Floats:
     """Return the standard errors of numbers that move by ``moves @ df``, shape (j, G+W), when n reports are drawn."""
     centered = moves - (moves @ f)[:, np.newaxis]
-    error: Floats = np.sqrt(centered**2 @ f / n)
-    return error
+    return np.asarray(np.sqrt(centered**2 @ f / n))
 
 
 def em_step(channel: PointChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
-    """Return the shares after one step of EM, shape (..., size).
+    """Return the shares after one step of EM, shape (..., size); see ``ems``.
 
-    Args:
-        channel: The law of an output given an input.
-        f: Shape (..., G+W): the shares of the outputs among the reports.
-        shares: Shape (..., size): the shares before.
-        p: Shape (..., G+W): the probabilities of the outputs under ``shares``.
+    ``f`` and ``p``, shape (..., G+W), are the shares of the outputs among the reports, and under the shares before.
     """
     # A difference of sums may be slightly below 0.
-    step: Floats = shares * np.maximum(channel.averages(f / p), 0)
-    return step
+    return shares * np.maximum(channel.averages(f / p), 0)
 
 
 def _extrapolate(here: Floats, one: Floats, two: Floats) -> Floats:

@@ -12,15 +12,11 @@ class PointChannel:
     """The law of an output given a point of the grid 0, ..., G, as an operator that takes O(G + W).
 
     The encoding rounds a number at random to one of the two points next to it, so the points have shares whatever the
-    distribution of the numbers is.
-
-    Attributes:
-        bins: G.
-        width: W, the number of outputs in a block; there are G + W outputs.
-        noise: The probability that an output is uniform over all outputs, and not over the block.
+    distribution of the numbers is. There are G + W outputs, of which a block has W = ``width``. With the probability
+    ``noise`` an output is uniform over all of them, and not over the block.
     """
 
-    bins: int
+    bins: int  # G
     width: int
     noise: float
 
@@ -39,18 +35,19 @@ class PointChannel:
         below = np.zeros((*shares.shape[:-1], shares.shape[-1] + 2 * self.width - 1))
         below[..., self.width : 1 - self.width or None] = shares
         np.cumsum(below, axis=-1, out=below)
-        near = below[..., self.width :] - below[..., : -self.width]
-        total: Floats = self.floor * below[..., -1:] + (1 - self.noise) / self.width * near
         # A difference of sums may be slightly below the floor.
-        return np.maximum(total, self.floor * below[..., -1:])
+        return np.maximum(self._of_sums(below), self.floor * below[..., -1:])
 
     def averages(self, weights: Floats) -> Floats:
         """Return the expected weight of an output given each input, (..., size), for weights of shape (..., G+W)."""
         below = np.zeros((*weights.shape[:-1], weights.shape[-1] + 1))
         np.cumsum(weights, axis=-1, out=below[..., 1:])
+        return self._of_sums(below)
+
+    def _of_sums(self, below: Floats) -> Floats:
+        """Mix the sum of all, and those of W in a row, given the sums of the first ones."""
         near = below[..., self.width :] - below[..., : -self.width]
-        total: Floats = self.floor * below[..., -1:] + (1 - self.noise) / self.width * near
-        return total
+        return np.asarray(self.floor * below[..., -1:] + (1 - self.noise) / self.width * near)
 
 
 @dataclass(frozen=True)
@@ -75,5 +72,4 @@ class BinChannel(PointChannel):
     def averages(self, weights: Floats) -> Floats:
         """See the base class."""
         points = super().averages(weights)
-        average: Floats = (points[..., :-1] + points[..., 1:]) / 2
-        return average
+        return np.asarray((points[..., :-1] + points[..., 1:]) / 2)

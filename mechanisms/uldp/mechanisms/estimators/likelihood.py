@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import DataError
 
@@ -48,37 +48,23 @@ def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
     lowers it, so the right lambda is the largest. For RR, uRR and PUM over uRR, b is 1/(E-1) on Z_S and 0 on Z_N: all
     of Z_N come first, in any order. Without obfuscation, b = 0 and r = f.
 
-    Args:
-        channel: p and q of a mechanism that reports symbols.
-        counts: Shape (|Z|,): support counts, which sum to ``n``.
-        n: Number of counted reports.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-
-    Raises:
-        ValueError: if the channel has bit reports, ``n`` is not positive, or ``counts`` does not fit.
+    The channel is of a mechanism that reports symbols, and its counts, shape (|Z|,), sum to ``n``.
     """
     f, b = _fractions(channel, counts, n), channel.q / channel.gain
     noisy = np.flatnonzero(b)
-    estimate: Floats = np.maximum(f / best_rates(counts[np.newaxis, noisy], b[noisy], np.array([n]))[0] - b, 0.0)
-    return estimate
+    return np.asarray(np.maximum(f / best_rates(counts[np.newaxis, noisy], b[noisy], np.array([n]))[0] - b, 0.0))
 
 
 def best_rates(counts: Counts, b: Floats, n: Counts) -> Floats:
-    """Return lambda of ``exact_mle`` for each of k windows, shape (k,): many take little longer than one.
+    """Return lambda of ``exact_mle`` for each of k windows of n reports, shape (k,): many take little longer than one.
 
-    Args:
-        counts: Shape (k, v): the counts of the v symbols with b > 0.
-        b: Shape (v,): theirs.
-        n: Shape (k,): the number of reports of each window, positive.
+    The counts, shape (k, v), and b, shape (v,), are those of the v symbols with b > 0.
     """
     f, certain = counts / n[:, np.newaxis], (n - counts.sum(axis=1)) / n
     order = np.argsort(-f / b)
     sums = np.cumsum(np.column_stack([certain, np.take_along_axis(f, order, axis=1)]), axis=1)
     rates = (sums[:, 1:] / (1 + np.cumsum(b[order], axis=1))).max(axis=1, initial=0.0)
-    best: Floats = np.maximum(rates, certain)
-    return best
+    return np.asarray(np.maximum(rates, certain))
 
 
 def em(
@@ -92,19 +78,8 @@ def em(
 ) -> EmFit:
     """Climb towards the maximum likelihood of symbol reports, which ``exact_mle`` computes exactly.
 
-    Args:
-        channel: p and q of a mechanism that reports symbols.
-        counts: Shape (|Z|,): support counts, which sum to ``n``.
-        n: Number of counted reports.
-        start: Shape (|Z|,): the first estimate, raised to ``START_FLOOR``; by default the uniform distribution.
-        tolerance: Stop after a step of at most this l1 length.
-        max_iterations: Stop after this many steps; each takes O(|Z|).
-
-    Returns:
-        The estimate, the number of steps, and whether EM converged.
-
-    Raises:
-        ValueError: under the same conditions as ``exact_mle``.
+    The first estimate is ``start``, raised to ``START_FLOOR``, or the uniform distribution. EM stops after a step of at
+    most the l1 length ``tolerance``, or after ``max_iterations`` steps; each takes O(|Z|).
     """
     f = _fractions(channel, counts, n)
 

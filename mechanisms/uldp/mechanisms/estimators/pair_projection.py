@@ -11,7 +11,7 @@ counts, and only their sum is to be found.
 import numpy as np
 
 from uldp.mechanisms.estimators.simplex import onto_simplex
-from uldp.mechanisms.protocol.channel import Channel, NumbersT, Product
+from uldp.mechanisms.laws.channel import Channel, NumbersT, Product
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 # V and the set of symbols at 0 follow r in so many steps, or fewer if the set stays and r moves by less than this part
@@ -36,12 +36,7 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Float
 
     The conditions of Karush, Kuhn and Tucker are r = r-hat - V w with w = l 1 - u, and u >= 0 where r is 0, else 0.
     With these symbols given, l and u solve linear equations. A symbol with u < 0 leaves the set, and one with r < 0
-    joins it.
-
-    Args:
-        channel: A channel with sets or blocks, and with one symbol at most that is not sensitive; see ``join``.
-        counts: Shape (|Z|,): support counts.
-        n: The number of reports.
+    joins it. The channel has sets or blocks, and one symbol at most that is not sensitive; see ``join``.
 
     Returns:
         r, shape (|Z|,), and the least distance, n times the largest 2 w^T (r-hat - r) - w^T V w of all w. So an error
@@ -52,7 +47,7 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Float
     least = np.where(~noisy & (counts > 0), 0.5 / n, 0.0)
     ones = np.ones(channel.size)
     # Noisy symbols have about the same variance, so the nearest r by equal ones is a good first guess.
-    r = np.maximum(onto_simplex(unbiased, ones, np.zeros(channel.size)), least)
+    r = np.maximum(onto_simplex(unbiased), least)
     r /= r.sum()
     zero = noisy & (r == 0)
     of_sum = float(ones @ _of_one(channel.covariance(r))(ones))
@@ -76,8 +71,7 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Float
 def join(channel: Channel, x: NumbersT) -> NumbersT:
     """Return numbers of symbols, shape (|Z|,), for ``channel.joined``: those of the sensitive ones, and the sum."""
     noisy = channel.q > 0
-    joined: NumbersT = x if noisy.all() else np.append(x[noisy], x[~noisy].sum())
-    return joined
+    return x if noisy.all() else np.append(x[noisy], x[~noisy].sum())
 
 
 def separate(channel: Channel, counts: Counts, r: Floats) -> Floats:
@@ -99,15 +93,8 @@ def _is_small(channel: Channel) -> bool:
 def _by_matrix(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: float, _: Floats) -> tuple[Floats, Floats]:
     """Solve the equations of ``nearest_given_pairs`` with V as a matrix, which has one more row and column for l.
 
-    Args:
-        channel: The channel, of k symbols.
-        x: Shape (k,): r-hat.
-        r: Shape (k,): the shares at which V is taken.
-        zero: Shape (k,): the symbols whose share is to be 0.
-        of_sum: The variance of the sum of r-hat, or 0 if it always sums to one.
-
-    Returns:
-        -u, and behind it l, shape (k + 1,); and x - V w, shape (k,).
+    Of k symbols, x is r-hat, V is taken at r, and the shares of ``zero`` are to be 0. The sum of r-hat has the variance
+    ``of_sum``, or 0 if it always is one. Returns -u, and behind it l, shape (k + 1,); and x - V w, shape (k,).
     """
     k = len(x)
     bordered = np.empty((k + 1, k + 1))
@@ -128,8 +115,7 @@ def _by_products(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: flo
     times, inside = _of_one(channel.covariance(r)), np.append(zero, of_sum > 0)
 
     def gather(v: Floats) -> Floats:
-        gathered: Floats = np.append(v, v.sum()) * inside
-        return gathered
+        return np.asarray(np.append(v, v.sum()) * inside)
 
     scale = np.append(np.where(zero, channel.variance(r, 1), 1.0), of_sum or 1.0)
     wanted, y = gather(x), y * inside

@@ -15,43 +15,36 @@ from uldp.mechanisms.estimators.pair_projection import (
     nearest_given_pairs,
     separate,
 )
-from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.estimators.simplex import UNIT, Box, onto_simplex
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Reports
 
 _LEAST_VARIANCE = 1e-6
 
 
-def wls(channel: Channel, counts: Counts, n: Reports) -> Floats:
+def wls(channel: Channel, counts: Counts, n: Reports, box: Box = UNIT) -> Floats:
     """Return the r on the simplex that is nearest to r-hat, weighted by the variances of the noise; see ``weights``.
 
     Where all symbols are equally noisy, it is the projection of ``norm_sub``. Otherwise it moves a noisy symbol farther
     than a precise one. Variances at r-hat, or at r as those of ``nearest_fit``, are larger for large shares. So a
     projection with these takes more from them, though their noise is no larger, and is worse where few values have
-    large shares.
+    large shares. A symbol with q = 0 that no report names has no variance, and keeps the share 0.
 
     Args:
         channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts. If all symbols are noisy, there may be rows of several windows.
+        counts: Shape (|Z|,): support counts. There may be rows of samples of a window; without q', of several windows.
         n: Number of counted reports.
+        box: The least and the largest share of each symbol.
 
     Returns:
-        Shape (|Z|,), on the probability simplex.
+        Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
 
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
     """
     unbiased = channel.unbiased(counts, n)
-    # A symbol with q = 0 and without reports stays at 0.
-    kept = (channel.q > 0) | (counts > 0)
     a, c = weights(channel, unbiased)
-    if channel.held > 1:
-        return onto_capped(unbiased, a, channel.held)
-    if kept.all():
-        return onto_simplex(unbiased, np.broadcast_to(a, unbiased.shape), c)
-    nearest = np.zeros(channel.size)
-    nearest[kept] = onto_simplex(unbiased[kept], a[kept], c[kept])
-    return nearest
+    return onto_simplex(unbiased, a, c, *box, channel.held)
 
 
 def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
@@ -62,12 +55,12 @@ def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
 
     Args:
         channel: p and q of the mechanism.
-        r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q.
+        r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q. Rows have their mean's.
     """
     if (channel.q > 0).all():
         nobody = np.zeros(channel.size)
         return channel.variance_given_values(nobody, 1, 0.0), nobody
-    absent, present = _variances(channel, r)
+    absent, present = _variances(channel, r.reshape(-1, channel.size).mean(axis=0))
     # Without obfuscation there is no variance at all, and any equal weights will do.
     return absent, np.where(channel.q > 0, 0.0, np.maximum(present, _LEAST_VARIANCE))
 

@@ -1,86 +1,94 @@
-"""The vector on the probability simplex that is nearest to another, if variances grow with the entries."""
+"""The vector of a sum, inside of a box, that is nearest to another, if variances grow with the entries."""
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats
 
-# The part of the first interval of the root to which it is found.
-_RESOLUTION = 2.0**-50
+#: The least and the largest share of each symbol.
+Box = tuple[Floats | float, Floats | float]
+UNIT: Box = (0.0, 1.0)
+# The part of the first interval of the root to which it is found, and the part of the sum that is enough.
+_RESOLUTION, _ENOUGH = 2.0**-50, 2.0**-46
 
 
-def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
-    """Return r_z = max(0, x_z - l a_z) / (1 + l c_z) with the number l at which the r_z sum to one.
-
-    This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor. If c
-    is 0, r is positive at the j entries with the largest x/a, and l = (their sum of x - 1) / (their sum of a): the
-    largest of these quotients is that of the right j. Otherwise Newton's steps find l. In place of a step that leaves
-    its bounds, or that is not half as long as the one before, these are halved.
+def box_of(low: Floats, high: Floats, total: float = 1.0) -> Box:
+    """Return ends of intervals, cut to [0, 1]; in rows in which no shares between them have this sum, they are 0 and 1.
 
     Args:
-        x: Shape (k,). If c is 0, the arguments may have several rows of such vectors.
-        a: Shape (k,): not negative.
-        c: Shape (k,): not negative where a is 0, and a + c > 0.
-
-    Returns:
-        Shape (k,), on the probability simplex.
+        low: Shape (rows, k).
+        high: Shape (rows, k).
+        total: The sum of the shares.
     """
-    if not c.any():
-        falling = np.argsort(-x / a)
-        sums, variances = (np.cumsum(np.take_along_axis(each, falling, axis=-1), axis=-1) for each in (x, a))
-        rate = ((sums - 1) / variances).max(axis=-1, keepdims=True)
-        nearest: Floats = np.maximum(x - rate * a, 0)
-        nearest /= nearest.sum(axis=-1, keepdims=True)
-        return nearest
-    # The bounds of l: at low every entry is 1/k or more, and at high 1/k or less.
-    share = 1 / len(x)
-    shares_at = (x - share) / (a + c * share)
-    low, high = shares_at.min(), shares_at.max()
-
-    def solution(rate: float) -> tuple[Floats, Floats]:
-        above: Floats = np.maximum(x - rate * a, 0)
-        scale = 1 + rate * c
-        if scale.min() > 0:
-            return above / scale, scale
-        # Beyond the pole of an entry, where 1 + l c = 0, it is infinite.
-        return np.divide(above, scale, out=np.where(above > 0, np.inf, 0.0), where=scale > 0), scale
-
-    rate, step = min(max(0.0, low), high), high - low
-    enough = _RESOLUTION * step
-    with np.errstate(divide="ignore", invalid="ignore"):
-        while step > enough:
-            nearest, scale = solution(rate)
-            excess = nearest.sum() - 1
-            low, high = (rate, high) if excess > 0 else (low, rate)
-            # Entries that are 0 stay so; the others fall by (a + c r) / (1 + l c).
-            fall = ((a + c * nearest) / scale) @ (nearest > 0)
-            following = rate + excess / fall
-            if not (low <= following <= high and abs(following - rate) <= step / 2):
-                following = (low + high) / 2
-            step, rate = abs(following - rate), following
-    nearest, _ = solution(rate)
-    nearest /= nearest.sum()
-    return nearest
+    low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+    least, most = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
+    possible = (least < total) & (total < most)
+    return np.where(possible, low, 0.0), np.where(possible, high, 1.0)
 
 
-def onto_capped(x: Floats, a: Floats, total: float) -> Floats:
-    """Return r_z = x_z - l a_z, cut to [0, 1], with the number l at which the r_z sum to ``total``, by bisection.
+def onto_simplex(
+    x: Floats,
+    a: Floats | float = 1.0,
+    c: Floats | float = 0.0,
+    low: Floats | float = 0.0,
+    high: Floats | float = 1.0,
+    total: float = 1.0,
+) -> Floats:
+    """Return r_z = (x_z - l a_z) / (1 + l c_z), cut to low_z and high_z, with the l at which they sum to ``total``.
 
-    This r is nearest to x of all vectors in [0, 1]^k with this sum, if the entry z has the variance a_z up to a common
-    factor. It is the shares of symbols of which each device holds ``total`` different ones.
+    Of all vectors in the box with this sum, r is nearest to x if the entry z has the variance a_z + c_z r_z up to a
+    common factor: these are the conditions of Karush, Kuhn and Tucker. Each r_z falls with l. Newton's steps find l; in
+    place of a step that leaves its bounds, or that is not half as long as the one before, these are halved.
+
+    All arguments but ``total`` may have rows, each of which is projected as it would be alone, to the last bit.
 
     Args:
         x: Shape (k,).
-        a: Shape (k,): positive.
-        total: From 0 to k.
+        a: Shape (k,): not negative.
+        c: Shape (k,): not negative where a is 0, and a + c > 0.
+        low: Shape (k,): not negative, with a sum of ``total`` or less.
+        high: Shape (k,): ``low`` or more, with a sum of ``total`` or more.
+        total: The sum of the shares: 1 on the probability simplex; l where devices hold l symbols.
+
+    Returns:
+        Shape (k,).
     """
-    low, high = float(((x - 1) / a).min()), float((x / a).max())
-    for _ in range(200):
-        rate = (low + high) / 2
-        nearest: Floats = np.clip(x - rate * a, 0.0, 1.0)
-        low, high = (rate, high) if nearest.sum() > total else (low, rate)
-        if high - low <= _RESOLUTION * max(abs(low), abs(high)):
-            break
-    inside = (nearest > 0) & (nearest < 1)
-    # What bisection leaves is far below the precision of any estimate.
-    nearest[inside] += (total - nearest.sum()) / max(int(inside.sum()), 1)
-    return nearest.clip(0.0, 1.0)
+    low = np.zeros_like(x) + low
+    width = np.minimum(high, total) - low
+    part = (total - low.sum(axis=-1, keepdims=True)) / width.sum(axis=-1, keepdims=True)
+    # A point of the box with the right sum: at the least rate no entry is below it, and at the largest none above.
+    between = low + width * np.maximum(part, _RESOLUTION)
+    rates = np.divide(x - between, a + c * between, out=np.zeros_like(x), where=width > 0)
+    least, most = rates.min(axis=-1, keepdims=True), rates.max(axis=-1, keepdims=True)
+    # An end that no entry passes would hide how fast the entries fall.
+    high, curved = np.where(high < total, high, np.inf), np.any(c)
+
+    def solution(rate: Floats) -> tuple[Floats, Floats | float]:
+        above, scale = x - rate * a, 1 + rate * c if curved else 1.0
+        if curved:
+            # Beyond the pole of an entry, where 1 + l c = 0, it is infinite.
+            above = np.divide(above, scale, out=np.where(above > 0, np.inf, 0.0), where=scale > 0)
+        return np.minimum(np.maximum(above, low), high), scale
+
+    rate, step = np.minimum(np.maximum(least, 0.0), most), most - least
+    enough, active = _RESOLUTION * step, step > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while active.any():
+            nearest, scale = solution(rate)
+            excess = nearest.sum(axis=-1, keepdims=True) - total
+            above = excess > 0
+            least, most = np.where(above, rate, least), np.where(above, most, rate)
+            # Entries at an end of the box stay there; the others fall by (a + c r) / (1 + l c).
+            falls = (a + c * nearest) / scale if curved else a
+            move = excess / (falls * ((nearest > low) & (nearest < high))).sum(axis=-1, keepdims=True)
+            following = rate + move
+            good = (np.abs(move) <= step / 2) & (least <= following) & (following <= most)
+            active = active & (np.abs(excess) > _ENOUGH * total)
+            following = np.where(active, np.where(good, following, (least + most) / 2), rate)
+            step, rate = np.abs(following - rate), following
+            active &= step > enough
+    nearest, _ = solution(rate)
+    # What is left is far below the precision of any estimate.
+    inside = (nearest > low) & (nearest < high)
+    rest = (total - nearest.sum(axis=-1, keepdims=True)) / np.maximum(inside.sum(axis=-1, keepdims=True), 1)
+    shares: Floats = np.minimum(np.maximum(nearest + rest * inside, low), high)
+    return shares

@@ -5,12 +5,12 @@ import math
 from pydantic import Field
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeEncoding, SizeRanges
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import symbols_protocol
+from uldp.mechanisms.families.sized_decoder import SizedDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -31,8 +31,7 @@ class SizedSetsSpec(PrivateSpec):
         ranges = ranges_of(variable.kind.held, self.epsilon)
         of_sizes = symbols_protocol(variable, ranges.count, "rr", self.epsilon, self.lasting_epsilon)
         assert isinstance(of_sizes.decoder, PureDecoder)
-        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        strata = kind([protocol.mechanism, of_sizes.mechanism], [1 - self.sizes, self.sizes], noun="question")
+        strata = strata_of([protocol.mechanism, of_sizes.mechanism], [1 - self.sizes, self.sizes], noun="question")
         sources = [StratumSource(each, (0,)) for each in (protocol.encoding, SizeEncoding(ranges, variable.size))]
         decoder = SizedDecoder(protocol.decoder, of_sizes.decoder, ranges, strata)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)

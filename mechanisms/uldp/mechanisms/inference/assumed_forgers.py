@@ -14,25 +14,23 @@ see ``uldp.mechanisms.families.block.band``.
 
 from dataclasses import replace
 
+import numpy as np
+
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.table import NUMBERS, Table
 
 
 def with_forgers(table: Table, decoder: Decoder, forgers: float, cells: Counts, n: int) -> Table:
-    """Return a table with the intervals that allow for forgers beside its own; as it is if none are known.
+    """Return a table of a decoder with the intervals that allow for forgers beside its own; as it is if none are known.
 
-    Args:
-        table: A table of the decoder.
-        decoder: The decoder of the whole statistic.
-        forgers: The share of the reports that may be forged.
-        cells: The whole statistic.
-        n: The number of all reports.
+    ``forgers`` is the share of all n reports that may be forged, and ``cells`` are the whole statistic.
     """
     ends = decoder.forged_ends(table, cells, forgers * n)
-    if ends is None:
+    if ends is None or table.low is None or table.high is None:
         return table
     low, high = ends
     if table.name not in NUMBERS:
         low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
-    return replace(table, low_forged=low, high_forged=high)
+    # The table's own ends hold what is published, which may be outside of the range.
+    return replace(table, low_forged=np.minimum(low, table.low), high_forged=np.maximum(high, table.high))

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.protocol.channel import Channel, normal_quantile
+from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import SharesDecoder
 from uldp.schemas.arrays import Counts, Floats
 
@@ -45,14 +46,9 @@ class Errors(NamedTuple):
 
 
 def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, windows: int) -> Errors:
-    """Simulate windows of n reports, and return the means of their errors.
+    """Simulate windows of n reports, and return the means of their errors; see ``SharesDecoder.simulate``.
 
-    Args:
-        decoder: Reads the reports.
-        r: Shape (|Z|,): the distribution of true symbols; of sets it sums to the number that a device holds.
-        n: The number of reports.
-        estimator: The name of the published estimator.
-        windows: The number of windows.
+    Of sets, ``r`` sums to the number of symbols that a device holds.
     """
     rng = np.random.default_rng(SEED)
     errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
@@ -76,6 +72,8 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
         law = channel.blocks.law(r)
         return channel.blocks.fold(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
     m = channel.support_probability(r)
+    if channel.may_support_none:
+        return np.asarray(rng.multinomial(n, np.append(m, max(1 - m.sum(), 0.0)))[:-1])
     if channel.supported == 1:
         return np.asarray(rng.multinomial(n, m / m.sum()))
     sets = channel.q > 0
@@ -102,12 +100,7 @@ def one_simulation_text(
 ) -> str:
     """Say the l1 errors of one simulation, for falling shares and for equal ones, and the largest standard error.
 
-    Args:
-        simulate: That of a ``SharesDecoder``, or alike.
-        size: The number of symbols.
-        estimator: The name of the estimator.
-        n: The number of reports.
-        stderr: The standard errors of the unbiased estimate.
+    ``simulate`` is that of a ``SharesDecoder``, or alike; ``size`` is the number of symbols.
     """
     rng = np.random.default_rng(SEED)
     falling, equal = (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from uldp.mechanisms.inference.forecast import LARGEST, rounded
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 #: The p-value of support counts of n reports, or None if n is too small for it.
@@ -36,7 +36,8 @@ def least_flagged_share(
 ) -> float | None:
     """Return the smallest share of forgers among n reports at which the test of counts raises its flag, by bisection.
 
-    All forgers name one symbol, without noise. The counts are as expected, so near this share, chance decides.
+    All forgers name one symbol, ``target``, without noise. The counts are as expected, so near this share, chance
+    decides. It is None if no share up to one half is flagged, as where n is too small for the test.
 
     Args:
         channel: p and q of the mechanism.
@@ -45,9 +46,6 @@ def least_flagged_share(
         target: The symbol that forgers name.
         elsewhere: The share of forged reports that support another symbol, for each other symbol with noise.
         test: The test of counts; that of ``fit_counts`` if it is None.
-
-    Returns:
-        The share; None if no share up to one half is flagged, as where n is too small for the test.
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
     from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, counts_p_value

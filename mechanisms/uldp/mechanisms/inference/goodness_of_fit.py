@@ -63,7 +63,7 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
         mechanism: The mechanism. One with a permanent response is tested by the law of one report, so each report must
             have a response of its own.
         r: Shape (|Z|,): the distribution of the symbols of the devices.
-        payloads: n reports that have passed ``possible``.
+        payloads: n possible reports.
         seed: The seed of what is drawn for comparison.
     """
     mechanism = mechanism.bare
@@ -72,9 +72,7 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
     elif (law := mechanism.law(r)) is not None:
         counts = np.bincount(payloads, minlength=len(law))
         yield chi_square("payloads", "symbol", counts, law)
-        yield binomial(
-            "single payloads", lambda symbol: f"symbol {symbol} came", counts, np.full(len(law), len(payloads)), law
-        )
+        yield binomial("single payloads", lambda symbol: f"symbol {symbol} came", counts, len(payloads), law)
     elif isinstance(mechanism, PureMechanism) and (r.max() == 1 or mechanism.held > 1):
         yield from _of_supports(mechanism, r, payloads)
     else:
@@ -121,10 +119,9 @@ def _of_strata(strata: Strata, r: Floats, payloads: Payloads, seed: int) -> Iter
     shares = np.array([own.sum() / part.held for own, part in zip(of_parts, strata.parts, strict=True)])
     yield chi_square(f"{strata.noun}s", strata.noun, np.array([len(rows) for _, rows, _ in split]), shares)
     for (number, rows, own), inputs in zip(split, of_parts, strict=True):
-        for check in (
-            checks(strata.parts[number], inputs / shares[number], own, seed) if len(rows) and inputs.any() else ()
-        ):
-            yield replace(check, name=f"{check.name} of {strata.noun} {number}")
+        if len(rows) and inputs.any():
+            for check in checks(strata.parts[number], inputs / shares[number], own, seed):
+                yield replace(check, name=f"{check.name} of {strata.noun} {number}")
 
 
 def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Iterator[Check]:
@@ -138,24 +135,11 @@ def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Ite
     if not channel.one_symbol and len(symbols) > 1 and certain:
         expected = channel.moments(r)(np.eye(len(m))[:, symbols])[symbols]
         upper = np.triu_indices(len(symbols), 1)
-        counts = _pair_counts(mechanism, payloads, symbols)[upper]
+        matrices = (supports[:, symbols] for supports in support_matrices(mechanism, payloads))
+        counts = sum((each.T @ each for each in matrices), np.zeros((len(symbols),) * 2, np.int64))[upper]
         names = np.column_stack(upper)
-        yield binomial(
-            "pairs",
-            lambda pair: "symbols {} and {} are both supported".format(*names[pair]),
-            counts,
-            n,
-            expected[upper],
-        )
-
-
-def _pair_counts(mechanism: PureMechanism, payloads: Payloads, symbols: Counts) -> Counts:
-    """Return the number of reports that support both of two symbols, shape (symbols, symbols)."""
-    counts = np.zeros((len(symbols), len(symbols)), dtype=np.int64)
-    for supports in support_matrices(mechanism, payloads):
-        matrix = supports[:, symbols]
-        counts += matrix.T @ matrix
-    return counts
+        said = "symbols {} and {} are both supported"
+        yield binomial("pairs", lambda pair: said.format(*names[pair]), counts, n, expected[upper])
 
 
 def support_matrices(mechanism: Mechanism, payloads: Payloads) -> Iterator[Counts]:
@@ -171,13 +155,7 @@ def binomial(
 ) -> Check:
     """Test counts that are each binomial with ``n`` trials and a probability ``m``, by the least of their p-values.
 
-    Args:
-        name: The name of the test.
-        said: Says of an index of the counts what is counted.
-        counts: Shape (tests,): the counts.
-        n: The number of reports behind each, shape (tests,), or one for all.
-        m: Shape (tests,): their probabilities.
-        noun: What is counted, as text.
+    They have shape (tests,), or ``n`` is one for all. ``said`` says of an index what is counted, among the ``noun``.
     """
     n = np.broadcast_to(n, counts.shape)
     # SciPy's tails take probabilities inside of (0, 1); outside, a count is certain.
@@ -190,13 +168,8 @@ def binomial(
     worst = int(p_values.argmin())
     expected = n[worst] * m[worst]
     errors = math.sqrt(expected * (1 - m[worst]))
-    size = (
-        "none"
-        if p_values[worst] == 1
-        else "impossible"
-        if certain[worst]
-        else f"{(counts[worst] - expected) / errors:+.2f} standard errors"
-    )
+    size = "impossible" if certain[worst] else f"{(counts[worst] - expected) / (errors or 1):+.2f} standard errors"
+    size = "none" if p_values[worst] == 1 else size
     statistic = f"largest of {len(m):,} deviations: {size}" if len(m) > 1 else f"deviation: {size}"
     text = f"{said(worst)} in {counts[worst]:,} {noun}, {expected:,.1f} are expected"
     return Check(name, statistic, min(1.0, len(m) * float(p_values[worst])), text)

@@ -28,7 +28,7 @@ from scipy import special
 
 from uldp.mechanisms.estimators.likelihood import best_rates
 from uldp.mechanisms.estimators.projection import nearest_fit
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts
 
 #: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is
@@ -41,13 +41,12 @@ ALARM_LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class Fit:
-    """The distance of the support counts of a window from the distributions that the channel can produce.
+    """The chi-square distance of the support counts of a window from the distributions that the channel can produce.
 
     Attributes:
-        statistic: Chi-square distance of the counts from the nearest of these distributions.
+        statistic: The distance from the nearest of these.
         degrees: Degrees of freedom: the number of active constraints, which separate the fit from the counts.
-        p_value: Upper bound of the probability that honest reports are this far or farther; 1 if no constraint is
-            active.
+        p_value: Upper bound of the probability that honest reports are this far or farther; 1 without constraints.
     """
 
     statistic: float
@@ -63,6 +62,7 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     - Symbol reports: Pearson's distance. The counts sum to n, as the n m_z do for every r on the simplex, so only the
       constraint r >= 0 can separate r from the counts.
     - Bit reports: here r must be >= 0 and sum to one, though the r-hat_z do not.
+    - Reports of one symbol or none: as bits, of which no two are set; so the test is more conservative.
     - Reports of w > 1 symbols: the r-hat_z sum to one.
     - Reports of blocks of symbols: they sum to one if supports have a constant sum. Otherwise r must, as for bits.
 
@@ -73,22 +73,15 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     smaller. Counts are not exactly normal: with the smallest testable number of reports, and one or two symbols, a
     p-value of 1e-3 is in truth up to 2e-3, and one of 1e-6 up to 3e-5.
 
-    Args:
-        channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts of possible reports.
-        n: Number of counted reports.
-
     Returns:
-        The fit; or None if some noisy symbol (q > 0) has n q (1 - q) < ``MIN_NOISE_VARIANCE``, so that its count is far
-        from normal, or if no symbol is noisy, as without obfuscation, so that there is nothing to test.
-
-    Raises:
-        ValueError: if ``counts`` does not fit the channel and ``n``.
+        The fit of the counts, shape (|Z|,), of n possible reports; or None if some noisy symbol (q > 0) has
+        n q (1 - q) < ``MIN_NOISE_VARIANCE``, so that its count is far from normal, or if no symbol is noisy.
     """
     if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
         return None
     r, statistic = nearest_fit(channel, counts, n)
-    sums_freely = channel.independent_bits or (channel.blocks is not None and not channel.blocks.fixed)
+    sums_freely = channel.independent_bits or channel.may_support_none
+    sums_freely |= channel.blocks is not None and not channel.blocks.fixed
     degrees = int(np.count_nonzero((channel.q > 0) & (r == 0))) + sums_freely
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
 
@@ -100,12 +93,9 @@ def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
 
 
 def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float | None]:
-    """Return ``counts_p_value`` of each of k windows. If reports support one symbol, k take little longer than one.
+    """Return ``counts_p_value`` of k windows of counts, shape (k, |Z|), and of n, shape (k,).
 
-    Args:
-        channel: p and q of the mechanism.
-        counts: Shape (k, |Z|): those of each window.
-        n: Shape (k,): the number of its reports.
+    If reports support one symbol, k windows take little longer than one.
     """
     if not channel.one_symbol:
         return [counts_p_value(channel, *window) for window in zip(counts, n.tolist(), strict=True)]
@@ -132,19 +122,9 @@ def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float |
 
 
 def excess_p_value(observed: int, n: int, tail: float) -> float:
-    """Return an upper bound of the probability that ``observed`` or more of n honest reports are improbable.
+    """Bound the probability that ``observed`` or more of n honest reports are improbable: a binomial tail.
 
-    Args:
-        observed: Number of improbable reports, for example reports with fewer or more bits than
-            ``BitTotals`` allows.
-        n: Number of all reports.
-        tail: Upper bound of the probability that an honest report is improbable, for every true symbol.
-
-    Returns:
-        The upper tail of the binomial distribution of n and ``tail``.
-
-    Raises:
-        ValueError: if ``observed`` is not in 0..n, or ``tail`` is not inside (0, 1).
+    ``tail``, inside (0, 1), bounds the probability that an honest report is improbable, for every true symbol.
     """
     if not 0 <= observed <= n:
         raise ValueError(f"observed must be from 0 to n={n}, got {observed}")

@@ -85,16 +85,13 @@ def shuffled(
 def forecast_shuffled(
     mechanism: Mechanism, names: Sequence[str], n: int, *, forged: int = 0
 ) -> Iterator[tuple[tuple[str, ...], Shuffled | None]]:
-    """Yield the promise to expect about one of n reports, if users hold all values equally often; see ``shuffled``.
+    """Yield each part with the promise to expect about one of n reports, if users hold all values equally often.
 
-    Yields:
-        The part, and None in place of its promise where the proof does not hold.
+    It is None where the proof does not hold; see ``shuffled``.
     """
     parts: Iterable[tuple[tuple[str, ...], Mechanism, float]] = [((), mechanism, 1.0)]
     if names and isinstance(mechanism, Strata):
-        parts = (
-            ((name,), part, share) for name, part, share in zip(names, mechanism.parts, mechanism.shares, strict=True)
-        )
+        parts = zip(((name,) for name in names), mechanism.parts, mechanism.shares.tolist(), strict=True)
     for of, part, share in parts:
         epsilon, revealed = part.guarantee.epsilon, part.revealed_share()
         if epsilon is None or revealed is None:
@@ -111,12 +108,8 @@ def _promise(of: tuple[str, ...], epsilon: float, protected: int) -> Shuffled:
 def shuffled_epsilon(epsilon: float, reports: int) -> float:
     """Return epsilon' such that the multiset of so many reports is (epsilon', ``DELTA``)-DP; at most ``epsilon``.
 
-    It is an upper bound, rounded up to three digits. It does not grow with the number of reports, of which the first
-    two digits count.
-
-    Args:
-        epsilon: The budget of one report in nats, more than 0.
-        reports: The number of reports, each by the same mechanism and independent of all others; at least 1.
+    It is an upper bound in nats, rounded up to three digits. It does not grow with the number of reports, 1 or more, of
+    which the first two digits count. Each is by the same mechanism and independent of all others.
     """
     reports = min(reports, MOST_REPORTS)
     step = 10 ** max(len(str(reports)) - 2, 0)
@@ -132,11 +125,7 @@ def _searched(epsilon: float, reports: int) -> float:
 
 
 def _three_digits(place: int) -> float:
-    """Return a number by its place among those of three digits, of which each power of ten has 900.
-
-    >>> _three_digits(0), _three_digits(1), _three_digits(900), _three_digits(-900)
-    (100.0, 101.0, 1000.0, 10.0)
-    """
+    """Return a number by its place among those of three digits, of which each power of ten has 900; 0 is 100."""
     decade, digits = divmod(place, 900)
     return float(f"{100 + digits}e{decade}")
 

@@ -25,13 +25,7 @@ _EXACT_BITS = 20
 class BlockDesign(ABC):
     """Points and blocks, where each point is in the same number of blocks, and so is each pair of points.
 
-    Attributes:
-        points: The number of points.
-        blocks: The number of blocks.
-        holding: The number of blocks that hold a point.
-        together: The number of blocks that hold two points.
-        equal_blocks: Whether all blocks hold the same number of points.
-        draws: ``holding_block`` needs a uniform number below this.
+    A point is in ``holding`` blocks, and two points are ``together`` in so many. All blocks may be of one size.
     """
 
     points: int
@@ -39,7 +33,7 @@ class BlockDesign(ABC):
     holding: int
     together: int
     equal_blocks: bool
-    draws: int
+    draws: int  # ``holding_block`` needs a uniform number below this
 
     @abstractmethod
     def sums(self, counts: Counts) -> Counts:
@@ -92,19 +86,16 @@ class HadamardDesign(BlockDesign):
 
     def sums(self, counts: Counts) -> Counts:
         """See the base class; a sum of signed counts stays in 64 bits."""
-        summed: Counts = (counts.sum() + walsh_hadamard(counts)[1:]) // 2
-        return summed
+        return np.asarray((counts.sum() + walsh_hadamard(counts)[1:]) // 2)
 
     def transform_blocks(self, x: Floats) -> Floats:
         """See the base class."""
-        summed: Floats = (x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2
-        return summed
+        return np.asarray((x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2)
 
     def transform_points(self, x: Floats) -> Floats:
         """See the base class."""
         rows = np.concatenate([np.zeros_like(x[:1]), x])
-        summed: Floats = (x.sum(axis=0) + walsh_hadamard(rows)) / 2
-        return summed
+        return np.asarray((x.sum(axis=0) + walsh_hadamard(rows)) / 2)
 
     def device_numbers(self) -> dict[str, Any]:
         """See the base class."""
@@ -114,8 +105,7 @@ class HadamardDesign(BlockDesign):
         """Return the drawn column, with the lowest bit of the row flipped if its entry is -1."""
         rows = points + 1
         odd = np.bitwise_count(rows & drawn).astype(np.int64) & 1
-        columns: Symbols = drawn ^ (odd * (rows & -rows))
-        return columns
+        return np.asarray(drawn ^ (odd * (rows & -rows)))
 
 
 class CyclicDesign(BlockDesign):
@@ -197,26 +187,20 @@ def _singer_set(design: Design) -> Symbols:
     degree = exponent * design.dimension
     modulus = _primitive(p, degree)
     # Row k of the trace is that of x^k, which is linear over the integers modulo p.
-    trace = np.array(
-        [
-            np.sum([_power(_x(degree, k), design.field**j, modulus, p) for j in range(design.dimension)], axis=0) % p
-            for k in range(degree)
-        ]
-    )
+    fields = [design.field**j for j in range(design.dimension)]
+    trace = np.sum([[_power(_x(degree, k), each, modulus, p) for each in fields] for k in range(degree)], axis=1) % p
     powers = np.array([_x(degree, 0)])
     while len(powers) < design.points:
         # The next powers are these times a^len: multiply each row by the matrix of that factor.
         factor = _power(_x(degree, 1), len(powers), modulus, p)
         matrix = np.array([_times(_x(degree, k), factor, modulus, p) for k in range(degree)])
         powers = np.concatenate([powers, powers @ matrix % p])
-    found: Symbols = np.flatnonzero(~(powers[: design.points] @ trace % p).any(axis=1))
-    return found
+    return np.flatnonzero(~(powers[: design.points] @ trace % p).any(axis=1))
 
 
 def _x(degree: int, power: int) -> Symbols:
     """Return x^power as its coefficients, from that of x^0 on."""
-    coefficients: Symbols = np.eye(degree, dtype=np.int64)[power]
-    return coefficients
+    return np.asarray(np.eye(degree, dtype=np.int64)[power])
 
 
 def _times(one: Symbols, other: Symbols, modulus: Symbols, p: int) -> Symbols:

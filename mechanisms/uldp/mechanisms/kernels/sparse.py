@@ -10,13 +10,7 @@ from uldp.schemas.arrays import Floats, Symbols
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """A matrix that has entries in each of its rows and of its columns.
-
-    Attributes:
-        rows: Shape (entries,): the row of each entry.
-        columns: Shape (entries,): the column of each.
-        entries: Shape (entries,): the numbers.
-    """
+    """A matrix that has entries in each of its rows and of its columns: a row, a column and a number for each."""
 
     rows: Symbols
     columns: Symbols
@@ -47,7 +41,6 @@ def _order(of: Symbols) -> tuple[Symbols, Symbols]:
 
 def _product(ordered: tuple[Symbols, Symbols], rows: Symbols, columns: Symbols, entries: Floats, x: Floats) -> Floats:
     if x.shape[1] == 1:
-        sums: Floats = np.bincount(rows, entries * x[columns, 0]).astype(np.float64, copy=False)
-        return sums[:, np.newaxis]
+        return np.asarray(np.bincount(rows, entries * x[columns, 0])[:, np.newaxis], dtype=np.float64)
     order, starts = ordered
     return np.add.reduceat(entries[order, np.newaxis] * x[columns[order]], starts, axis=0)

@@ -7,12 +7,7 @@ _NAMED = 20
 
 
 def named(symbols: Symbols) -> str:
-    """Return the numbers of symbols in ascending order, or the first of them.
-
-    >>> import numpy as np
-    >>> named(np.arange(22))
-    '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, ...'
-    """
+    """Return the numbers of symbols in ascending order, or the first of them."""
     return ", ".join(map(str, symbols[:_NAMED].tolist())) + (", ..." if len(symbols) > _NAMED else "")
 
 

@@ -15,10 +15,7 @@ _ORDER = 64
 
 
 def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return the product of the matrix and a vector, or columns, of K entries, a power of 2, in O(K log K).
-
-    That of integers is exact.
-    """
+    """Return the product of the matrix and a vector, or columns, of K = 2^j entries in O(K log K); integers exactly."""
     product, half = np.array(vector, order="C"), 1
     if product.dtype == np.float64 and len(product) >= _ORDER**2:
         product[...], half = _of_squares(product.astype(np.float64, copy=False)), _ORDER**2

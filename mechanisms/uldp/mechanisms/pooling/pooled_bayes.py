@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS
-from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
+from uldp.mechanisms.estimators.prior import fitted_prior, posterior_moments, usual_shares
 from uldp.mechanisms.pooling.versions import PooledShares
 from uldp.schemas.arrays import Floats, Symbols
 
@@ -31,19 +31,19 @@ def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
     Returns:
         Shape (|Z|,), on the probability simplex.
     """
-    means, variances = mean.values.copy(), mean.variance
+    means, variances = mean.values.copy(), mean.mean.variance
     noisy = means < _CLEAR * np.sqrt(variances)
     a, c = mean.noise()
     for members in _classes(mean.parts, len(means) - bots):
         kept = members[noisy[members]]
         if len(kept) >= SMALLEST_CLASS:
-            usual = max(float(nearest[kept].sum()), 1 / float(mean.n[0])) / len(kept)
+            usual = max(float(nearest[kept].sum()), 1 / float(mean.mean.n[0])) / len(kept)
             means[kept], of_posterior = _posterior(mean, kept, float(means[kept].max()), usual)
             a[kept], c[kept] = np.maximum(of_posterior, _LEAST_VARIANCE * variances.max()), 0
     return mean.nearest(means, a, c)
 
 
-def _classes(parts: Sequence[PureLinear], values: int) -> list[Symbols]:
+def _classes(parts: Sequence[ShareEstimate], values: int) -> list[Symbols]:
     """Return the values with noise in all versions and the same p and q in each, for each such class."""
     rows = np.array([probabilities[:values] for part in parts for probabilities in (part.channel.p, part.channel.q)])
     different, of = np.unique(rows, axis=1, return_inverse=True)
@@ -67,10 +67,9 @@ def _posterior(mean: PooledShares, members: Symbols, largest: float, usual: floa
     grid = np.union1d(np.minimum(shares, 1.0), usual_shares(usual))
     # Inside (0, 1), so that the logarithms are finite.
     m = np.clip(q[:, np.newaxis] + np.multiply.outer(p - q, grid), 1e-300, 1 - 1e-16)
-    counts = np.array([part.cells[members] for part in parts])
+    counts = np.array([part.counts[members] for part in parts])
     log_likelihood = counts.T @ np.log(m) + (n[:, np.newaxis] - counts).T @ np.log1p(-m)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    prior = fitted_prior(grid, usual, likelihood, np.ones(len(members), dtype=np.int64))
-    evidence = likelihood @ prior
-    centre = likelihood @ (prior * grid) / evidence
-    return centre, np.maximum(likelihood @ (prior * grid**2) / evidence - centre**2, 0)
+    prior = fitted_prior(grid, usual, likelihood, np.ones((1, len(members)), dtype=np.int64))
+    (means,), (variances,) = posterior_moments(grid, prior, likelihood)
+    return means, variances

@@ -1,83 +1,113 @@
 """The unbiased estimate from the reports of all parts of a pool; ``design`` has its formula."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
 
 import numpy as np
 
-from uldp.mechanisms.pooling.design import Design, Solve
-from uldp.mechanisms.protocol.linear import Linear, normal
-from uldp.schemas.arrays import Counts, Floats
-
-# Variances of all values take a column for each; so many columns are computed at once.
-_COLUMNS = 1 << 10
+from uldp.mechanisms.laws.channel_laws import ChannelLaw
+from uldp.mechanisms.laws.estimate import Estimate, Part, joined
+from uldp.mechanisms.pooling.design import Design
+from uldp.schemas.arrays import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class PooledLinear:
-    """Least squares over the estimates of independent parts; see ``Linear``.
-
-    It is linear in the parts: with B_s = W_s A_s (A^T W A)^-1, the sum g^T x-hat has the variance that is the sum over
-    parts of (B_s g)^T Cov_s (B_s g). So errors need no more of a part than its ``times``. Weights must not depend on
-    the counts: a count that is low by chance has a low variance too, and would pull the estimate down.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pooled(Estimate):
+    """Least squares over the estimates of independent parts.
 
     Attributes:
-        parts: The estimate of each part.
+        estimates: The estimate of each part.
         weights: The weights of each part; see ``Design.weigh``.
         design: What each part estimates.
     """
 
-    parts: Sequence[Linear]
+    estimates: Sequence[Estimate]
     weights: Sequence[Floats] | Floats
     design: Design
 
-    @cached_property
-    def solve(self) -> Solve:
-        """The product with (A^T W A)^-1."""
-        return self.design.solve(self.weights)
+    @classmethod
+    def of(cls, estimates: Sequence[Estimate], weights: Sequence[Floats] | Floats, design: Design) -> Self:
+        """Pool estimates.
 
-    @cached_property
-    def weighted(self) -> Floats:
-        """Shape (m,): A^T W (y - A c), all that the estimate takes from the reports."""
-        design = self.design
-        centre = design.spread(design.centre[:, np.newaxis])
-        own = [part.values[:, np.newaxis] - at for part, at in zip(self.parts, centre, strict=True)]
-        return design.gather(design.weigh(self.weights, own))[:, 0]
+        A sum with the weights w takes W A (A^T W A)^-1 w of the parts. Weights W must not depend on the counts: a count
+        that is low by chance has a low variance too, and would pull the estimate down.
+        """
+        solve, whole = design.solve(weights), joined(estimates)
+        ends = np.cumsum([len(each.values) for each in estimates])[:-1]
 
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (m,): x-hat."""
-        return self.design.centre + self.solve(self.weighted[:, np.newaxis])[:, 0]
+        def forward(w: Floats) -> Floats:
+            return np.concatenate(design.weigh(weights, design.spread(solve(w))))
 
-    @cached_property
-    def variance(self) -> Floats:
-        """Shape (m,): the variance of each value."""
-        size = self.design.size
-        columns = (range(first, min(first + _COLUMNS, size)) for first in range(0, size, _COLUMNS))
-        return np.concatenate([self.variance_of(np.eye(size)[:, each.start : each.stop]) for each in columns])
+        def back(moved: Floats) -> Floats:
+            return solve(design.gather(design.weigh(weights, np.split(moved, ends))))
+
+        centre = design.centre[:, np.newaxis]
+        values = (centre + back(whole.values[:, np.newaxis] - np.concatenate(design.spread(centre))))[:, 0]
+        found = whole.mapped(values, forward, back)
+        n = np.full(design.size, sum(int(each.n[0]) for each in estimates))
+        return cls(
+            values,
+            n,
+            found.parts,
+            found.onto,
+            found.stacked,
+            found.places,
+            estimates=estimates,
+            weights=weights,
+            design=design,
+        )
 
     @property
-    def n(self) -> Counts:
-        """Shape (m,): the number of reports of all parts, whose numbers are each the same for all entries."""
-        return np.full(self.design.size, sum(int(part.n[0]) for part in self.parts))
+    def weighted(self) -> Floats:
+        """Shape (m,): A^T W y, all that least squares takes from the reports."""
+        own = [each.values[:, np.newaxis] for each in self.estimates]
+        return self.design.gather(self.design.weigh(self.weights, own))[:, 0]
 
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return normal intervals: each value is a sum over many entries of several parts."""
-        return normal(self.values, self.variance)(coverage)
+    def at_shares(self, shares: Sequence[Floats]) -> Self:
+        """Return the estimate with the errors of each part at shares that all parts together know better than it alone.
 
-    def variance_of(self, w: Floats) -> Floats:
-        """Return the variances of the sums w^T x-hat, shape (j,), for w of shape (m, j)."""
-        pairs = zip(self.parts, self._of_parts(w), strict=True)
-        variance: Floats = np.sum([(own * part.times(own)).sum(axis=0) for part, own in pairs], axis=0)
-        return np.maximum(variance, 0.0)
+        Args:
+            shares: Of each part, from 0 to 1 with the sum 1.
+        """
+        parts = [
+            replace(part, theta=shares[number], whole=partial(np.asarray, shares[number]))
+            for number, part in self.numbered()
+        ]
+        return replace(self, parts=tuple(parts))
 
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w, where the estimates of two parts are independent."""
-        pairs = zip(self.parts, self._of_parts(w), strict=True)
-        moved = [part.times(own) for part, own in pairs]
-        return self.solve(self.design.gather(self.design.weigh(self.weights, moved)))
+    def in_parts(self, w: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return g, shape (M, j), d and h, with which sums with the weights ``w`` have the covariances g^T D g - h^T h.
 
-    def _of_parts(self, w: Floats) -> list[Floats]:
-        """Return B_s w of each part."""
-        return self.design.weigh(self.weights, self.design.spread(self.solve(w)))
+        They take the covariances of parts as ``diagonal_and_rank_one`` does, and no transform.
+        """
+        assert self.onto is not None
+        own, diagonal, means = self.onto.forward(w), np.zeros(len(self.stacked)), []
+        for place, part in zip(self.places, self.parts, strict=True):
+            at = slice(place, place + part.law.size)
+            of_part, u = diagonal_and_rank_one(part)
+            diagonal[at] += of_part
+            means.append(u @ own[at])
+        return own, diagonal, np.array(means)
+
+    def numbered(self) -> Iterator[tuple[int, Part]]:
+        """Yield the number of the estimate that each part of the errors is about, and the part."""
+        first = np.cumsum([0, *(len(each.values) for each in self.estimates)])
+        yield from zip(np.searchsorted(first, self.places, side="right") - 1, self.parts, strict=True)
+
+
+def diagonal_and_rank_one(part: Part) -> tuple[Floats, Floats]:
+    """Return d and u: sums of shares whose weights sum to 0 have the covariance diag(d) - u u^T.
+
+    That is exact if a report supports one value, or a random set of them, and for independent bits. Of projective
+    geometry, supports of values on one line depend on each other beyond that: the standard error of a single value is
+    exact to 3 %, that of a sum of many may be a tenth too small.
+    """
+    assert isinstance(part.law, ChannelLaw)
+    channel, r, factor = part.law.channel, part.distribution, part.factors[0]
+    m, gain = channel.support_probability(r), channel.gain
+    if channel.independent_bits:
+        return factor * (m * (1 - m) / gain**2 + r**2), np.sqrt(factor) * r
+    a, b, _ = channel.pair_probabilities() if channel.supported > 1 else (0.0, 0.0, 0.0)
+    return factor * (m - b - 2 * (a - b) * r) / gain**2, np.sqrt(factor) * m / gain

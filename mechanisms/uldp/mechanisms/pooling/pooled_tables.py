@@ -3,28 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.share_tables import share_tables
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.decoders.table_of import table_of
+from uldp.mechanisms.laws.estimate import weighted
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
-from uldp.mechanisms.pooling.versions import WeightedLinear, contradictions, pool
-from uldp.mechanisms.protocol.decoder import Decoder
-from uldp.schemas.arrays import Counts
+from uldp.mechanisms.pooling.versions import contradictions, pool
+from uldp.mechanisms.protocol.decoder import Decoder, Pooling
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
-from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+from uldp.schemas.table import Table, TableName
 
 
 class VersionCounts(NamedTuple):
-    """What a version of a collection counted in a window: its decoder, the cells, and the number of reports."""
+    """What a version of a collection counted: its decoder, the cells, and the reports; see ``Decoder.linear``."""
 
     decoder: Decoder
     cells: Counts
     n: int
+    repeats: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,56 +55,55 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
     """
     for version in versions:
         version.decoder.check(version.cells, version.n)
-    decoders = [version.decoder for version in versions]
-    if all(isinstance(decoder, PureDecoder) for decoder in decoders):
-        return _of_shares(versions)
-    if all(isinstance(decoder, NumberDecoder) for decoder in decoders):
-        return _of_means(versions)
-    if all(isinstance(decoder, StrataDecoder) for decoder in decoders):
+    if _pooling(versions) is Pooling.VARIABLES:
         return _of_records(versions)
-    raise RequestError("their mechanisms cannot be pooled together")
+    parts = [decoder.linear(cells, n, repeats) for decoder, cells, n, repeats in versions]
+    number = int(contradictions(parts).sum())
+    if _pooling(versions) is Pooling.NUMBERS:
+        mean = weighted(parts, mean_of_parts([version[:3] for version in versions]))
+        table = table_of(TableName.MEAN, mean.values, mean, bounds=(-np.inf, np.inf))
+        return PooledTables((table,), 1, number)
+    newest = versions[-1].decoder
+    assert isinstance(newest, PureDecoder)
+    pooled, nearest = pool([part for part in parts if isinstance(part, ShareEstimate)])
+    r_hat = pooled_bayes(pooled, nearest, len(newest.pum.tags))
+    tables = share_tables(newest.pum, r_hat, pooled.mean, simultaneous=newest.simultaneous)
+    return PooledTables(tables, len(r_hat), number)
 
 
-def _of_shares(versions: Sequence[VersionCounts]) -> PooledTables:
-    """Pool shares over Z, and spread the tags by the newest version's background."""
-    decoders = [decoder for decoder, _, _ in versions if isinstance(decoder, PureDecoder)]
-    parts = [decoder.linear(cells, n) for decoder, (_, cells, n) in zip(decoders, versions, strict=True)]
-    mean, nearest = pool(parts)
-    newest = decoders[-1]
-    r_hat = pooled_bayes(mean, nearest, len(newest.pum.tags))
-    tables = share_tables(newest.pum, r_hat, mean, basis=Basis.NORMAL, simultaneous=newest.simultaneous)
-    return PooledTables(tables, len(r_hat), int(contradictions(parts).sum()))
+def mean_of_parts(versions: Sequence[tuple[Decoder, Counts, int]]) -> Floats:
+    """Return the weights of versions in their mean, shape (versions, m).
+
+    Args:
+        versions: The decoder of each version, its cells and its reports.
+
+    Raises:
+        RequestError: if the mechanisms cannot be pooled.
+    """
+    if _pooling(versions) is Pooling.SHARES:
+        parts = (decoder.linear(cells, n) for decoder, cells, n in versions)
+        return pool([part for part in parts if isinstance(part, ShareEstimate)])[0].weights
+    precisions = np.array([decoder.forecast(n) ** -2.0 for decoder, _, n in versions])
+    return np.asarray(precisions / precisions.sum(axis=0))
 
 
-def _of_means(versions: Sequence[VersionCounts]) -> PooledTables:
-    """Pool means by the inverse of the variances that the decoders forecast, which depend on no counts."""
-    parts = [version.decoder.linear(version.cells, version.n) for version in versions]
-    precisions = np.array([version.decoder.forecast(version.n) ** -2.0 for version in versions])
-    mean = WeightedLinear(parts, precisions / precisions.sum(axis=0))
-    low, high = mean.interval(INTERVAL_LEVEL)
-    table = Table(
-        TableName.MEAN,
-        mean.values,
-        np.sqrt(mean.variance),
-        int(mean.n[0]),
-        shape=(1,),
-        unbiased=mean.values,
-        low=low,
-        high=high,
-        level=INTERVAL_LEVEL,
-        basis=Basis.NORMAL,
-    )
-    return PooledTables((table,), 1, int(contradictions(parts).sum()))
+def _pooling(versions: Sequence[tuple[Any, ...]]) -> Pooling:
+    """Return how versions are pooled, or raise RequestError."""
+    kinds = {version[0].pooling for version in versions}
+    if len(kinds) > 1 or kinds == {None}:
+        raise RequestError("the mechanisms of these versions cannot be pooled together; leave out --pooled")
+    (kind,) = kinds
+    assert isinstance(kind, Pooling)
+    return kind
 
 
 def _of_records(versions: Sequence[VersionCounts]) -> PooledTables:
     """Pool each attribute alone, from the versions that counted reports of it."""
     of_attributes: dict[str, list[VersionCounts]] = {}
-    for decoder, cells, n in versions:
-        assert isinstance(decoder, StrataDecoder)
-        for part in decoder.parts(cells, n):
-            if part.n:
-                of_attributes.setdefault(part.name, []).append(VersionCounts(part.decoder, part.cells, part.n))
+    for decoder, cells, n, repeats in versions:
+        for part in decoder.variables(cells, n, ()):
+            own = VersionCounts(part.decoder, part.cells, part.n, repeats)
+            of_attributes.setdefault(part.name, []).append(own)
     pooled = {name: pooled_tables(counts) for name, counts in of_attributes.items()}
     tables = [[replace(table, of=(name,)) for table in each.tables] for name, each in pooled.items()]
     return PooledTables(

@@ -100,22 +100,26 @@ class Tree(Design):
         found = np.maximum(passes.solution(column, passes.shift(column, 1.0))[:, 0], 0.0)
         return np.asarray(found / found.sum())
 
-    def variances(self, weights: Sequence[Floats] | Floats, noise: Sequence[Floats], below: bool) -> Floats:
-        """Return the variance of each leaf, or of the sum of all leaves before it, for independent blocks.
+    def of_blocks(
+        self, weights: Sequence[Floats] | Floats, numbers: Sequence[Floats], power: int, *, below: bool = False
+    ) -> Floats:
+        """Return for each leaf, or for the sum of all leaves before it, a sum over all blocks.
 
-        A leaf depends on each of its blocks, on the sum of the blocks beside each of them, and on no others. So all
-        variances take a number of steps that is linear in the number of leaves.
+        It is that of the numbers of the blocks times powers of their weights in the solution: of their variances, the
+        variance by independent blocks. A leaf depends on each of its blocks, on the sum of the blocks beside each of
+        them, and on no others. So all sums take a number of steps that is linear in the number of leaves.
 
         Args:
             weights: One number for each part.
-            noise: Of each part, shape (blocks,): the variances of its blocks.
-            below: Whether to return the variances of sums of the leaves before each.
+            numbers: Of each part, shape (blocks,).
+            power: That of the weights.
+            below: Whether to return those of the leaves before each.
 
         Returns:
             Shape (m,).
         """
         passes = _Passes.of(self, weights)
-        of_sums = self._noise_of_sums(passes, noise)
+        of_sums = self._of_sums(passes, numbers, power)
         last = len(self.widths) - 1
         paths = [np.arange(self.size) // width for width in self.widths]
         # How the result moves with what is taken from the leaves below each block of the path.
@@ -125,24 +129,27 @@ class Tree(Design):
         for level in range(last, 0, -1):
             a, left = passes.kept[level - 1][paths[level - 1], 0], beside[level - 1][paths[level - 1]]
             taken[level - 1] = taken[level] * a - (left if below else 0)
-        moved, variance = np.asarray(taken[0] / passes.whole[0]), np.zeros(self.size)
+        moved, found = np.asarray(taken[0] / passes.whole[0]), np.zeros(self.size)
         for level, (own, path) in enumerate(zip(of_sums, paths, strict=True)):
             left = self._before(own[:, np.newaxis], level)[path] if below else np.zeros(self.size)
             around = own.sum() if level == 0 else self._up(own[:, np.newaxis], level - 1)[paths[level - 1], 0]
-            variance += moved**2 * (around - own[path] - left) + (moved + 1) ** 2 * left
+            found += moved**power * (around - own[path] - left) + (moved + 1) ** power * left
             if level == last:
                 break
             weight, a, total = passes.weights[level], passes.kept[level][path, 0], passes.sums[level][path, 0]
-            variance += (weight * a * (moved * total - taken[level + 1])) ** 2 * noise[level][path]
+            found += (weight * a * (moved * total - taken[level + 1])) ** power * numbers[level][path]
             moved = a * (taken[level + 1] * weight + moved)
-        return np.asarray(np.maximum(variance + (moved + (0 if below else 1)) ** 2 * noise[last], 0.0))
+        return np.asarray(found + (moved + (0 if below else 1)) ** power * numbers[last])
 
-    def _noise_of_sums(self, passes: "_Passes", noise: Sequence[Floats]) -> list[Floats]:
-        """Return the variances of t_v of each block, from its own noise and that of all blocks below it."""
-        of_sums = [noise[-1]]
+    def _of_sums(self, passes: "_Passes", numbers: Sequence[Floats], power: int) -> list[Floats]:
+        """Return the sums of t_v of each block: over its own number and those of all blocks below it."""
+        of_sums = [numbers[-1]]
         for level in range(len(self.widths) - 2, -1, -1):
-            a, own = passes.kept[level][:, 0], (passes.weights[level] * passes.sums[level][:, 0]) ** 2 * noise[level]
-            of_sums.append(a**2 * (self._up(of_sums[-1][:, np.newaxis], level)[:, 0] + own))
+            a, own = (
+                passes.kept[level][:, 0],
+                (passes.weights[level] * passes.sums[level][:, 0]) ** power * numbers[level],
+            )
+            of_sums.append(a**power * (self._up(of_sums[-1][:, np.newaxis], level)[:, 0] + own))
         return of_sums[::-1]
 
     def _up(self, values: Floats, level: int) -> Floats:

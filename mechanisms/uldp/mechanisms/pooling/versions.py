@@ -9,67 +9,44 @@ The mean estimates the users' distribution if the users of all versions are draw
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.estimators.by_name import project_to_simplex
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.estimators.projection import weights as weights_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
-from uldp.mechanisms.pooling.design import Design, Same
-from uldp.mechanisms.pooling.pooled_linear import PooledLinear
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate, weighted
+from uldp.mechanisms.laws.homogeneity import whole_p_value
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.errors import RequestError
 
-# The least probability of honest versions that ``contradiction_p_value`` tells from smaller ones, and its accuracy.
-_LEAST_P_VALUE, _HALVINGS = 1e-12, 12
 # Steps from the start to the pooled distribution; after two, the l1 error changes by less than 1 %.
 _STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedLinear(PooledLinear):
-    """A weighted mean of independent unbiased estimates of the same numbers; see ``Linear``.
+class PooledShares:
+    """A weighted mean of unbiased estimates of shares over one Z.
 
     Attributes:
         parts: The estimate of each version.
-        weights: Shape (versions, m): for each number, weights of 0 or more that sum to one.
+        weights: Shape (versions, |Z|): for each symbol, weights of 0 or more that sum to one.
     """
 
+    parts: Sequence[ShareEstimate]
     weights: Floats
-    design: Design = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "design", Same(self.weights.shape[1], len(self.parts)))
+    @cached_property
+    def mean(self) -> Estimate:
+        """The unbiased estimate."""
+        return weighted(self.parts, self.weights)
 
     @property
-    def variance(self) -> Floats:
-        """Shape (m,): the sum of the variances of the versions, times their squared weights."""
-        variance: Floats = np.einsum("vz,vz->z", self.weights**2, [part.variance for part in self.parts])
-        return variance
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return intervals from those of the versions: the squares of weighted distances to their ends add up.
-
-        So the intervals of one version alone are its own, and skew ends of small counts stay skew. Source of the rule
-        (MOVER): Zou & Donner, "Construction of confidence limits about effect measures" (Statistics in Medicine 27,
-        2008).
-        """
-        below, above = np.zeros_like(self.values), np.zeros_like(self.values)
-        for weight, part in zip(self.weights, self.parts, strict=True):
-            low, high = part.interval(coverage)
-            below += (weight * (part.values - low)) ** 2
-            above += (weight * (high - part.values)) ** 2
-        return self.values - np.sqrt(below), self.values + np.sqrt(above)
-
-
-@dataclass(frozen=True, eq=False)
-class PooledShares(WeightedLinear):
-    """A weighted mean of unbiased estimates of shares over one Z."""
-
-    parts: Sequence[PureLinear]
+    def values(self) -> Floats:
+        """Shape (|Z|,): the unbiased estimates."""
+        return self.mean.values
 
     def noise(self) -> tuple[Floats, Floats]:
         """Return a and c, both of shape (|Z|,): the share r has the variance a + c r by which ``wls`` would weigh."""
@@ -88,7 +65,7 @@ class PooledShares(WeightedLinear):
         return nearest
 
 
-def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
+def pool(parts: Sequence[ShareEstimate]) -> tuple[PooledShares, Floats]:
     """Pool the support counts of versions over one Z.
 
     The weights follow from a distribution r, and r from the weights: it is the projection of the mean onto the simplex,
@@ -108,19 +85,18 @@ def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
         raise RequestError("pooling needs versions over the same symbols, one or more")
     reports = np.array([part.reports for part in parts])
     unbiased = np.array([part.values for part in parts])
-    r = project_to_simplex(reports @ unbiased / reports.sum())
+    r = onto_simplex(reports @ unbiased / reports.sum())
     # At 0 and 1 a symbol may have no noise, but the ratios of the versions' variances have limits there.
     least = 1 / (reports.sum() + 1)
     for _ in range(_STEPS):
         at = np.clip(r, least, 1 - least)
         precisions = np.array([1 / part.channel.variance(at, part.reports) for part in parts])
-        weights = precisions / precisions.sum(axis=0)
-        mean = PooledShares(parts, weights)
+        mean = PooledShares(parts, precisions / precisions.sum(axis=0))
         r = mean.nearest(mean.values, *mean.noise())
     return mean, r
 
 
-def contradictions(parts: Sequence[Linear], coverage: float = 0.999) -> Mask:
+def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
     """Return the numbers for which two versions contradict each other: that they estimate one truth is improbable.
 
     The intervals of the versions hold all at once with probability ``coverage`` or more, by Bonferroni. If two of them
@@ -135,29 +111,28 @@ def contradictions(parts: Sequence[Linear], coverage: float = 0.999) -> Mask:
     return disjoint
 
 
-def contradiction_p_value(parts: Sequence[Linear], largest: float) -> float:
-    """Return an upper bound of the probability that versions of one truth contradict each other as much as these do.
+def difference_p_value(parts: Sequence[ShareEstimate]) -> float:
+    """Return the probability of so large a difference between some part and the largest one, if all have one truth.
 
-    It is the least p at which ``contradictions`` finds some number with the level 1 - p. Few versions contradict each
-    other at all, so the p-values above ``largest`` are not told apart: they are 1.
-
-    Args:
-        parts: The versions, at least one.
-        largest: The largest p-value of interest.
+    Each of the others is compared as ``whole_p_value`` does, with the errors that both have at their mean by reports;
+    the bound is that of Bonferroni.
     """
-    if not contradictions(parts, 1 - largest).any():
-        return 1.0
-    low, high = np.log([_LEAST_P_VALUE, largest])
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if contradictions(parts, 1 - np.exp(middle)).any():
-            high = middle
-        else:
-            low = middle
-    return float(np.exp(high))
+    first, *others = sorted(parts, key=lambda part: part.reports, reverse=True)
+    found = []
+    for other in others:
+        mean = by_reports([first, other])
+        r = mean.nearest(mean.values, *mean.noise())
+        both = [_at(each, r) for each in (first, other)]
+        found.append(whole_p_value(both[0].less(both[1]))[1])
+    return min(1.0, len(found) * min(found, default=1.0))
 
 
-def by_reports(parts: Sequence[PureLinear]) -> PooledShares:
+def _at(part: ShareEstimate, r: Floats) -> ShareEstimate:
+    """Return an estimate with the errors that it has if r is the truth, of reports of different devices."""
+    return replace(part, parts=(replace(part.parts[0], theta=r, whole=lambda: r),), places=(0,))
+
+
+def by_reports(parts: Sequence[ShareEstimate]) -> PooledShares:
     """Return the mean weighted by the numbers of reports: unbiased for all users, whatever those of a version hold."""
     reports = np.array([part.reports for part in parts])
     return PooledShares(parts, np.tile(reports[:, np.newaxis] / reports.sum(), parts[0].channel.size))

@@ -20,13 +20,7 @@ _SPARSE_SHARE = 1 / 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseCells:
-    """A statistic in which few cells differ from 0.
-
-    Attributes:
-        size: The number of all cells.
-        indices: Shape (k,): the cells that are given, sorted; all others are 0.
-        values: Shape (k,): their values.
-    """
+    """A statistic in which few of ``size`` cells differ from 0: the sorted indices of some, and their values."""
 
     size: int
     indices: Symbols
@@ -58,24 +52,21 @@ def add_cells(one: Cells, other: Cells) -> Cells:
         total[one.indices] += one.values
         return total
     indices = np.concatenate([one.indices, other.indices])
-    order = np.argsort(indices, kind="stable")  # which merges two sorted runs
+    return _added(one.size, indices, np.concatenate([one.values, other.values]))
+
+
+def _added(size: int, indices: Symbols, values: Counts) -> Cells:
+    """Return sparse cells of sorted runs of indices, whose values are added."""
+    order = np.argsort(indices, kind="stable")  # which merges sorted runs
     indices = indices[order]
     first = np.flatnonzero(np.diff(indices, prepend=-1))
-    values = np.add.reduceat(np.concatenate([one.values, other.values])[order], first)
-    return smallest(SparseCells(one.size, indices[first], values))
+    return smallest(SparseCells(size, indices[first], np.add.reduceat(values[order], first)))
 
 
 def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, size: int) -> list[Cells]:
-    """Count the symbols of each of k groups, all at once.
+    """Return ``size`` cells of each of k groups: how often each symbol below ``size`` is in it.
 
-    Args:
-        symbols: Shape (n,): each below ``size``.
-        groups: Shape (n,): the group of each symbol, below k.
-        k: The number of groups.
-        size: The number of cells.
-
-    Returns:
-        The cells of each group. Memory is O(n + size), independent of the number of groups.
+    Symbols, and the group of each, have shape (n,). Memory is O(n + size), independent of the number of groups.
     """
     cells = symbols + groups * size
     if k * size <= max(4 * len(cells), size):
@@ -129,24 +120,13 @@ def sum_rows(cells: Cells, k: int) -> Cells:
     if k == 1:
         return cells
     if not isinstance(cells, SparseCells):
-        total: Counts = cells.reshape(k, -1).sum(axis=0)
-        return total
+        return np.asarray(cells.reshape(k, -1).sum(axis=0))
     size = cells.size // k
-    symbols = cells.indices % size
-    order = np.argsort(symbols, kind="stable")
-    symbols = symbols[order]
-    first = np.flatnonzero(np.diff(symbols, prepend=-1))
-    return smallest(SparseCells(size, symbols[first], np.add.reduceat(cells.values[order], first)))
+    return _added(size, cells.indices % size, cells.values)
 
 
 def spread_rows(cells: Cells, at: Symbols, k: int) -> Cells:
-    """Put rows of ``stack_cells`` among k rows; those that are new are 0.
-
-    Args:
-        cells: The cells of one or more rows.
-        at: Shape (rows,): where each row goes, ascending and below k.
-        k: The number of rows of the result.
-    """
+    """Put rows of ``stack_cells`` among k rows, at these ascending numbers, shape (rows,); those that are new are 0."""
     size = (cells.size if isinstance(cells, SparseCells) else len(cells)) // len(at)
     if isinstance(cells, SparseCells):
         rows, symbols = np.divmod(cells.indices, size)

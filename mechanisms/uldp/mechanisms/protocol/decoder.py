@@ -4,12 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from numpy.random import Generator
 
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
+from uldp.schemas.specs.kinds import Range
 from uldp.schemas.table import Table, TableName
 
 #: The headings of the facts that depend on the number of reports.
@@ -60,6 +64,26 @@ class Cost(StrEnum):
     FINAL = "final"
 
 
+class Pooling(StrEnum):
+    """How the estimates of several versions become one."""
+
+    #: Shares of values, each version weighted by its precision.
+    SHARES = "shares"
+    #: A number, likewise.
+    NUMBERS = "numbers"
+    #: Each variable of a record alone.
+    VARIABLES = "variables"
+
+
+class Part(NamedTuple):
+    """The part of a statistic that is about one variable: its name and decoder, its cells, and their reports."""
+
+    name: str
+    decoder: "Decoder"
+    cells: Counts
+    n: int
+
+
 class Decoder(ABC):
     """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
 
@@ -68,10 +92,60 @@ class Decoder(ABC):
     Attributes:
         estimators: The names of its estimators; the first is the default.
         quantity: What ``linear`` estimates, where that is no share.
+        names: The strings whose shares are estimated; None if the values are those of the domain.
+        number_of_bins: How many bins of a range are estimated; None if there are no bins.
+        pooling: How versions are pooled; None if they are not.
     """
 
     estimators: tuple[str, ...]
     quantity: TableName = TableName.MEAN
+    names: tuple[str, ...] | None = None
+    pooling: Pooling | None = None
+
+    @property
+    def number_of_bins(self) -> int | None:
+        """See the class."""
+        return None
+
+    def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
+        """Yield each variable that has reports, with a decoder whose ``linear`` is about it alone.
+
+        Args:
+            cells: The statistic.
+            n: The number of reports.
+            names: The names of the variables of the collection; "" if it has one.
+        """
+        if n:
+            yield Part("", self, cells, n)
+
+    @property
+    def without_sizes(self) -> "Decoder":
+        """The decoder of the items of sets, where some users report the size of their set; otherwise this one."""
+        return self
+
+    def tags_at(self, cells: Counts, n: int) -> Encoding | None:
+        """Return the values and tags that ``linear`` is about, a ``Pum``; None if the spec alone knows them."""
+        return None
+
+    def range_table(
+        self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """Return the shares of ranges of bins, with intervals.
+
+        Raises:
+            ValueError: if there are no bins, the cells do not fit, or no report is about a bin.
+        """
+        raise RequestError("the mechanism has no ranges of numbers; tree has, and block")
+
+    def quantile_table(
+        self, cells: Counts, n: int, levels: Sequence[float], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """Return the quantiles at ascending levels between 0 and 1, with intervals; see ``range_table``."""
+        raise RequestError("the mechanism has no quantiles; tree has, and block")
+
+    def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
+        """Yield how one of the values of ``linear`` follows from the cells, each step a heading and a text."""
+        yield from ()
 
     def known(self, estimator: str) -> str:
         """Return this estimator if the decoder has it, or its default."""
@@ -99,8 +173,14 @@ class Decoder(ABC):
         return (n,)
 
     @abstractmethod
-    def linear(self, cells: Counts, n: int) -> Linear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate.
+
+        Args:
+            cells: The statistic.
+            n: The number of reports.
+            repeats: In how many other windows of the sum the device of a report has another; see
+                ``Estimate.repeated``.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
@@ -178,8 +258,8 @@ class Decoder(ABC):
         yield from ()
 
     @abstractmethod
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the tables that an estimator publishes.
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the tables that an estimator publishes; see ``linear`` for the arguments.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
@@ -188,14 +268,6 @@ class Decoder(ABC):
     def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
         """Return ``tables`` of several windows, each its cells and n; a decoder may estimate them together."""
         return [self.tables(*window, estimator) for window in windows]
-
-
-class MarginsDecoder(Decoder):
-    """A decoder of tables of several attributes of a record, which has those of each attribute, too."""
-
-    @abstractmethod
-    def margin(self, linear: Linear, attribute: str) -> Linear:
-        """Return the part of the estimate of all tables that has the shares of the values of one attribute."""
 
 
 class FindingDecoder(Decoder):

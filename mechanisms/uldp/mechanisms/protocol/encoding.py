@@ -58,11 +58,7 @@ class Encoding(ABC):
         return symbols
 
     def at(self, level: str | None) -> "Encoding":
-        """Return the encoding of a device with a level of privacy; an encoding without levels takes none.
-
-        Raises:
-            ValueError: if there is no such level.
-        """
+        """Return the encoding of a device with a level of privacy; a ValueError says that there is no such level."""
         if level is not None:
             raise ValueError("the mechanism of the collection has no levels")
         return self
@@ -75,11 +71,7 @@ class Encoding(ABC):
     def of_one(self, columns: Sequence[Held]) -> Symbols:
         """Return the symbol of one device, of which the columns have one row, or its l symbols; shape (1,) or (l,).
 
-        An encoding that draws has its own method.
-
-        Raises:
-            ValueError: if a value is outside of its domain, or what the device reports of it is drawn. The message
-                names no value.
+        An encoding that draws has its own method. It raises ValueError also if what the device reports is drawn.
         """
         return np.asarray(self.encode(columns, NoDraws()), dtype=np.int64).ravel()
 
@@ -87,9 +79,6 @@ class Encoding(ABC):
         """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
 
         An encoding that draws has its own method.
-
-        Raises:
-            ValueError: if a value is outside of its domain. The message names no value.
         """
         r = np.zeros(size)
         r[self.encode(columns, NoDraws())] = 1.0
@@ -100,9 +89,9 @@ class NoDraws:
     """Randomness for an encoding that draws nothing."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
-        """Raise NotImplementedError."""
+        """See ``Randomness``."""
         raise NotImplementedError("an encoding that draws needs a law of its own")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """Raise NotImplementedError."""
+        """See ``Randomness``."""
         raise NotImplementedError("an encoding that draws needs a law of its own")

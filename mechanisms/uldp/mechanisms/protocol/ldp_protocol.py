@@ -15,13 +15,7 @@ from uldp.schemas.arrays import Payloads
 
 @dataclass(frozen=True, eq=False)
 class LdpProtocol:
-    """All steps of a collection.
-
-    Attributes:
-        encoding: What a device holds becomes a symbol of Z.
-        mechanism: The symbol becomes a payload, and payloads become a statistic.
-        decoder: The statistic becomes tables.
-    """
+    """All steps: what a device holds becomes a symbol of Z and a payload; payloads become a statistic and tables."""
 
     encoding: Encoding
     mechanism: Mechanism

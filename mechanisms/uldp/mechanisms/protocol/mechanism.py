@@ -10,8 +10,8 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import Cells, as_dense
-from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
@@ -74,11 +74,21 @@ class Guarantee:
     terms: str = ""
     public: str = ""
 
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not self.epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {self.epsilon}")
+
     @classmethod
     def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
-        """Return the guarantee of a mechanism with this budget that protects the symbols in ``sensitive``."""
+        """Return the guarantee of a mechanism with this budget that protects the symbols in ``sensitive``.
+
+        Raises:
+            ValueError: if epsilon is not positive, or no symbol is sensitive.
+        """
         if epsilon is None:
             return cls(Privacy.NONE, None)
+        if not sensitive.any():
+            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
         return cls(Privacy.LDP if sensitive.all() else Privacy.ULDP, epsilon)
 
 
@@ -195,11 +205,7 @@ class Mechanism(ABC):
         return f"{len(payload):,} bytes: {shown.hex()}{'' if shown == payload else '...'}"
 
     def device_form(self) -> DeviceForm:
-        """Return what a device computes a payload by, given a symbol.
-
-        Raises:
-            NotImplementedError: if this mechanism has no form.
-        """
+        """Return what a device computes a payload by, given a symbol; NotImplementedError without such a form."""
         raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices")
 
     def device_facts(self) -> Iterator[tuple[str, str]]:
@@ -216,11 +222,7 @@ class Mechanism(ABC):
             raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")
 
     def held_symbols(self, symbols: Values, held: int) -> Values:
-        """Return the sets of symbols that devices hold, shape (n, l); those of one symbol may come in shape (n,).
-
-        Raises:
-            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
-        """
+        """Return the l different symbols of Z that each device holds, shape (n, l); one may come in shape (n,)."""
         self.check_symbols(symbols)
         if held == 1:
             symbols = symbols.reshape(-1, 1)
@@ -239,9 +241,6 @@ class WithMemory(Mechanism):
         """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
 
         Responses of bytes may be narrower than payloads. ``again`` takes them with zeros up to this width, too.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
         """
 
     @abstractmethod
@@ -257,11 +256,7 @@ class WithMemory(Mechanism):
         return permanent
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. Each payload is from a permanent response of its own."""
         return self.again(self.permanent(symbols, randomness), randomness)
 
 
@@ -279,20 +274,16 @@ class PureMechanism(Mechanism):
     chance_support: float = 0.0
 
     def revealed(self, cells: Counts) -> int | None:
-        """Return how many reports support a symbol that is not protected; such a report supports no other like it."""
-        if self.guarantee.privacy is not Privacy.ULDP:
+        """See the base class. A report outside of Y_P supports one symbol that is not protected."""
+        if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed(cells)
-        if self.sensitive.sum() < 2:
-            return None
         supports = cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
         return int(supports[~self.sensitive].sum())
 
     def revealed_share(self) -> float | None:
-        """Return the probability that a report supports a symbol that is not protected; see the base class."""
-        if self.guarantee.privacy is not Privacy.ULDP:
+        """See the base class."""
+        if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed_share()
-        if self.sensitive.sum() < 2:
-            return None
         equal = np.full(self.channel.size, 1 / self.channel.size)
         return float(self.channel.support_probability(equal)[~self.sensitive].sum())
 

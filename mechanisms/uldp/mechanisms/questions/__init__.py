@@ -7,7 +7,7 @@ gives ``explain`` the place of a value. ``smoothed`` asks many spans. ``groups_b
 make the counts of slices those of a version without slices.
 """
 
-from uldp.mechanisms.questions.answer import Answer, table_answers
+from uldp.mechanisms.questions.answer import About, Answer, Row, rows_of, table_answers
 from uldp.mechanisms.questions.compare import compare, smallest_change
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
@@ -21,12 +21,14 @@ from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import Groups, groups_of, sums
 
 __all__ = [
+    "About",
     "Answer",
     "Group",
     "Groups",
     "Period",
     "Pool",
     "RollUp",
+    "Row",
     "Shares",
     "Span",
     "Version",
@@ -43,6 +45,7 @@ __all__ = [
     "ranges",
     "roll_up",
     "rolled_up",
+    "rows_of",
     "shares_of",
     "smallest_change",
     "smoothed",

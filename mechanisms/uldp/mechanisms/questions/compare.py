@@ -5,19 +5,16 @@ both sides alike, and nothing to their difference.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.protocol.channel import normal_quantile
-from uldp.mechanisms.protocol.decoder import MarginsDecoder
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate, joined
+from uldp.mechanisms.laws.homogeneity import whole_p_value
+from uldp.mechanisms.laws.interval import Ends, normal_quantile
 from uldp.mechanisms.questions.answer import Answer, answer_of
-from uldp.mechanisms.questions.combination import Combined, combined, singles
-from uldp.mechanisms.questions.kept import Difference
-from uldp.mechanisms.questions.kept import difference as difference_of
+from uldp.mechanisms.questions.kept import of_same_devices
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.span import DRAWN, spent_over
 from uldp.mechanisms.questions.sums import Groups
@@ -31,8 +28,6 @@ Correction = Literal["holm", "bh"]
 WHOLE = "whole"
 #: The probability with which the smallest change is found.
 POWER = 0.8
-# The test of the whole distribution takes covariances of so many entries exactly, and of more from random weights.
-_EXACT, _PROBES = 1024, 64
 
 
 def compare(
@@ -58,40 +53,42 @@ def compare(
     """
     names, quantities, weights = _entries(before, groups)
     changes = change(before, after, same_devices=same_devices)
+    assumed = after.span.assumed + "; no user is in both"
     if same_devices:
-        difference = _combined(changes, weights)
         assumed = f"{DRAWN}; devices keep their responses, are the same at both times, and few of their values changed"
-    else:
-        difference = _combined(after.linear, weights) - _combined(before.linear, weights)
-        assumed = after.span.assumed + "; no user is in both"
     spent = spent_over((*before.span.spans, *after.span.spans))
-    shared = {"against": _name(before, after), "assumed": assumed, "spent": spent}
-    p_values = _p_values(difference)
+    shared: dict[str, Any] = {"against": _name(before, after), "assumed": assumed, "spent": spent}
+    about = shared | {"attribute": after.attribute, "n": after.n}
+    values = changes.values if weights is None else changes.values @ weights
+    variance = changes.variance if weights is None else changes.variance_of(weights)
+    low, high = _interval(before.linear, after.linear, values, variance, weights)
+    unchanged = _under_no_change(before, after, changes)
+    p_values = unchanged.p_values(weights)
     adjusted = _ADJUSTED[correction](p_values)
     # Where few reports agree by chance, their variance is too small, and the interval says more.
-    half = np.maximum(difference.below, difference.above)
+    half = np.maximum(values - low, high - values)
     smallest = smallest_change(half / normal_quantile(0.5 + INTERVAL_LEVEL / 2))
-    for i, (name, quantity) in enumerate(zip(names, quantities, strict=True)):
-        yield answer_of(
-            after.span,
-            "difference",
-            attribute=after.attribute,
-            n=after.n,
-            quantity=quantity,
-            label=name,
-            estimate=float(difference.values[i]),
-            unbiased=float(difference.values[i]),
-            stderr=float(np.sqrt(difference.variance[i])),
-            low=float(difference.values[i] - difference.below[i]),
-            high=float(difference.values[i] + difference.above[i]),
-            level=INTERVAL_LEVEL,
-            p_value=float(p_values[i]),
-            p_adjusted=float(adjusted[i]),
-            smallest=float(smallest[i]),
-            **shared,
-        )
+    columns: dict[str, Floats | None] = {
+        "estimate": values,
+        "unbiased": values,
+        "stderr": np.sqrt(variance),
+        "low": low,
+        "high": high,
+        "p_value": p_values,
+        "p_adjusted": adjusted,
+        "smallest": smallest,
+    }
+    unit = "number" if after.pum is None else "points"
+    for quantity in dict.fromkeys(quantities):
+        at = [i for i, each in enumerate(quantities) if each == quantity]
+        own = {name: None if column is None else column[at] for name, column in columns.items()}
+        of = [names[i] for i in at]
+        yield answer_of(after.span, "difference", of, own, quantity=quantity, unit=unit, **about)
     if len(names) > 1 and groups is None:
-        yield _whole(after, changes, shared)
+        ratio, p_whole = whole_p_value(unchanged)
+        together = {"estimate": math.sqrt(ratio), "p_value": p_whole, "p_adjusted": p_whole}
+        own = {name: np.array([number]) for name, number in together.items()}
+        yield answer_of(after.span, "difference", [None], own, quantity=WHOLE, unit="number", **about)
 
 
 def _name(shares: Shares, after: Shares) -> str:
@@ -117,34 +114,47 @@ def _entries(shares: Shares, groups: Groups | None) -> tuple[Sequence[str | None
     return names, [of_values] * shares.pum.size + ["hidden"] * len(shares.pum.tags), None
 
 
-def change(before: Shares, after: Shares, *, same_devices: bool = False) -> Linear:
+def change(before: Shares, after: Shares, *, same_devices: bool = False) -> Estimate:
     """Return what the later shares are more than the earlier ones; see ``compare``."""
     if not same_devices:
-        return Difference(after.linear, before.linear)
+        return after.linear.less(before.linear)
     spans = (*after.span.spans, *before.span.spans)
     version = spans[0].version
     if len(spans) > 2 or spans[1].version is not version:
         raise RequestError("devices draw new responses for each version; compare times of one, or not the same devices")
     if not version.protocol.mechanism.memory:
         raise RequestError("devices keep no responses without lasting_epsilon, so none are the same at both times")
-    attributes, windows = list(version.spec.variables), ((span.cells, span.sizes) for span in spans)
-    part = attributes.index(after.attribute) if isinstance(version.decoder, StrataDecoder) else None
-    whole = difference_of(version.protocol, *windows, same_devices=True, part=part)
-    return version.decoder.margin(whole, after.attribute) if isinstance(version.decoder, MarginsDecoder) else whole
+    return of_same_devices(after.linear, before.linear, (spans[0].sizes, spans[1].sizes))
 
 
-def _combined(linear: Linear, weights: Floats | None) -> Combined:
-    """Return sums, or single entries."""
-    return singles(linear, INTERVAL_LEVEL) if weights is None else combined(linear, weights, INTERVAL_LEVEL)
+def _interval(before: Estimate, after: Estimate, values: Floats, variance: Floats, weights: Floats | None) -> Ends:
+    """Return intervals of differences: the squares of the distances to the ends of both intervals add up.
+
+    With a covariance, twice the product of the distances times the correlation is taken off. A score interval of the
+    difference would not hold where one window has none of the few reports of a value: its line of parameters leaves
+    this window as it is. Source (MOVER): Zou & Donner, "Construction of confidence limits about effect measures"
+    (Statistics in Medicine 27, 2008), section 3.
+    """
+    sums = [each.values if weights is None else each.values @ weights for each in (after, before)]
+    variances = [each.variance if weights is None else each.variance_of(weights) for each in (after, before)]
+    (low, high), (low_before, high_before) = (each.interval(INTERVAL_LEVEL, weights) for each in (after, before))
+    scale = np.sqrt(variances[0] * variances[1])
+    shared = np.where(scale > 0, (variances[0] + variances[1] - variance) / np.where(scale > 0, scale, 1.0), 0.0)
+
+    def distance(one: Floats, other: Floats) -> Floats:
+        return np.sqrt(np.maximum(one**2 + other**2 - shared * one * other, 0.0))
+
+    below = distance(sums[0] - low, high_before - sums[1])
+    above = distance(high - sums[0], sums[1] - low_before)
+    return values - below, values + above
 
 
-def _p_values(difference: Combined) -> Floats:
-    """Return the two-sided p-values of no difference: below 0.05 where the interval does not hold 0."""
-    from scipy import special  # takes a quarter of a second
-
-    distance = np.where(difference.values > 0, difference.below, difference.above)
-    z = normal_quantile(0.5 + INTERVAL_LEVEL / 2) * np.abs(difference.values) / np.maximum(distance, 1e-300)
-    return np.asarray(2 * special.ndtr(-z))
+def _under_no_change(before: Shares, after: Shares, changes: Estimate) -> Estimate:
+    """Return the differences with their errors if nothing differs: those at the shares of both together."""
+    if after.span.version.protocol is not before.span.version.protocol or after.parts or before.parts:
+        return changes
+    both = after.decoder.linear(before.cells + after.cells, before.n + after.n)
+    return changes.under(joined([both, both]))
 
 
 def smallest_change(stderr: Floats) -> Floats:
@@ -190,41 +200,3 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 
 
 _ADJUSTED = {"holm": holm, "bh": benjamini_hochberg}
-
-
-def whole_p_value(changes: Linear) -> tuple[float, float]:
-    """Return the sum of squared differences in standard errors, over its expectation, and its p-value.
-
-    If nothing differs, the differences d are about normal with Cov = C. So T = sum d_z^2 / C_zz has the expectation
-    tr A and the variance 2 tr A^2, for A = D C D with D = C_zz^(-1/2); its law is about that of a chi-square with the
-    same two moments. Source: Satterthwaite (Biometrics 2, 1946).
-    """
-    from scipy import special  # takes a quarter of a second
-
-    difference, variance = changes.values, changes.variance
-    some = variance > 0
-    scale = np.where(some, 1 / np.sqrt(np.where(some, variance, 1.0)), 0.0)[:, np.newaxis]
-    k = len(difference)
-    probes = np.eye(k) if k <= _EXACT else np.random.default_rng(0).choice([-1.0, 1.0], (k, _PROBES))
-    product = scale * changes.times(scale * probes)
-    squares = float((product**2).sum()) / (1 if k <= _EXACT else _PROBES)
-    mean, of_square = float(some.sum()), 2 * squares
-    degrees, factor = 2 * mean**2 / of_square, of_square / (2 * mean)
-    statistic = float(((difference * scale[:, 0]) ** 2).sum())
-    return statistic / mean, float(special.chdtrc(degrees, statistic / factor))
-
-
-def _whole(after: Shares, changes: Linear, shared: Mapping[str, Any]) -> Answer:
-    ratio, p_value = whole_p_value(changes)
-    return answer_of(
-        after.span,
-        "difference",
-        attribute=after.attribute,
-        n=after.n,
-        quantity=WHOLE,
-        label=None,
-        estimate=math.sqrt(ratio),
-        p_value=p_value,
-        p_adjusted=p_value,
-        **shared,
-    )

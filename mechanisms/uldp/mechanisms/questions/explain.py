@@ -5,23 +5,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.inference.shuffle import shuffled
-from uldp.mechanisms.pooling.versions import WeightedLinear
-from uldp.mechanisms.questions.kept import Summed
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.protocol.decoder import Pooling
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.schemas.table import NUMBERS, Table, TableName
+from uldp.schemas.table import INTERVAL_LEVEL, NUMBERS, Table, TableName
 
 #: So many names are listed in an error.
 _NAMED = 6
 
 _ESTIMATORS = {
     "empirical": "leaves the unbiased estimate as it is",
-    "auto": "draws the unbiased estimates towards the usual share, each by as much as it is noise (empirical Bayes)",
+    "auto": "takes wls, or draws estimates towards the usual share (empirical Bayes): the better on held-out reports",
     "threshold": "sets what noise alone may explain to 0, and shares the rest equally",
     "norm-sub": "shifts all estimates by one number, cuts at 0, and so makes them sum to 1",
     "wls": "makes the estimates sum to 1 without negative ones, moving noisy ones the most (weighted least squares)",
@@ -68,12 +67,8 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     spec = span.version.spec
     about = shares.attribute or spec.collection
     yield f"counts: {_windows(len(span.sizes))} with {span.n:,} reports, {shares.n:,} of them about {about}"
-    once = linear.once if isinstance(linear, Summed) else linear
-    if isinstance(once, PureLinear):
-        yield from _channel(once, position)
-    if isinstance(linear, Summed):
-        wider = f"{linear.wider[position]:.3g} times as large"
-        yield f"kept: devices keep their responses; if the same ones are in all windows, the error is {wider}"
+    yield from shares.decoder.explain(shares.cells, shares.n, position)
+    yield from _law(linear, position)
     values, stderr = linear.values, np.sqrt(linear.variance)
     quantity = TableName.SHARE if pum is not None else shares.quantity
     value, error = (_figure(each[position], quantity) for each in (values, stderr))
@@ -89,18 +84,21 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     yield from _trust(span)
 
 
-def _channel(linear: PureLinear, position: int) -> Iterator[str]:
-    channel, n = linear.channel, int(linear.n[0])
-    count = int(linear.cells[position])
-    p, q = float(channel.p[position]), float(channel.noise(np.clip(linear.values, 0.0, 1.0))[position])
-    yield f"support: {count:,} of {n:,} reports support it, {_figure(count / n)}"
-    yield f"channel: a report supports it with p {p:.4g} if its user holds it, and with q {q:.4g} if not"
-    if q:
-        users = f"{1 / (p - q):.3g} users"
-        yield f"noise: if nobody held it, {q * n:,.0f} reports would; each report above counts for {users}"
-    else:
-        yield f"noise: none; no report supports it by chance, and each that does counts for {1 / p:.3g} users"
-    yield f"formula: (count / n - q) / (p - q) = ({count / n:.5f} - {q:.5f}) / {p - q:.5f}"
+def _law(linear: Estimate, position: int) -> Iterator[str]:
+    """Yield the law of the number: its parts, the parameters of its errors, its cumulants, and its interval."""
+    w = np.zeros((len(linear.values), 1))
+    w[position] = 1.0
+    for part, _, of_part in linear.sums_of_parts(w):
+        if len(of_part):
+            law = type(part.law).__name__
+            yield f"law: {law}, {int(np.max(part.reports)):,} reports that add {of_part[0]:.5g}"
+    if any(not part.adds for part in linear.parts):
+        yield "kept: devices keep their responses, and are taken to be the same in all windows"
+    sums, (low, high) = linear.sums(w), linear.interval(INTERVAL_LEVEL, w)
+    v, k, step = (f"{each[0]:.4g}" for each in sums[:3])
+    yield f"cumulants: variance V {v}, third cumulant K {k}, largest step of a user J {step}"
+    method = "a binomial proportion (Clopper and Pearson)" if sums.exact[0] else "a score with a gamma distribution"
+    yield f"interval: {low[0]:.5g} to {high[0]:.5g}, by {method}"
 
 
 def _value(shares: Shares, position: int, tables: dict[TableName, Table], estimator: str) -> Iterator[str]:
@@ -121,8 +119,7 @@ def _value(shares: Shares, position: int, tables: dict[TableName, Table], estima
 
 def _does(shares: Shares, estimator: str) -> str:
     """Say what an estimator does; ``auto`` is another one for each kind of mechanism."""
-    linear = shares.linear.once if isinstance(shares.linear, Summed) else shares.linear
-    if estimator != "auto" or isinstance(linear, PureLinear | WeightedLinear):
+    if estimator != "auto" or shares.decoder.pooling is Pooling.SHARES:
         return _ESTIMATORS.get(estimator, "corrects the counts")
     if shares.pum is None and shares.quantity is not TableName.SHARE:
         return _ESTIMATORS["empirical"]
@@ -141,8 +138,8 @@ def _trust(span: Span) -> Iterator[str]:
         yield "privacy: none; the reports are the values"
         return
     yield f"privacy: a report spends at most epsilon {epsilon:g}, odds of {math.exp(epsilon):,.3g} to 1"
-    if len(span.sizes) > 1:
-        yield f"privacy: a user with a report of one value in each window has spent at most epsilon {span.spent:g}"
+    if len(span.sizes) > 1 and (most := span.spent):
+        yield f"privacy: a user with a report in each window has spent {most.text()}"
     names = (*spec.mechanism.parts, *spec.mechanism.user_groups)
     promises = list(shuffled(mechanism, names, span.cells, span.n))
     if len(span.sizes) > 1:

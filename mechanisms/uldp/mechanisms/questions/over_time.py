@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.questions.local_level import LocalLevel
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.errors import RequestError
@@ -59,7 +59,7 @@ class OverTime:
         return values - half, values + half
 
 
-def over_time(estimates: Sequence[Linear], shared: Sequence[Floats], starts: Sequence[int]) -> OverTime:
+def over_time(estimates: Sequence[Estimate], shared: Sequence[Floats], starts: Sequence[int]) -> OverTime:
     """Smooth unbiased estimates of the same numbers from windows that have no report in common.
 
     If devices keep responses, the errors that all windows share are not taken to average out: the level is that of the
@@ -67,7 +67,7 @@ def over_time(estimates: Sequence[Linear], shared: Sequence[Floats], starts: Seq
 
     Args:
         estimates: The estimate of each window.
-        shared: The part of the variance of each that all windows share; see ``response_variance``.
+        shared: The part of the variance of each that all windows share; see ``Shares.of_responses``.
         starts: When each begins, ascending.
 
     Raises:

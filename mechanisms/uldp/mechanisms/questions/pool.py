@@ -12,7 +12,7 @@ from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, p
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.rollup import RollUp, runs, total
 from uldp.mechanisms.questions.span import Span, Version, spent_over
-from uldp.mechanisms.questions.widened import widened
+from uldp.mechanisms.questions.spent import Spent
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import Table
 
@@ -55,7 +55,7 @@ class Pool:
         return tuple(dict.fromkeys(flag for span in self.spans for flag in span.flags))
 
     @cached_property
-    def spent(self) -> float | None:
+    def spent(self) -> Spent | None:
         """The most that a user with a report in each window of each version has spent; None without privacy."""
         return spent_over(self.spans)
 
@@ -76,22 +76,20 @@ class Pool:
 
     @cached_property
     def _pooled(self) -> PooledTables:
-        return pooled_tables([VersionCounts(span.version.decoder, span.cells, span.n) for span in self.spans])
+        return pooled_tables(
+            [VersionCounts(span.version.decoder, span.cells, span.n, span.repeats) for span in self.spans]
+        )
 
     def passes(self) -> bool:
         """Return whether each version's part of the pool may be shown; see ``Span.passes``."""
         return all(span.passes() for span in self.spans)
 
     def tables(self, estimator: str) -> tuple[Table, ...]:
-        """Return the pooled tables of enough reports; of one version, those of an estimator.
-
-        If devices keep responses, all intervals are as much wider as those of any version are.
-        """
+        """Return the pooled tables of enough reports; of one version, those of an estimator."""
         if len(self.spans) == 1:
             return self.spans[0].tables(estimator)
-        wider = {table.of: max(span.wider(table.of) for span in self.spans) for table in self._pooled.tables}
-        tables = (widened(table, wider[table.of]) for table in self._pooled.tables)
-        return tuple(table for table in tables if table.n >= self.version.spec.limits.min_reports)
+        least = self.version.spec.limits.min_reports
+        return tuple(table for table in self._pooled.tables if table.n >= least)
 
 
 def names(versions: Sequence[int]) -> str:

@@ -1,38 +1,15 @@
 """Shares of ranges of numbers or of ordered values, and quantiles, at ends and levels that no spec names."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
 
-from uldp.mechanisms.questions.answer import Answer, answers_of
+from uldp.mechanisms.questions.answer import Answer, answer_to
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.sums import groups_of, sums
-from uldp.mechanisms.questions.widened import widened
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.kinds import Range
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.table import Table
-
-
-@runtime_checkable
-class HasRanges(Protocol):
-    """A decoder of bins in an order."""
-
-    estimators: tuple[str, ...]
-
-    @property
-    def number_of_bins(self) -> int:
-        """How many there are."""
-
-    def range_table(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
-        """Return the shares of ranges of bins, with intervals.
-
-        Raises:
-            ValueError: if the cells do not fit, or no report is about a bin.
-        """
-
-    def quantile_table(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
-        """Return the quantiles at ascending levels between 0 and 1, with intervals; see ``range_table``."""
 
 
 def range_of(shares: Shares, text: str) -> Range:
@@ -41,10 +18,10 @@ def range_of(shares: Shares, text: str) -> Range:
     Raises:
         RequestError: if it is none of this variable, or the mechanism has no ranges.
     """
-    if shares.pum is None and not isinstance(shares.decoder, HasRanges):
+    if shares.pum is None and shares.decoder.number_of_bins is None:
         raise RequestError(f"{_mechanism(shares)} has no ranges of numbers; tree has, and block")
     variable, why = shares.span.version.spec.variables[shares.attribute], "write LOW:HIGH"
-    bins = shares.decoder.number_of_bins if isinstance(shares.decoder, HasRanges) else variable.size
+    bins = shares.decoder.number_of_bins or variable.size
     for at, each in enumerate(text):
         if each == ":":
             try:
@@ -60,9 +37,9 @@ def ranges(shares: Shares, wanted: Sequence[Range], estimator: str) -> Iterator[
     Raises:
         RequestError: if numbers are of several versions.
     """
-    if isinstance(shares.decoder, HasRanges):
-        cells, n = _counts(shares)
-        table = shares.decoder.range_table(cells, n, wanted, _known(shares.decoder, estimator))
+    if shares.decoder.number_of_bins is not None:
+        cells, n, repeats = _counts(shares)
+        table = shares.decoder.range_table(cells, n, wanted, shares.decoder.known(estimator), repeats)
         yield from _answers(shares, table)
     else:
         yield from sums(shares, groups_of(shares, {each.text: range(each.first, each.end) for each in wanted}))
@@ -74,21 +51,18 @@ def quantiles(shares: Shares, levels: Sequence[float], estimator: str) -> Iterat
     Raises:
         RequestError: if the mechanism has no quantiles.
     """
-    if not isinstance(shares.decoder, HasRanges):
+    if shares.decoder.number_of_bins is None:
         raise RequestError(f"{_mechanism(shares)} has no quantiles; tree has, and block")
-    cells, n = _counts(shares)
-    table = shares.decoder.quantile_table(cells, n, sorted(levels), _known(shares.decoder, estimator))
+    cells, n, repeats = _counts(shares)
+    table = shares.decoder.quantile_table(cells, n, sorted(levels), shares.decoder.known(estimator), repeats)
     yield from _answers(shares, table)
 
 
-def _counts(shares: Shares) -> tuple[Counts, int]:
+def _counts(shares: Shares) -> tuple[Counts, int, float]:
     if shares.parts:
         raise RequestError("distributions of numbers are not pooled over versions; leave out --pooled")
-    return shares.cells, shares.n
-
-
-def _known(decoder: HasRanges, estimator: str) -> str:
-    return estimator if estimator in decoder.estimators else decoder.estimators[0]
+    (span,) = shares.span.spans
+    return shares.cells, shares.n, span.repeats
 
 
 def _mechanism(shares: Shares) -> str:
@@ -96,6 +70,6 @@ def _mechanism(shares: Shares) -> str:
 
 
 def _answers(shares: Shares, table: Table) -> Iterator[Answer]:
-    """Yield the entries of a table of one variable, whose errors hold if devices keep responses."""
-    (span,), of = shares.span.spans, (shares.attribute,) if shares.attribute else ()
-    yield from answers_of("range", span, widened(table, span.wider(of)), shares.attribute)
+    """Yield the answer of a table of one variable."""
+    (span,) = shares.span.spans
+    yield answer_to("range", span, table, shares.attribute)

@@ -3,42 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.numbers.number import NumberDecoder
-from uldp.mechanisms.pooling.versions import WeightedLinear
-from uldp.mechanisms.pooling.versions import pool as pool_shares
-from uldp.mechanisms.protocol.decoder import Decoder, MarginsDecoder
-from uldp.mechanisms.protocol.linear import Linear
-from uldp.mechanisms.questions.kept import Summed
+from uldp.mechanisms.laws.estimate import Estimate, weighted
+from uldp.mechanisms.pooling.pooled_tables import mean_of_parts
+from uldp.mechanisms.protocol.decoder import Decoder, Part
 from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
 from uldp.mechanisms.tags.pum import Pum
-from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import TableName
-
-
-@runtime_checkable
-class HasTags(Protocol):
-    """A decoder of shares whose values and tags do not depend on counts."""
-
-    @property
-    def pum(self) -> Pum:
-        """The values and tags."""
-
-
-@runtime_checkable
-class HasNames(Protocol):
-    """A decoder of strings, whose values are those that are asked for."""
-
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +32,19 @@ class Shares:
         cells: Its cells; of a pool, those of the newest version.
         decoder: What reads its cells; of a pool, that of the newest version.
         parts: Of a pool of versions, the shares of each, which ``linear`` weighs; else empty.
+        weights: Shape (parts, m): the weights.
     """
 
     span: Span | Pool
     attribute: str
-    linear: Linear
+    linear: Estimate
     pum: Pum | None
     labels: Sequence[str]
     n: int
     cells: Counts
     decoder: Decoder
     parts: "tuple[Shares, ...]" = ()
+    weights: Floats | None = None
 
     @property
     def quantity(self) -> TableName:
@@ -92,6 +71,17 @@ class Shares:
         """The position of each number by its name."""
         return {name: position for position, name in enumerate(self.names)}
 
+    def of_responses(self) -> Floats:
+        """Return the variance of the error that all windows share, if devices keep responses; shape (m,)."""
+        if self.weights is not None:
+            pairs = zip(self.weights, self.parts, strict=True)
+            return np.asarray(np.sum([weight**2 * part.of_responses() for weight, part in pairs], axis=0))
+        (span,) = self.span.spans
+        if not span.version.protocol.mechanism.memory:
+            return np.zeros_like(self.linear.values)
+        each = self.linear.of_responses().variance * (1 + span.repeats)
+        return np.minimum(each, self.linear.variance)
+
 
 def shares_of(span: Span | Pool) -> Iterator[Shares]:
     """Yield the shares, or the mean, of each variable of a span that has enough reports.
@@ -103,8 +93,9 @@ def shares_of(span: Span | Pool) -> Iterator[Shares]:
     """
     least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
     for each in span.spans:
-        for shares in _all_of(each):
-            if isinstance(shares.decoder, HasNames) and not shares.labels:
+        for part in each.parts:
+            shares = _of(each, part)
+            if shares.decoder.names is not None and not shares.labels:
                 if shares.attribute:
                     continue
                 raise RequestError(
@@ -118,58 +109,29 @@ def shares_of(span: Span | Pool) -> Iterator[Shares]:
             yield parts[0] if len(parts) == 1 else _pooled(span, parts)
 
 
-def _all_of(span: Span) -> Iterator[Shares]:
-    """Yield the shares of each variable that has a report."""
-    decoder = span.version.decoder
-    if isinstance(decoder, StrataDecoder):
-        for part in decoder.parts(span.cells, span.n):
-            if part.n:
-                yield _of(span, part.name, part.decoder, part.cells, part.n)
-    elif isinstance(decoder, MarginsDecoder):
-        yield from (_of(span, name, decoder, span.cells, span.n) for name in span.version.spec.variables if span.n)
-    elif isinstance(decoder, SizedDecoder):
-        cells, n = decoder.of_items(span.cells, span.n)
-        if n:
-            yield _of(span, "", decoder.items, cells, n)
-    elif span.n:
-        yield _of(span, "", decoder, span.cells, span.n)
-
-
 def _pooled(pool: Span | Pool, parts: Sequence[Shares]) -> Shares:
     """Return the mean of shares of several versions, weighted by the inverse of their variances; see ``versions``.
 
     Weights of windows of the same devices are as if these were others, which makes no mean biased.
     """
-    newest = parts[-1]
-    once = [part.linear.once if isinstance(part.linear, Summed) else part.linear for part in parts]
-    pure = [each for each in once if isinstance(each, PureLinear)]
-    if len(pure) == len(once):
-        mean: WeightedLinear = pool_shares(pure)[0]
-        mean = WeightedLinear([part.linear for part in parts], mean.weights)
-    elif all(isinstance(part.decoder, NumberDecoder) for part in parts):
-        precisions = np.array([part.decoder.forecast(part.n) ** -2.0 for part in parts])
-        mean = WeightedLinear([part.linear for part in parts], precisions / precisions.sum(axis=0))
-    else:
-        raise RequestError("the mechanisms of these versions cannot be pooled together; leave out --pooled")
+    weights = mean_of_parts([(part.decoder, part.cells, part.n) for part in parts])
+    mean = weighted([part.linear for part in parts], weights)
     n = sum(part.n for part in parts)
-    return replace(newest, span=pool, linear=mean, n=n, parts=tuple(parts))
+    return replace(parts[-1], span=pool, linear=mean, n=n, parts=tuple(parts), weights=weights)
 
 
-def _of(span: Span, attribute: str, decoder: Decoder, cells: Counts, n: int) -> Shares:
-    linear, variable = span.linear(attribute), span.version.spec.variables[attribute]
-    assert linear is not None
-    pum: Pum | None = None
-    labels: Sequence[str] = ()
-    if isinstance(decoder, ZonedDecoder):
-        pum, labels = decoder.bots(decoder.learned(cells, n)), variable.labels
-    elif isinstance(decoder, HasTags):
-        pum, labels = decoder.pum, variable.labels
-    elif isinstance(decoder, HasNames):
+def _of(span: Span, part: Part) -> Shares:
+    attribute, decoder, cells, n = part
+    variable = span.version.spec.variables[attribute]
+    linear = decoder.linear(cells, n, span.repeats)
+    pum = cast(Pum | None, decoder.tags_at(cells, n))
+    labels: Sequence[str] = variable.labels if variable.kind.listed or pum is not None else ()
+    if pum is None and decoder.names is not None:
         labels = decoder.names
         pum = Pum(np.ones(len(labels), dtype=np.bool_), (), np.zeros((0, len(labels))), np.zeros(0))
-    elif variable.kind.listed:
-        pum, labels = Pum.of(variable), variable.labels
-    else:
+    elif pum is None and variable.kind.listed:
+        pum = Pum.of(variable)
+    elif pum is None:
         labels = variable.kind.entries(len(linear.values), whole=decoder.quantity is TableName.SHARE) or ()
     return Shares(span, attribute, linear, pum, labels, n, cells, decoder)
 

@@ -6,16 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.pooling.versions import WeightedLinear
-from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.mechanisms.questions.answer import Answer, answer_of
-from uldp.mechanisms.questions.kept import response_variance
+from uldp.mechanisms.questions.answer import Answer, answer_of, unit_of
 from uldp.mechanisms.questions.over_time import OverTime, over_time
 from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, spent_over
-from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.questions.spent import Spent
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, TableName
@@ -50,49 +46,35 @@ def smoothed(spans: Sequence[Span | Pool]) -> Iterator[Answer]:
 
 
 def _over_time(series: Sequence[Shares]) -> OverTime:
-    shared = [_shared(each) for each in series]
+    shared = [each.of_responses() for each in series]
     return over_time([each.linear for each in series], shared, [each.span.period.start for each in series])
 
 
-def _shared(shares: Shares) -> Floats:
-    """Return the part of the variances that comes from kept responses."""
-    if not shares.parts:
-        return response_variance(_mechanism(shares), shares.linear, shares.n)
-    assert isinstance(shares.linear, WeightedLinear)
-    pairs = zip(shares.linear.weights, shares.parts, strict=True)
-    variance: Floats = np.sum([weight**2 * _shared(part) for weight, part in pairs], axis=0)
-    return variance
-
-
-def _mechanism(shares: Shares) -> Mechanism:
-    """Return the mechanism of a variable."""
-    version = shares.span.version
-    mechanism = version.protocol.mechanism
-    if isinstance(mechanism, Strata) and isinstance(version.decoder, StrataDecoder):
-        return mechanism.parts[list(version.spec.variables).index(shares.attribute)]
-    return mechanism
-
-
-def _answers(shares: Shares, found: OverTime, t: int, spent: float | None) -> Iterator[Answer]:
+def _answers(shares: Shares, found: OverTime, t: int, spent: Spent | None) -> Iterator[Answer]:
     labels: Sequence[str | None] = [*shares.labels, *(shares.pum.tags if shares.pum else ())]
     labels = labels or [None] * found.smoothed.shape[1]
+    quantities = [_quantity(shares, i) for i in range(len(labels))]
+    bounds = (0.0, 1.0) if shares.pum is not None else (-np.inf, np.inf)
     for causal, kind in ((True, "filtered"), (False, "smoothed")):
         values, stderr = (found.filtered, found.filtered_stderr) if causal else (found.smoothed, found.smoothed_stderr)
         low, high = found.interval(INTERVAL_LEVEL, causal=causal)
-        bounds = (0.0, 1.0) if shares.pum is not None else (-np.inf, np.inf)
-        for i, label in enumerate(labels):
+        for quantity in dict.fromkeys(quantities):
+            at = [i for i, each in enumerate(quantities) if each is quantity]
+            columns: dict[str, Floats | None] = {
+                "estimate": np.clip(values[t, at], *bounds),
+                "stderr": stderr[t, at],
+                "low": np.clip(low[t, at], *bounds),
+                "high": np.clip(high[t, at], *bounds),
+            }
             yield answer_of(
                 shares.span,
                 "over_time",
+                [labels[i] for i in at],
+                columns,
                 attribute=shares.attribute,
                 n=shares.n,
-                quantity=f"{_quantity(shares, i).value}, {kind}",
-                label=label,
-                estimate=float(np.clip(values[t, i], *bounds)),
-                stderr=float(stderr[t, i]),
-                low=float(np.clip(low[t, i], *bounds)),
-                high=float(np.clip(high[t, i], *bounds)),
-                level=INTERVAL_LEVEL,
+                quantity=f"{quantity.value}, {kind}",
+                unit=unit_of(quantity),
                 spent=spent,
                 assumed=shares.span.assumed + _WALK,
             )

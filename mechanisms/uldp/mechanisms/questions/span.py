@@ -7,15 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
-from uldp.mechanisms.protocol.decoder import Decoder, MarginsDecoder
+from uldp.mechanisms.protocol.decoder import Decoder, Part
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.linear import Linear
-from uldp.mechanisms.questions.kept import Summed, repeats, summed
+from uldp.mechanisms.questions.kept import repeats
 from uldp.mechanisms.questions.periods import Period
-from uldp.mechanisms.questions.spent import spent
-from uldp.mechanisms.questions.widened import all_widened
+from uldp.mechanisms.questions.spent import Spent, spent
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
@@ -121,9 +118,7 @@ class Span:
     def tables(self, estimator: str) -> tuple[Table, ...]:
         """Return the tables of an estimator, each of enough reports, as those of a window."""
         spec, decoder = self.version.spec, self.version.decoder
-        tables = decoder.tables(self.cells, self.n, estimator)
-        if self.repeats:
-            tables = tuple(all_widened(tables, self.wider, decoder.tested))
+        tables = decoder.tables(self.cells, self.n, estimator, self.repeats)
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if spec.assume_forgers is None:
             return enough
@@ -135,8 +130,8 @@ class Span:
         return f"{DRAWN}; devices keep their responses, and may be the same in all windows" if self.repeats else DRAWN
 
     @cached_property
-    def spent(self) -> float | None:
-        """The most that a user with a report of one value in each window has spent, in nats; None without privacy."""
+    def spent(self) -> Spent | None:
+        """The most that a user with a report in each window has spent; None without privacy."""
         return spent_over((self,))
 
     @property
@@ -144,44 +139,18 @@ class Span:
         """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``."""
         return repeats(self.sizes) if self.version.protocol.mechanism.memory else 0.0
 
-    def wider(self, of: tuple[str, ...]) -> float:
-        """Return how much wider the intervals of a variable are, because devices keep responses.
-
-        Each is taken to be as much wider as the widest, so that those of sums over tags hold; if the errors of the
-        variable are not known, as wide as may be.
-        """
-        if not self.repeats:
-            return 1.0
-        linear = self.linear("".join(of))
-        return linear.widest if isinstance(linear, Summed) else float(np.sqrt(1 + self.repeats))
-
-    def linear(self, attribute: str) -> Linear | None:
-        """Return the unbiased estimate of a variable, with errors that hold if devices keep their responses.
-
-        None if the collection has no such variable, or the variable has no reports.
-        """
-        decoder, windows = self.version.decoder, (self.cells, self.sizes)
-        if isinstance(decoder, MarginsDecoder):
-            known = attribute in self.version.spec.variables
-            return decoder.margin(summed(self.version.protocol, windows), attribute) if known else None
-        if not isinstance(decoder, StrataDecoder):
-            return None if attribute else summed(self.version.protocol, windows)
-        parts = decoder.parts(self.cells, self.n)
-        if all(part.n for part in parts):
-            whole = summed(self.version.protocol, windows)
-            assert isinstance(whole, StrataLinear)
-            linears = dict(zip((part.name for part in parts), whole.parts, strict=True))
-        else:
-            linears = {part.name: part.decoder.linear(part.cells, part.n) for part in parts if part.n}
-        return linears.get(attribute)
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The part of the cells that is about each variable."""
+        return tuple(self.version.decoder.variables(self.cells, self.n, list(self.version.spec.variables)))
 
 
-def spent_over(spans: Sequence[Span]) -> float | None:
-    """Return the most that a user spends with a report of one value in each window of spans; None without privacy.
+def spent_over(spans: Sequence[Span]) -> Spent | None:
+    """Return the most that a user spends with a report in each window of spans; None without privacy.
 
     Sliding windows have a report in each slice, if devices keep no responses. Versions have responses of their own.
     """
-    total = 0.0
+    whatever = one_value = 0.0
     for version in {span.version for span in spans}:
         mine, spec = [span for span in spans if span.version is version], version.spec
         guarantee = version.protocol.mechanism.guarantee
@@ -191,5 +160,5 @@ def spent_over(spans: Sequence[Span]) -> float | None:
         most = spent(guarantee.epsilon, guarantee.lasting, spec.budget, reports, length)
         if most is None:
             return None
-        total += most
-    return total
+        whatever, one_value = whatever + most.whatever, one_value + most.one_value
+    return Spent(whatever, one_value)

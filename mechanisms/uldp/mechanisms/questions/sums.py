@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.questions.answer import Answer, answer_of
-from uldp.mechanisms.questions.combination import Combined, combined
+from uldp.mechanisms.questions.answer import Answer, answer_of, unit_of
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
@@ -41,49 +40,48 @@ def groups_of(shares: Shares, groups: Mapping[str, Sequence[int]]) -> Groups:
 def sums(shares: Shares, groups: Groups) -> Iterator[Answer]:
     """Yield the share of users in each group, cut to [0, 1], or the mean number of its items, with its interval."""
     assert shares.pum is not None
-    estimates, low, high = sum_ends(shares, groups.members)
+    values, variance, low, high = sum_ends(shares, groups.members)
     has_strength = not np.isnan(shares.pum.strength).all()
     assumed = shares.span.assumed + ("" if not shares.pum.tags else _KNOWN if has_strength else _ANY)
     most = np.minimum(groups.members.sum(axis=0), shares.held)
-    for i, name in enumerate(groups.names):
-        yield answer_of(
-            shares.span,
-            "sum",
-            attribute=shares.attribute,
-            n=shares.n,
-            quantity=shares.of_sums.value,
-            label=name,
-            estimate=float(np.clip(estimates.values[i], 0.0, most[i])),
-            unbiased=float(estimates.values[i]),
-            stderr=float(np.sqrt(estimates.variance[i])),
-            low=float(np.clip(low[i], 0.0, most[i])),
-            high=float(np.clip(high[i], 0.0, most[i])),
-            level=INTERVAL_LEVEL,
-            assumed=assumed,
-        )
+    columns = {
+        "estimate": np.clip(values, 0.0, most),
+        "unbiased": values,
+        "stderr": np.sqrt(variance),
+        "low": np.clip(low, 0.0, most),
+        "high": np.clip(high, 0.0, most),
+    }
+    shared = {"n": shares.n, "quantity": shares.of_sums.value, "unit": unit_of(shares.of_sums), "assumed": assumed}
+    yield answer_of(shares.span, "sum", groups.names, columns, attribute=shares.attribute, **shared)
 
 
-def sum_ends(shares: Shares, members: Floats, coverage: float = INTERVAL_LEVEL) -> tuple[Combined, Floats, Floats]:
-    """Return the estimates of sums, and the ends of their intervals, each of shape (j,).
+def sum_ends(
+    shares: Shares, members: Floats, coverage: float = INTERVAL_LEVEL
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the estimates of sums, their variances, and the ends of their intervals, each of shape (j,).
 
     As those of single values do, the lower end takes nobody behind a tag whose background has no strength as a member,
     and the upper end everybody whom the tag may hide there; see ``pum_intervals``.
     """
-    pum = shares.pum
+    pum, linear = shares.pum, shares.linear
     assert pum is not None
     if not pum.tags:
-        sum_of = combined(shares.linear, members, coverage)
-        return sum_of, sum_of.values - sum_of.below, sum_of.values + sum_of.above
+        return linear.values @ members, linear.variance_of(members), *linear.interval(coverage, members)
     known = ~np.isnan(pum.strength)[:, np.newaxis]
-    assumed = pum.bot_distributions(shares.linear.values) @ members
+    assumed = pum.bot_distributions(linear.values) @ members
     reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
     reached = (reach @ members > 0).astype(np.float64)
-    spread = _background_variance(pum, members, shares.linear.values)
+    spread = _background_variance(pum, members, linear.values)
     middle, least, most = (
-        combined(shares.linear, np.vstack([members, weights]), coverage).plus(spread, coverage)
+        np.vstack([members, weights])
         for weights in (assumed, np.where(known, assumed, 0.0), np.where(known, assumed, reached))
     )
-    return middle, least.values - least.below, most.values + most.above
+    return (
+        linear.values @ middle,
+        linear.variance_of(middle) + spread,
+        linear.interval(coverage, least, spread)[0],
+        linear.interval(coverage, most, spread)[1],
+    )
 
 
 def _background_variance(pum: Pum, members: Floats, r_hat: Floats) -> Floats:

@@ -12,12 +12,7 @@ from uldp.schemas.arrays import Counts, Floats, Mask
 
 
 class AlikeBits(NamedTuple):
-    """Bits of a report that the device draws alike.
-
-    Attributes:
-        number: The number of them.
-        probability: That each is set.
-    """
+    """So many bits of a report, which the device draws alike, each set with this probability."""
 
     number: int
     probability: float
@@ -37,9 +32,8 @@ class BitTotals:
     def of_symbols(cls, cleared: Floats, q: Floats) -> Self:
         """Return those of a report with a bit for each symbol.
 
-        Args:
-            cleared: Shape (|Z|,): the probability that the device clears the bit of the true symbol.
-            q: Shape (|Z|,): the probability that it sets the bit of another symbol.
+        ``cleared`` has the probability that the device clears the bit of a true symbol, and ``q`` that it sets the bit
+        of another one, shape (|Z|,) each.
         """
         laws, numbers = np.unique(np.stack([cleared, q], axis=1), axis=0, return_counts=True)
         kinds = []
@@ -51,10 +45,7 @@ class BitTotals:
     def within(self, tail: float) -> tuple[int, int]:
         """Return the tightest (low, high) with Pr(total < low) <= tail / 2 and Pr(total > high) <= tail / 2.
 
-        The bounds hold for every true symbol.
-
-        Raises:
-            ValueError: if ``tail`` is not inside (0, 1).
+        The bounds hold for every true symbol, and ``tail`` is inside (0, 1); else ValueError.
         """
         if not 0 < tail < 1:
             raise ValueError(f"tail must be inside (0, 1), got {tail}")

@@ -6,15 +6,13 @@ window, by a fast transform.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from uldp.mechanisms.kernels.supports_text import supports_text
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism
+from uldp.mechanisms.randomizers.reports import UniformReports
+from uldp.schemas.arrays import Counts, Floats, Symbols
 
 
 class Fold(ABC):
@@ -27,53 +25,40 @@ class Fold(ABC):
     numbers: int
 
     @abstractmethod
-    def apply(self, cells: Floats) -> Floats:
+    def supports(self, cells: Floats) -> Floats:
         """Return M @ cells, shape (|Z|, j) for cells of shape (cells, j): sums over the payloads of each symbol."""
 
     @abstractmethod
-    def transpose(self, weights: Floats) -> Floats:
+    def supported(self, weights: Floats) -> Floats:
         """Return M.T @ weights, shape (cells, j) for weights of shape (|Z|, j): sums over the symbols of a payload."""
 
     @abstractmethod
-    def supported(self, payload: int) -> Symbols:
+    def symbols_of(self, payload: int) -> Symbols:
         """Return the symbols that a payload supports, in ascending order."""
 
-    def supports(self, cells: Counts) -> Counts:
+    def fold(self, cells: Counts) -> Counts:
         """Return the support counts, shape (|Z|,). They are exact, for up to 2^40 reports."""
-        counts: Counts = np.rint(self.apply(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64)
+        counts: Counts = np.rint(self.supports(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64)
         return counts
 
 
-class FoldedMechanism(PureMechanism, UniformNoise):
+class FoldedMechanism(PureMechanism, UniformReports):
     """A mechanism whose payloads are the cells, and which sends a uniform one with some probability.
 
-    Whatever its symbol, a device sends a payload with a probability between ``least_probability`` and e^epsilon times
-    this.
+    Whatever its symbol, a device sends a payload with ``least_probability`` to e^epsilon times this.
 
     Attributes:
         fold: Turns cells into support counts.
     """
 
     fold: Fold
-    partitions = True
-    counts_payloads = True
 
     def __init__(self, size: int, epsilon: float) -> None:
-        """Protect all symbols of Z, of which there are ``size``.
-
-        Raises:
-            ValueError: if size or epsilon is not positive.
-        """
+        """Protect all symbols of Z, of which there are ``size``; ValueError if size or epsilon is not positive."""
         if size < 1:
             raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.size, self.sensitive = size, np.ones(size, dtype=np.bool_)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
-
-    def _of_payloads(self, number: int) -> None:
-        """Set the form and the size of the statistic."""
-        self.form, self.statistic_size = PayloadForm(symbols=number), number
 
     @property
     @abstractmethod
@@ -87,7 +72,7 @@ class FoldedMechanism(PureMechanism, UniformNoise):
     def describe(self, payload: int | bytes) -> str:
         """Return the parts of a payload, and the symbols that it supports."""
         assert isinstance(payload, int)
-        return f"{self.parts_of(payload)}, {supports_text(self.fold.supported(payload), self.size)}"
+        return f"{self.parts_of(payload)}, {supports_text(self.fold.symbols_of(payload), self.size)}"
 
     @property
     def least_probability(self) -> float:
@@ -95,23 +80,8 @@ class FoldedMechanism(PureMechanism, UniformNoise):
         return self.uniform_probability / self.statistic_size
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each payload, shape (statistic_size,), if symbols are distributed as ``r``.
-
-        It is ``least_probability``, and e^epsilon times this under the symbols that the payload supports.
-        """
+        """See the base class: ``least_probability``, but e^epsilon times this under the symbols of a payload."""
         assert self.guarantee.epsilon is not None  # it has noise
         return self.least_probability * (
-            1 + math.expm1(self.guarantee.epsilon) * self.fold.transpose(r[:, np.newaxis])[:, 0]
+            1 + math.expm1(self.guarantee.epsilon) * self.fold.supported(r[:, np.newaxis])[:, 0]
         )
-
-    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n uniform payloads."""
-        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols."""
-        return payloads < self.statistic_size
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each payload, in all groups at once."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)

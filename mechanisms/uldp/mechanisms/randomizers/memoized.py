@@ -62,16 +62,10 @@ class Memoized(WithMemory):
             payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
 
-    inner: Mechanism
-    once: Mechanism
     noise: Floats
 
     def __init__(self, inner: Mechanism, once: Mechanism) -> None:
         """Build the mechanism.
-
-        Args:
-            inner: The mechanism of the permanent response.
-            once: The mechanism that has the law of one report.
 
         Raises:
             ValueError: if no noise on the response of ``inner`` gives the law of ``once``. With one theta, there is
@@ -109,15 +103,11 @@ class Memoized(WithMemory):
             )
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class."""
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+        """See the base class."""
         n = len(permanent)
         if isinstance(self.once, UniformNoise):
             replaced = randomness.random(n) < self.noise[0]
@@ -145,27 +135,27 @@ class Memoized(WithMemory):
         return both | {"set": thresholds(becomes_set), "clear": thresholds(cleared)}
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads the mechanism of one report can produce."""
+        """See the base class."""
         return self.once.possible(payloads)
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which are improbable, by the mechanism of one report."""
+        """See the base class."""
         return self.once.inspect(payloads)
 
     def describe(self, payload: int | bytes) -> str:
-        """Return what a payload says, by the mechanism of one report."""
+        """See the base class."""
         return self.once.describe(payload)
 
     def revealed(self, cells: Counts) -> int | None:
-        """Return how many reports are outside of Y_P, by the mechanism of one report."""
+        """See the base class."""
         return self.once.revealed(cells)
 
     def revealed_share(self) -> float | None:
-        """Return the share of reports outside of Y_P, by the mechanism of one report."""
+        """See the base class."""
         return self.once.revealed_share()
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Return the statistic of each group, by the mechanism of one report."""
+        """See the base class."""
         return self.once.tally(parts, groups, k)
 
 

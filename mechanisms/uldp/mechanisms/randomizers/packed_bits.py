@@ -35,16 +35,9 @@ _RUN = 64
 
 
 def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:
-    """Pack rows of bits that are made block by block, so that the bits of a block stay in a core's cache.
+    """Pack n rows of ``size`` bits, shape (n, ceil(size/8)), block by block, so that a block stays in a core's cache.
 
-    Args:
-        n: The number of rows.
-        size: The number of bits of a row.
-        bits: Makes the bits of a slice of the rows, shape (rows, size).
-        at_once: The number of bits that a block may have; it has one row at the least.
-
-    Returns:
-        Shape (n, ceil(size/8)).
+    ``bits`` makes the bits of a slice of the rows, shape (rows, size); at most ``at_once`` bits, or one row.
     """
     packed = np.empty((n, -(-size // 8)), dtype=np.uint8)
     rows = max(1, at_once // size)
@@ -92,16 +85,9 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
 
 
 def _count_groups(rows: Packed, order: Symbols, numbers: Counts, size: int) -> Counts:
-    """Count the bits of all groups at once, as ``count_bits`` does: each lane of its adders has rows of one group.
+    """Count the bits of all groups at once, shape (k, size): each lane of the adders of ``count_bits`` is of one group.
 
-    Args:
-        rows: n rows.
-        order: Shape (n,): the rows in the order of their groups.
-        numbers: Shape (k,): the number of rows of each group.
-        size: Number of columns to count.
-
-    Returns:
-        Shape (k, size).
+    ``order`` has the rows in the order of their groups, and ``numbers`` the number of rows of each.
     """
     counts = np.zeros((len(numbers), size), dtype=np.int64)
     groups = np.flatnonzero(numbers)
@@ -136,7 +122,7 @@ def _count_groups(rows: Packed, order: Symbols, numbers: Counts, size: int) -> C
 
 
 def count_bits(parts: Sequence[Packed], size: int) -> Counts:
-    """Sum packed bits by column: the positional population count.
+    """Return the number of rows with each bit set, shape (size,): the positional population count of n rows in pieces.
 
     A bitwise operation on two rows works on all their columns at once. A tree of carry-save adders uses this: it adds
     2^b - 1 rows of bits to b rows, the bit-planes, where plane j holds the bits of weight 2^j of each column's count. A
@@ -145,13 +131,6 @@ def count_bits(parts: Sequence[Packed], size: int) -> Counts:
 
     Sources: Warren, "Hacker's Delight" (2nd edition, 2012), section 5-1, for the counter of Harley and Seal; Mula, Kurz
     & Lemire, "Faster Population Counts Using AVX2 Instructions" (2016), for carry-save adders over wide registers.
-
-    Args:
-        parts: n rows in pieces, each of shape (m, ceil(size/8)), uint8, most significant bit first.
-        size: Number of columns to count; the bits behind them are padding.
-
-    Returns:
-        Shape (size,): the number of rows with each bit set.
     """
     n = sum(map(len, parts))
     if n < _FEW:
@@ -172,11 +151,9 @@ def _sum_few(rows: Packed, size: int) -> Counts:
 
 
 def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
-    """Add n rows of bits, 2^levels - 1 at a time.
+    """Add n rows of bits, 2^levels - 1 at a time; shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)).
 
-    Returns:
-        Shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)). A lane is the sum of 2^levels - 1 rows, in
-        binary: plane j holds the bits of weight 2^j.
+    A lane is the sum of 2^levels - 1 rows, in binary: plane j holds the bits of weight 2^j.
     """
     width = parts[0].shape[1]
     rows = 2**levels - 1
@@ -233,10 +210,9 @@ def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
 
 
 def _full_add(a: Packed, b: Packed, c: Packed) -> None:
-    """Add three bits in every position of three arrays: c becomes the sum, a becomes the carry, and b is overwritten.
+    """Add three bits in every position: c becomes the sum, a becomes the carry, and b is overwritten.
 
-    The function works in place because memory limits its speed: with a separate array for the result, each operation
-    would take half as long again.
+    In place, because memory limits the speed: a separate array for the result would take half as long again.
     """
     a ^= b
     b ^= c

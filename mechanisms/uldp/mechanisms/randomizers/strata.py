@@ -26,7 +26,7 @@ from uldp.mechanisms.protocol.mechanism import (
     Randomness,
     WithMemory,
 )
-from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
 
 # A payload of bytes names its part in two bytes.
 _MOST_PARTS = 1 << 16
@@ -44,12 +44,7 @@ _LEAST_SHARE = 1e-9
 
 
 class _Alike(NamedTuple):
-    """The parts of one mechanism, which read their payloads together.
-
-    Attributes:
-        mechanism: The mechanism.
-        numbers: Shape (parts,): their numbers, ascending.
-    """
+    """A mechanism and the numbers of its parts, ascending, which read their payloads together."""
 
     mechanism: Mechanism
     numbers: Symbols
@@ -78,24 +73,16 @@ class Strata(Mechanism):
         names: What each part is for; empty if it has its number alone.
     """
 
-    parts: tuple[Mechanism, ...]
-    shares: Floats
     first_symbols: Symbols
 
     def __init__(
         self,
         parts: Sequence[Mechanism],
-        shares: Sequence[float],
+        shares: Sequence[float] | None = None,
         noun: str = "attribute",
         names: Sequence[str] = (),
     ) -> None:
-        """Build the mechanism.
-
-        Args:
-            parts: The mechanisms.
-            shares: The probability with which devices draw each part.
-            noun: What a part is for, as text.
-            names: What each part is for; empty if it has its number alone.
+        """Build the mechanism of parts, and the probabilities with which devices draw them: equal ones if None.
 
         Raises:
             ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
@@ -105,6 +92,7 @@ class Strata(Mechanism):
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
         self.parts, self.noun, self.names = tuple(parts), noun, tuple(names)
+        shares = [1 / len(parts)] * len(parts) if shares is None else shares
         self.shares = np.array(shares, dtype=np.float64)
         total = self.shares.sum()
         if self.shares.shape != (len(parts),) or not ((self.shares >= _LEAST_SHARE).all() and abs(total - 1) < 1e-9):
@@ -127,11 +115,8 @@ class Strata(Mechanism):
         self._alike = [_Alike(*each) for each in zip(mechanisms, rows, strict=True)]
         self._first_payloads, payloads = _offsets(part.form.symbols or 0 for part in parts)
         symbols = all(part.form.symbols for part in parts) and payloads <= 1 << 31
-        self.form = (
-            PayloadForm(symbols=payloads)
-            if symbols
-            else PayloadForm(width=2 + max(part.form.width or _SYMBOL_WIDTH for part in parts))
-        )
+        width = 2 + max(part.form.width or _SYMBOL_WIDTH for part in parts)
+        self.form = PayloadForm(symbols=payloads) if symbols else PayloadForm(width=width)
         self.largest_step = max(part.largest_step for part in parts)
         self.partitions = all(part.partitions for part in parts)
         self.counts_payloads = symbols and all(part.counts_payloads for part in parts)
@@ -147,11 +132,7 @@ class Strata(Mechanism):
         return np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb each symbol by the mechanism of its part.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class."""
         return self._of_parts(symbols, lambda part, own: part.perturb(own, randomness))
 
     def _of_parts(self, symbols: Values, respond: Callable[[Mechanism, Values], Payloads]) -> Payloads:
@@ -240,7 +221,7 @@ class Strata(Mechanism):
         return f"{self.noun} {number} of {len(self.parts)}{name}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Tally the payloads of each part by its mechanism, in each of k groups."""
+        """Tally the payloads of each part by its mechanism; see the base class."""
         payloads = parts[0] if len(parts) == 1 else cast(Payloads, np.concatenate(parts))
         if self.counts_payloads:
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
@@ -322,35 +303,37 @@ class Strata(Mechanism):
         return own if mechanism.form.symbols is None else own.view("<u4")[:, 0].astype(np.uint32)
 
 
-class MemoizedStrata(Strata, WithMemory):
+class MemoizedStrata(WithMemory, Strata):
     """Strata of parts that all have a permanent response.
 
     Guarantee: as long as a device keeps its part, all reports of one record have the lasting budget of this part,
     whatever the values of the other parts are.
     """
 
-    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb each symbol by the mechanism of its part, from a permanent response of its own."""
-        return WithMemory.perturb(self, symbols, randomness)
-
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Draw the permanent response to each symbol by its part."""
+        """See the base class."""
         return self._of_parts(symbols, lambda part, own: cast(WithMemory, part).permanent(own, randomness))
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        """Perturb permanent responses by the mechanism of their part, which a payload names in any case."""
+        """See the base class; a payload names its part in any case."""
         payloads = permanent.copy()
         for number, rows, own in self.split_payloads(permanent):
             payloads[rows] = self._wrap(number, cast(WithMemory, self.parts[number]).again(own, randomness))
         return payloads
 
 
-def _offsets(sizes: Iterable[int]) -> tuple[Symbols, int]:
-    """Return the sum of the sizes before each size, shape (S,), and the sum of all.
+def strata_of(
+    parts: Sequence[Mechanism],
+    shares: Sequence[float] | None = None,
+    noun: str = "attribute",
+    names: Sequence[str] = (),
+) -> Strata:
+    """Return the strata of these parts, which all keep a permanent response, or none of them; see ``Strata``."""
+    return (MemoizedStrata if all(part.memory for part in parts) else Strata)(parts, shares, noun, names)
 
-    Raises:
-        ValueError: if it is more than 2^62.
-    """
+
+def _offsets(sizes: Iterable[int]) -> tuple[Symbols, int]:
+    """Return the sum of the sizes before each size, shape (S,), and the sum of all; ValueError above 2^62."""
     ends = list(accumulate(sizes, initial=0))
     if ends[-1] > _MOST:
         raise ValueError(f"the parts have {ends[-1]:,} symbols or cells together, and 2^62 is the most")

@@ -22,12 +22,7 @@ from uldp.schemas.specs.slices import Slices, slice_text
 
 @dataclass(frozen=True)
 class Named(Choice):
-    """The public attributes of a report name its part.
-
-    Attributes:
-        columns: The number of the column of each public attribute: positions among its values.
-        slices: The slices.
-    """
+    """The public attributes of a report name its part: each has a column, of positions among its values."""
 
     columns: tuple[int, ...] = ()
     slices: Slices = field(default_factory=lambda: Slices({}))
@@ -54,12 +49,7 @@ class Named(Choice):
 
 
 class SlicedStrata(Strata):
-    """Strata whose parts are the slices of one mechanism.
-
-    Args:
-        mechanism: The mechanism of each slice.
-        slices: The slices.
-    """
+    """Strata whose parts are the slices of one mechanism."""
 
     def __init__(self, mechanism: Mechanism, slices: Slices) -> None:
         count = len(slices)
@@ -77,7 +67,7 @@ class SlicedStrata(Strata):
         return named, self._own(self.parts[0], payloads, named)
 
     def name_of(self, number: int) -> str:
-        """Return the public attributes of a slice."""
+        """See the base class: its public attributes."""
         return slice_text(self.slices.names[number])
 
 
@@ -88,11 +78,11 @@ class MemoizedSlices(SlicedStrata, MemoizedStrata):
     """
 
     def kept_under(self, symbols: Values) -> Values:
-        """Return the symbols of the mechanism, whatever the slice."""
+        """See the base class: the symbols of the mechanism, whatever the slice."""
         return symbols % self.parts[0].size
 
     def renamed(self, permanent: Payloads, symbols: Values) -> Payloads:
-        """Return kept responses as those of the slices of these symbols."""
+        """See the base class."""
         slices = self.parts_of(symbols)
         renamed = permanent.copy()
         for _, rows, own in self.split_payloads(permanent):
@@ -103,13 +93,7 @@ class MemoizedSlices(SlicedStrata, MemoizedStrata):
 
 
 def sliced(protocol: LdpProtocol, slices: Slices, columns: int) -> LdpProtocol:
-    """Return the protocol of a mechanism whose reports name a slice.
-
-    Args:
-        protocol: The protocol of the mechanism.
-        slices: The slices.
-        columns: The number of columns that the encoding of the protocol reads; those of public attributes follow.
-    """
+    """Return a protocol whose reports name a slice, by columns behind those that the encoding reads."""
     kind = MemoizedSlices if protocol.mechanism.memory else SlicedStrata
     strata = kind(protocol.mechanism, slices)
     source = StratumSource(protocol.encoding, tuple(range(columns)))

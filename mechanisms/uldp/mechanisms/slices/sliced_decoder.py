@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -36,15 +36,11 @@ class SlicedDecoder(Decoder):
         self.estimators = self._inner.estimators
 
     def cost(self, estimator: str) -> Cost:
-        """Return the cost of the estimator of a slice."""
+        """See the base class."""
         return self._inner.cost(estimator)
 
     def each(self, cells: Counts, n: int) -> list[tuple[Counts, int]]:
-        """Return the cells of each slice, and the number of its reports.
-
-        Raises:
-            ValueError: if the cells do not fit.
-        """
+        """Return the cells of each slice, and the number of its reports; a ValueError says that they do not fit."""
         if cells.shape != (self._strata.statistic_size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self._strata.statistic_size} cells")
         found = self._strata.split_cells(cells)
@@ -60,7 +56,7 @@ class SlicedDecoder(Decoder):
         return np.sum([own for own, _ in chosen], axis=0), sum(reports for _, reports in chosen)
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: each slice is checked, and the sum of their reports."""
+        """See the base class."""
         for name, (own, reports) in zip(self._slices, self.each(cells, n), strict=True):
             try:
                 self._inner.check(own, reports)
@@ -68,7 +64,7 @@ class SlicedDecoder(Decoder):
                 raise ValueError(f"{', '.join(name)}: {error}") from error
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
-        """Return the numbers of reports behind the tables of all users, and then behind those of each slice."""
+        """See the base class: of all users, and then of each slice."""
         of_slices = (self._inner.reports(*each) for each in self.each(cells, n))
         return (*self._inner.reports(*self.total(cells)), *(reports for each in of_slices for reports in each))
 
@@ -86,14 +82,10 @@ class SlicedDecoder(Decoder):
         own, _ = self.total(cells, [self._numbers[name]] if name else None)
         return self._inner.forged_ends(_inside(table), own, forged)
 
-    def linear(self, cells: Counts, n: int) -> Linear:
-        """Return the unbiased estimate of all users.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """See the base class: of all users."""
         self.each(cells, n)
-        return self._inner.linear(*self.total(cells))
+        return self._inner.linear(*self.total(cells), repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of all slices together and of each: twice the less, with Bonferroni's correction."""
@@ -108,11 +100,11 @@ class SlicedDecoder(Decoder):
         return {flag: min(1.0, 2 * min(together.get(flag, 1.0), of_slices.get(flag, 1.0))) for flag in flags}
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the estimate of all users."""
+        """See the base class."""
         return self._inner.forecast(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the number of slices, and the facts about all users together."""
+        """See the base class: the number of slices, and the facts about all users together."""
         slices = len(self._slices)
         yield (
             "slices",
@@ -121,34 +113,37 @@ class SlicedDecoder(Decoder):
         yield from self._inner.describe(n, estimator)
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield the warnings about a slice of as many reports as the others."""
+        """See the base class: about a slice of as many reports as the others."""
         slices = len(self._slices)
         yield from self._inner.warnings(max(n // slices, 1), max(users // slices, 1), estimator)
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the tables of all users, and then those of each slice that has reports.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
-        (found,) = self.tables_of_each([(cells, n)], estimator)
-        return found
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """See the base class: the tables of all users, and then those of each slice that has reports."""
+        if not repeats:
+            return self.tables_of_each([(cells, n)], estimator)[0]
+        self.require(estimator)
+        return tuple(
+            replace(table, of=(*table.of, *name))
+            for name, own, reports in self._with_all(cells, n)
+            for table in self._inner.tables(own, reports, estimator, repeats)
+        )
 
     def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
         """See the base class. The decoder of the mechanism estimates all slices of all windows together."""
         self.require(estimator)
-        names: list[list[tuple[str, ...]]] = []
-        found: list[tuple[Counts, int]] = []
-        for cells, n in windows:
-            require_reports(n)
-            some = [(name, *each) for name, each in zip(self._slices, self.each(cells, n), strict=True) if each[1]]
-            names.append([(), *(name for name, _, _ in some)])
-            found += [self.total(cells), *((own, reports) for _, own, reports in some)]
-        tables = iter(self._inner.tables_of_each(found, estimator))
+        found = [self._with_all(*window) for window in windows]
+        every = [(own, reports) for of_window in found for _, own, reports in of_window]
+        tables = iter(self._inner.tables_of_each(every, estimator))
         return [
-            tuple(replace(table, of=(*table.of, *name)) for name in of_window for table in next(tables))
-            for of_window in names
+            tuple(replace(table, of=(*table.of, *name)) for name, _, _ in of_window for table in next(tables))
+            for of_window in found
         ]
+
+    def _with_all(self, cells: Counts, n: int) -> list[tuple[tuple[str, ...], Counts, int]]:
+        """Return the name, cells and reports of all users, and of each slice that has any."""
+        require_reports(n)
+        each = zip(self._slices, self.each(cells, n), strict=True)
+        return [((), *self.total(cells)), *((name, *own) for name, own in each if own[1])]
 
 
 def _inside(table: Table) -> Table:

@@ -1,27 +1,27 @@
 """The shares of candidates among strings that nobody lists beforehand, and the share of all other strings."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.estimators.simplex import onto_capped, onto_simplex
+from uldp.mechanisms.decoders.table_of import FALSELY_FOUND, table_from, table_of
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, heaviest_fact, require_reports, two_digits
-from uldp.mechanisms.protocol.mean_size import mean_size_table
-from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
+from uldp.mechanisms.strings.candidate_law import CandidateEstimate, estimate_together
+from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel
 from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
-from uldp.mechanisms.strings.many_candidates import ManyCandidates, ManyLinear
+from uldp.mechanisms.strings.many_candidates import ManyCandidates
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
-#: The probability that any candidate is found which nobody holds.
-FALSELY_FOUND = 0.05
 #: Candidates with a smaller share than this are what a collection of strings is for.
 LARGE_SHARE = 0.1
 
@@ -46,6 +46,7 @@ class CandidateDecoder(FindingDecoder):
     """
 
     estimators = ("auto", "empirical")
+    names: tuple[str, ...]
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class CandidateDecoder(FindingDecoder):
         longest: int,
         *,
         simultaneous: bool = False,
+        response: CohortChannel | None = None,
     ) -> None:
         """Build the decoder.
 
@@ -62,6 +64,7 @@ class CandidateDecoder(FindingDecoder):
             candidates: The strings to ask for, K of them.
             longest: The bytes of the longest string of the domain.
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
+            response: The law of the cells of responses that devices keep; None if they keep none.
 
         Raises:
             ValueError: if a candidate is too long.
@@ -69,15 +72,16 @@ class CandidateDecoder(FindingDecoder):
         self.channel = mechanism.cohort_channel
         self.names = tuple(candidates)
         self.simultaneous = simultaneous
-        self._longest = longest
+        self._longest, self._response = longest, response
         self._counted = not mechanism.partitions
 
     @cached_property
-    def candidates(self) -> Candidates | ManyCandidates:
-        """The candidates; found when the first statistic is read, because devices build this decoder too."""
+    def _estimate(self) -> Callable[[CohortCells], CandidateEstimate]:
+        """Gives the estimate; candidates are hashed with the first statistic, as devices build this decoder too."""
         symbols = np.array([string_symbol(name, self._longest) for name in self.names], dtype=np.int64)
-        many = self._together < len(symbols)
-        return ManyCandidates(self.channel, symbols, self._together) if many else Candidates(self.channel, symbols)
+        if self._together < len(symbols):
+            return ManyCandidates(self.channel, symbols, self._together, FALSELY_FOUND / len(symbols)).estimate
+        return partial(estimate_together, Candidates(self.channel, symbols))
 
     @property
     def _together(self) -> int:
@@ -105,18 +109,19 @@ class CandidateDecoder(FindingDecoder):
         """Raise ValueError if no n reports give these cells."""
         self._split(cells, n)
 
-    def linear(self, cells: Counts, n: int) -> CandidateLinear | ManyLinear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares of the candidates.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
+        return self.estimate(cells, n, repeats).repeated(repeats)
+
+    def estimate(self, cells: Counts, n: int, repeats: float = 0.0) -> CandidateEstimate:
+        """Return ``linear`` with the errors of reports of different devices, and with what is known of collisions."""
         supports, sizes = self._split(cells, n)
         require_reports(n)
-        candidates = self.candidates
-        if isinstance(candidates, ManyCandidates):
-            return ManyLinear(candidates, supports, sizes, FALSELY_FOUND / len(self.names))
-        return CandidateLinear(candidates, supports, sizes)
+        return self._estimate(CohortCells(supports, sizes, self._response, repeats))
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that n honest reports give a cell so small or so large a count.
@@ -159,7 +164,7 @@ class CandidateDecoder(FindingDecoder):
             tested: How many strings are tested; as many as there are candidates, if that is left out.
         """
         tested = len(self.names) if tested is None else tested
-        return -NormalDist().inv_cdf(FALSELY_FOUND / max(tested, 1)) * self.error(n)
+        return -normal_quantile(FALSELY_FOUND / max(tested, 1)) * self.error(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the mechanism, the number of candidates, and the least share that n reports show."""
@@ -179,12 +184,8 @@ class CandidateDecoder(FindingDecoder):
 
     @property
     def weight(self) -> float:
-        """The number of users for whom the heaviest report counts, of a rare candidate.
-
-        A position of its own adds to the score of a candidate, less what random strings have there.
-        """
-        own = (1 - self.channel.covered if self.channel.one_position else 1.0) * self.channel.left(self._together)
-        return 1 / ((self.channel.p - self.channel.q) * own)
+        """The number of users for whom the heaviest report counts, of a rare candidate."""
+        return self.channel.weight / self.channel.left(self._together)
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of the shares of candidates."""
@@ -200,15 +201,17 @@ class CandidateDecoder(FindingDecoder):
                 f" {two_digits(users * (least / LARGE_SHARE) ** 2):,} users or more in a window, or a larger epsilon"
             )
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables ``share``, ``unexplained`` or ``mean_size``, ``p_value`` and ``found``; see the class.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        return self.tables_of_found(cells, n, estimator, asked=len(self.names))
+        return self.tables_of_found(cells, n, estimator, repeats, asked=len(self.names))
 
-    def tables_of_found(self, cells: Counts, n: int, estimator: str, *, asked: int) -> tuple[Table, ...]:
+    def tables_of_found(
+        self, cells: Counts, n: int, estimator: str, repeats: float, *, asked: int
+    ) -> tuple[Table, ...]:
         """Return the tables of some candidates whether or not they are found, and of the others that are found.
 
         Intervals of those that are found for being large would cover too seldom. So they have the level 1 - .05 R/K, if
@@ -219,108 +222,92 @@ class CandidateDecoder(FindingDecoder):
             cells: The cells.
             n: The number of reports.
             estimator: The name of the estimator.
+            repeats: See ``linear``.
             asked: How many candidates, the first ones, are in the tables in any case.
 
         Raises:
             ValueError: as ``tables``.
         """
         self.require(estimator)
-        linear = self.linear(cells, n)
-        k = len(self.names)
-        values, variance = linear.values, linear.variance
-        p_value = self._chance(values / np.sqrt(variance), n)
+        once, k = self.estimate(cells, n, repeats), len(self.names)
+        linear, held = once.repeated(repeats), self.channel.held
+        p_value = self._chance(once, linear, n)
         found = p_value <= FALSELY_FOUND / max(k, 1)
-        shown = found | (np.arange(k) < asked)
-        if not shown.any() and self.channel.held > 1:
-            return (mean_size_table(0.0, 0.0, n, self.channel.held),)
-        if not shown.any():
-            return (Table(TableName.UNEXPLAINED, np.ones(1), np.zeros(1), n, shape=(1,)),)
-        missed = (1 - INTERVAL_LEVEL) * (1 if self.simultaneous else shown.sum()) / k
-        low, high = linear.interval(1 - missed)
-        share, rest = values, 1 - values[shown].sum()
+        shown = np.flatnonzero(found | (np.arange(k) < asked))
+        if not len(shown):
+            name, nothing = (TableName.UNEXPLAINED, 1.0) if held == 1 else (TableName.MEAN_SIZE, 0.0)
+            return (Table(name, np.array([nothing]), np.zeros(1), n, shape=(1,)),)
+        share, total = once.values, float(once.values[shown].sum())
+        rest = 1 - total
         if estimator == "auto":
-            share, rest = (
-                _nearest(linear) if self.channel.held == 1 else (_nearest_sets(linear, self.channel.held), 0.0)
-            )
-            rest += share[~shown].sum()
-        names = tuple(name for name, each in zip(self.names, shown, strict=True) if each)
-        table = partial(Table, n=n, shape=(len(names),), keys=names)
-        shares = table(
+            share, rest = _nearest(once) if held == 1 else (_nearest_sets(once, held), 0.0)
+            rest += np.delete(share, shown).sum()
+        missed = (1 - INTERVAL_LEVEL) * (1 if self.simultaneous else len(shown)) / k
+        low, high = linear.interval(1 - missed)
+        names = tuple(self.names[i] for i in shown.tolist())
+        shares = table_from(
             TableName.SHARE,
             share[shown],
-            np.sqrt(variance[shown]),
-            unbiased=values[shown],
-            low=low[shown].clip(0.0, 1.0),
-            high=high[shown].clip(0.0, 1.0),
-            basis=Basis.NORMAL,
+            np.sqrt(linear.variance[shown]),
+            (low[shown], high[shown]),
+            Basis.SCORE,
+            n=n,
+            keys=names,
+            unbiased=once.values[shown],
             simultaneous=self.simultaneous,
         )
-        tests = (
-            table(TableName.P_VALUE, p_value[shown], np.zeros(len(names))),
-            table(TableName.FOUND, found[shown].astype(np.float64), np.zeros(len(names))),
-        )
-        inside = shown.astype(np.float64)[:, np.newaxis]
-        of_sum = float((inside * linear.times(inside)).sum())
-        if self.channel.held > 1:
-            return shares, mean_size_table(float(values[shown].sum()), of_sum, n, self.channel.held), *tests
-        return shares, _unexplained(rest, float(1 - values[shown].sum()), of_sum, n), *tests
+        inside = np.zeros((k, 1))
+        inside[shown] = 1
+        if held == 1:
+            others = linear.mapped(np.array([1 - total]), lambda w: -inside * w, lambda moved: -inside.T @ moved)
+            of_all = table_of(TableName.UNEXPLAINED, np.array([rest]), others)
+        else:
+            size = np.clip([total], 0.0, held)
+            of_all = table_of(TableName.MEAN_SIZE, size, linear, w=inside, bounds=(0.0, float(held)))
+        test = partial(Table, stderr=np.zeros(len(names)), n=n, shape=(len(names),), keys=names)
+        tests = test(TableName.P_VALUE, p_value[shown]), test(TableName.FOUND, found[shown].astype(np.float64))
+        return shares, of_all, *tests
 
-    def _chance(self, z: Floats, n: int) -> Floats:
+    def _chance(self, once: Estimate, linear: Estimate, n: int) -> Floats:
         """Return the probability of such estimates, or larger ones, of strings that nobody holds.
 
-        Args:
-            z: Shape (K,): the estimates, in standard errors.
-            n: The number of reports.
-
         The supports of a string that nobody holds are about binomial, n H trials of the probability by which chance
-        supports a position. Where they are few, their law is less even than the normal one.
+        supports a position. Where they are few, their law is less even than the normal one. Reports of devices that
+        keep responses count as so many of different devices as have the variance of their mean.
+
+        Args:
+            once: The estimate of reports of different devices.
+            linear: That of these reports.
+            n: The number of reports.
         """
         from scipy import special  # takes a quarter of a second, and devices need none
 
-        channel, trials = self.channel, n * self.channel.hashes
-        chance = channel.q + (channel.p - channel.q) * channel.covered
-        supports = trials * chance + z * math.sqrt(trials * chance * (1 - chance))
+        chance = self.channel.chance
+        trials = n * self.channel.hashes * once.variance / linear.variance
+        supports = trials * chance + linear.values * np.sqrt(trials * chance * (1 - chance) / linear.variance)
         inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
         tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
         return tail
 
 
-def _unexplained(value: float, unbiased: float, variance: float, n: int) -> Table:
-    """Return the table of the share of users who hold none of the strings shown, with a normal interval."""
-    half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(variance)
-    low, high = np.clip([[unbiased - half], [unbiased + half]], 0.0, 1.0)
-    return Table(
-        TableName.UNEXPLAINED,
-        np.array([value]),
-        np.array([math.sqrt(variance)]),
-        n,
-        shape=(1,),
-        unbiased=np.array([unbiased]),
-        low=low,
-        high=high,
-        basis=Basis.NORMAL,
-    )
-
-
-def _nearest_sets(linear: CandidateLinear | ManyLinear, held: int) -> Floats:
+def _nearest_sets(linear: CandidateEstimate, held: int) -> Floats:
     """Return the shares of "auto", shape (K,), if devices hold up to l strings: from 0 to 1, of a sum up to l."""
-    chosen = linear.together if isinstance(linear, ManyLinear) else np.arange(len(linear.values))
-    shares, values = np.zeros(len(linear.values)), linear.values[chosen]
+    chosen, shares = linear.together, np.zeros(len(linear.values))
+    values = linear.values[chosen]
     nearest = np.clip(values, 0.0, 1.0)
-    shares[chosen] = nearest if nearest.sum() <= held else onto_capped(values, linear.variance[chosen], held)
+    shares[chosen] = nearest if nearest.sum() <= held else onto_simplex(values, linear.variance[chosen], total=held)
     return shares
 
 
-def _nearest(linear: CandidateLinear | ManyLinear) -> tuple[Floats, float]:
+def _nearest(linear: CandidateEstimate) -> tuple[Floats, float]:
     """Return the shares of "auto", shape (K,), and the unexplained one; see ``CandidateDecoder``."""
-    k = len(linear.values)
-    chosen = linear.together if isinstance(linear, ManyLinear) else np.arange(k)
+    k, chosen = len(linear.values), linear.together
     if not len(chosen):  # all is unexplained, and has no variance
         return np.zeros(k), float(np.clip(1 - linear.values.sum(), 0.0, 1.0))
     values, inside = linear.values[chosen], np.zeros((k, 1))
     inside[chosen] = 1
-    variances = np.append(linear.variance[chosen], (inside * linear.times(inside)).sum())
-    nearest = onto_simplex(np.append(values, 1 - values.sum()), variances, np.zeros(len(variances)))
+    variances = np.append(linear.variance[chosen], linear.variance_of(inside))
+    nearest = onto_simplex(np.append(values, 1 - values.sum()), variances)
     shares = np.zeros(k)
     shares[chosen] = nearest[:-1]
     # The shares of those not found are in neither.

@@ -7,11 +7,11 @@ ours.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.common_holders import of_other_sign
 from uldp.mechanisms.strings.cohorts import hash_positions
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
@@ -60,6 +60,11 @@ class CohortChannel:
         return 1 - (1 - 1 / self.positions) ** self.hashes
 
     @property
+    def chance(self) -> float:
+        """The probability that a report supports a position, over all strings."""
+        return self.q + (self.p - self.q) * self.covered
+
+    @property
     def both(self) -> float:
         """The covariance of two positions of a random string, which is 0 or less."""
         return (
@@ -71,6 +76,10 @@ class CohortChannel:
         """The variance of a position of a random string, after what all positions have in common."""
         return self.covered * (1 - self.covered) - self.both
 
+    def colliding(self, squares: float) -> float:
+        """Return the variance of a score by collisions with strings whose squared shares have this sum."""
+        return squares * self.scatter / self.cohorts
+
     @property
     def independent(self) -> int:
         """The number of cells that the others do not determine."""
@@ -79,6 +88,40 @@ class CohortChannel:
     def left(self, candidates: int) -> float:
         """Return the part of the independent cells that least squares on some candidates leaves."""
         return max(self.independent - candidates, 1) / self.independent
+
+    @property
+    def weight(self) -> float:
+        """The number of users for whom the heaviest report counts, of a rare string alone.
+
+        A position of its own adds to the score of a string, less what random strings have there.
+        """
+        return 1 / ((self.p - self.q) * (1 - self.covered if self.one_position else 1.0))
+
+    def corrected(self, cells: "CohortCells") -> Floats:
+        """Return the part of the supports, shape (M, L), that random strings do not explain, of all reports."""
+        of_cohorts = cells.sizes[:, np.newaxis]
+        corrected: Floats = (cells.supports - self.q * of_cohorts) / (self.p - self.q) - self.covered * of_cohorts
+        return corrected / max(cells.n, 1)
+
+    def support_variance(self, covered: Floats) -> Floats:
+        """Return the variance of whether a report supports positions, divided by (p - q)^2.
+
+        Args:
+            covered: The share of users whose string has each position.
+        """
+        gain = self.p - self.q
+        probable = np.clip(self.q + gain * covered, self.least, self.p)
+        return np.asarray(probable * (1 - probable) / gain**2)
+
+    def of_scores(self, sums: Floats, variances: Floats) -> Floats:
+        """Return the variance of the scores of strings in one report.
+
+        Args:
+            sums: Shape (K,): the sums of ``variances`` at the positions of each string.
+            variances: Shape (M, L): the variance of each position; see ``row_variance``.
+        """
+        beta = self.covered
+        return np.asarray((sums * (1 - 2 * beta) + beta**2 * variances.sum()) / self.cohorts)
 
     def row_variance(self, covered: Floats) -> Floats:
         """Return the variance of a position in one report of its cohort, divided by (p - q)^2.
@@ -92,6 +135,27 @@ class CohortChannel:
             return np.maximum(self.q + gain * covered, self.least) / gain**2
         noise = self.q * (1 - self.q) + gain * (1 - self.p - self.q) * covered
         return noise / gain**2 + self.scatter
+
+
+class CohortCells(NamedTuple):
+    """The cells of a window.
+
+    Attributes:
+        supports: Shape (M, L): the reports of each cohort that support each position.
+        sizes: Shape (M,): the reports of each cohort.
+        response: The law of the cells of the responses that devices keep; None if they keep none.
+        repeats: In how many other windows of a sum the device of a report has another; see ``Estimate.repeated``.
+    """
+
+    supports: Counts
+    sizes: Counts
+    response: CohortChannel | None = None
+    repeats: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """The number of all reports."""
+        return int(self.sizes.sum())
 
 
 class Candidates:
@@ -152,119 +216,38 @@ class Candidates:
         """The inverse of G, shape (K, K)."""
         return np.asarray(np.linalg.inv(self.normal + _RIDGE * np.eye(self.size)), dtype=np.float64)
 
-
-@dataclass(frozen=True, eq=False)
-class CandidateLinear:
-    """The least squares estimate of the shares of candidates; see ``Linear``.
-
-    A report of cohort c scores psi_x = sum_j D_x(c, j) ((y_j - q)/(p - q) - beta), where y_j is 1 if it supports j. The
-    mean score b has the expectation G f, plus the collisions of all other strings. So f-hat = G^-1 b is unbiased over
-    the hash functions, and over the reports alone if each user holds one string, a candidate.
-
-    Three parts add to its covariance:
-
-    - the noise and the draw of the cohort: G^-1 R G R G^-1 / n, where R is diagonal and makes the variance of each
-      score exact, by the probability that each position is supported;
-    - the draw of the users: (diag(f) - f f^T) / n, of which local hashing has diag(f) in the first part. Users who
-      hold two strings make their covariance less, by what no cell shows; see ``times``;
-    - collisions with the strings that are no candidates, sum f^2 = tau^2: their hashes are fixed but unknown, so they
-      have the covariance tau^2 s G^-1 / M, with s = ``CohortChannel.scatter``. It does not fall with n. The residuals
-      of the cells show tau^2 (by moments).
-
-    Attributes:
-        candidates: The candidates.
-        supports: Shape (M, L): the reports of each cohort that support each position.
-        sizes: Shape (M,): the reports of each cohort.
-    """
-
-    candidates: Candidates
-    supports: Counts
-    sizes: Counts
-
     @cached_property
-    def reports(self) -> int:
-        """The number of all reports."""
-        return int(self.sizes.sum())
+    def units(self) -> Floats:
+        """Shape (K,): the diagonal of G."""
+        return np.diag(self.normal).copy()
 
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (K,): f-hat; may be negative."""
-        channel = self.candidates.channel
-        sizes = self.sizes[:, np.newaxis]
-        corrected = (self.supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
-        scores = (self.candidates.sums(corrected) - channel.covered * corrected.sum()) / self.reports
-        values: Floats = self.candidates.inverse @ scores
-        return values
+    def fit(self, cells: CohortCells) -> Floats:
+        """Return f-hat, shape (K,), which may be negative.
 
-    @cached_property
-    def _shares(self) -> Floats:
-        """Shape (K,): f-hat, cut to shares from 0 to 1 that sum to at most l."""
-        positive = np.clip(self.values, 0.0, 1.0)
-        shares: Floats = positive / max(positive.sum() / self.candidates.channel.held, 1.0)
-        return shares
-
-    @cached_property
-    def collisions(self) -> float:
-        """tau^2, the estimated sum of the squared shares of all other strings."""
-        channel = self.candidates.channel
-        gain, sizes = channel.p - channel.q, self.sizes[:, np.newaxis]
-        expected = channel.q + gain * self.candidates.covered(self.values)
-        probable = np.clip(expected, channel.least, channel.p)
-        residual = ((self.supports - sizes * expected) ** 2).sum() / channel.left(self.candidates.size)
-        excess = residual - (sizes * probable * (1 - probable)).sum()
-        unit = gain**2 * channel.covered * (1 - channel.covered) * channel.positions * (self.sizes**2.0).sum()
-        return max(float(excess / unit), 0.0)
-
-    @cached_property
-    def covered(self) -> Floats:
-        """The estimated share of users with each position, shape (M, L)."""
-        return self.candidates.covered(self._shares)
-
-    @cached_property
-    def _ratio(self) -> Floats:
-        """Shape (K,): the diagonal of R."""
-        candidates, channel = self.candidates, self.candidates.channel
-        variance, beta = channel.row_variance(self.covered), channel.covered
-        of_scores = (candidates.sums(variance) * (1 - 2 * beta) + beta**2 * variance.sum()) / channel.cohorts
-        ratio: Floats = np.sqrt(of_scores / np.diag(candidates.normal))
-        return ratio
-
-    def times(self, w: Floats) -> Floats:
-        """Return the product of the covariance with w, shape (K, j).
-
-        Of sets, ``w @ times(w)`` is the variance of a sum, or more. In a cohort in which two strings collide, who holds
-        both supports their bucket as if it held one. So of weights of one sign it takes no user to hold both, and of
-        two signs as many as hold the rarer.
+        A report of cohort c scores psi_x = sum_j D_x(c, j) ((y_j - q)/(p - q) - beta), where y_j is 1 if it supports j.
+        The mean score b has the expectation G f, plus the collisions of all other strings. So f-hat = G^-1 b is
+        unbiased over the hash functions, and over the reports alone if each user holds one string, a candidate.
         """
-        candidates, channel = self.candidates, self.candidates.channel
-        inverse, f, ratio = candidates.inverse, self._shares, self._ratio[:, np.newaxis]
-        solved = inverse @ w
-        noise: Floats = inverse @ (ratio * (candidates.normal @ (ratio * solved)))
-        noise -= f[:, np.newaxis] * (f @ w)
-        if not channel.one_position:
-            noise += f[:, np.newaxis] * w
-        if channel.held > 1:
-            noise -= of_other_sign(f, w) * channel.covered / (channel.p - channel.covered)
-        return noise / self.reports + self.collisions * channel.scatter / channel.cohorts * solved
+        corrected = self.channel.corrected(cells)
+        fitted: Floats = self.inverse @ (self.sums(corrected) - self.channel.covered * corrected.sum())
+        return fitted
 
-    @cached_property
-    def variance(self) -> Floats:
-        """Shape (K,): the diagonal of Cov."""
-        return np.diag(self.times(np.eye(self.candidates.size))).copy()
+    def residuals(self, values: Floats, corrected: Floats) -> Floats:
+        """Return what these shares leave of ``CohortChannel.corrected``, shape (M, L)."""
+        return corrected - (self.covered(values) - self.channel.covered) / self.channel.cohorts
 
-    @property
-    def n(self) -> Counts:
-        """Shape (K,): the number of all reports, for each candidate."""
-        return np.full(self.candidates.size, self.reports)
+    def collisions(self, values: Floats, cells: CohortCells) -> float:
+        """Return tau^2, the estimated sum of the squared shares of all other strings, from the residuals of ``fit``."""
+        channel, covered, sizes = self.channel, self.covered(values), cells.sizes[:, np.newaxis]
+        expected = channel.q / (channel.p - channel.q) + covered
+        residual = ((cells.supports / (channel.p - channel.q) - sizes * expected) ** 2).sum() / channel.left(self.size)
+        noise = channel.support_variance(covered)
+        noise += cells.repeats * (cells.response or channel).support_variance(covered)
+        unit = channel.covered * (1 - channel.covered) * channel.positions * (sizes**2.0).sum()
+        return max(float((residual - (sizes * noise).sum()) / unit), 0.0)
 
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return normal intervals."""
-        return normal_interval(self.values, self.variance, coverage)
-
-
-def normal_interval(values: Floats, variance: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Return the ends of normal intervals."""
-    from scipy import special  # takes a quarter of a second, and devices need none
-
-    half = special.ndtri((1 + coverage) / 2) * np.sqrt(variance)
-    return values - half, values + half
+    def cut(self, values: Floats) -> Floats:
+        """Return f-hat, cut to shares from 0 to 1 that sum to at most l."""
+        positive = np.clip(values, 0.0, 1.0)
+        shares: Floats = positive / max(positive.sum() / self.channel.held, 1.0)
+        return shares

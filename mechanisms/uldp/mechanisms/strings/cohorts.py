@@ -75,18 +75,18 @@ class StringEncoding(Encoding):
         return {"form": "string", "longest": self._longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbol of each string, shape (n,). Draws nothing.
-
-        Raises:
-            ValueError: if a string is too long or no valid Unicode, or a user wants to hide it behind a tag.
-        """
+        """See ``Encoding``. Draws nothing."""
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a string has no tags, so no user can hide it behind one")
         texts: list[str] = held.values.tolist()
         # In a simulation, many devices hold one string.
-        symbols = {text: string_symbol(text, self._longest) for text in set(texts)}
+        symbols = {text: self.symbol(text) for text in set(texts)}
         return np.fromiter(map(symbols.__getitem__, texts), dtype=np.int64, count=len(texts))
+
+    def symbol(self, text: str) -> int:
+        """Return the symbol of a string."""
+        return string_symbol(text, self._longest)
 
 
 def hash_positions(cohorts: Values, symbols: Values, hashes: int, size: int) -> Symbols:

@@ -6,14 +6,15 @@ Memory is bounded: the positions of candidates are hashed in blocks, each time t
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates, CohortChannel, normal_interval
+from uldp.mechanisms.laws.estimate import part_of
+from uldp.mechanisms.laws.interval import normal_quantile
+from uldp.mechanisms.strings.candidate_law import CandidateEstimate, CandidateLaw, CohortLaw, estimate_together
+from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel
 from uldp.mechanisms.strings.cohorts import hash_positions
-from uldp.schemas.arrays import Counts, Floats, Rows, Symbols
+from uldp.schemas.arrays import Floats, Rows, Symbols
 
 # So many positions are hashed at once; they fit a core's cache.
 _POSITIONS_AT_ONCE = 1 << 16
@@ -29,11 +30,13 @@ class ManyCandidates:
         channel: The law of the cells.
         symbols: Shape (K,): the symbols of the candidates.
         together: How many of them may be fitted together.
+        level: The probability with which chance makes a candidate significant.
     """
 
     channel: CohortChannel
     symbols: Symbols
     together: int
+    level: float
 
     def sums(self, *tables: Floats) -> Floats:
         """Return sum_cj B_x(c, j) a(c, j) for each table a, shape (M, L), and each candidate x; shape (tables, K)."""
@@ -71,114 +74,80 @@ class ManyCandidates:
         units: Floats = own * (1 - 2 * beta) / channel.cohorts + channel.positions * beta**2
         return units
 
+    def estimate(self, cells: CohortCells) -> CandidateEstimate:
+        """Return the estimate of the shares of all candidates, of reports of different devices.
 
-@dataclass(frozen=True, eq=False)
-class ManyLinear:
-    """The estimate of the shares of many candidates; see ``Linear``.
+        Let S be the candidates that are found. Each candidate x has the estimate of least squares on S and x, so it has
+        no collisions with S. Whether x itself is in S changes nothing, so its estimate is not larger because it was
+        found. All others collide with x as strings do that are no candidates.
 
-    Let S be the candidates that are found. Each candidate x has the estimate of least squares on S and x, so it has no
-    collisions with S. Whether x itself is in S changes nothing, so its estimate is not larger because it was found. All
-    others collide with x as strings do that are no candidates.
-
-    S is found in rounds, of estimates that are significant at ``level``. Errors of the first round include all
-    collisions, so that strings that only collide with frequent ones are not found. (The candidates with the largest
-    estimates would not do as S: chosen by their noise, they take from the shares of frequent strings.)
-
-    For x outside of S, the estimate is D_x . e / (D_x . P D_x), where e are the residuals of S, and P projects onto
-    what S leaves of the cells. D_x is random relative to S, so D_x . P D_x is taken as G_xx (1 - |S|/cells). Its
-    deviation from that is about sqrt(2 |S|)/cells of it, .003 for 512 of 12,288.
-
-    Attributes:
-        candidates: The candidates.
-        supports: Shape (M, L): the reports of each cohort that support each position.
-        sizes: Shape (M,): the reports of each cohort.
-        level: The probability with which chance makes a candidate significant.
-    """
-
-    candidates: ManyCandidates
-    supports: Counts
-    sizes: Counts
-    level: float
-
-    @cached_property
-    def reports(self) -> int:
-        """The number of all reports."""
-        return int(self.sizes.sum())
-
-    @cached_property
-    def _corrected(self) -> Floats:
-        """Shape (M, L): the share of supports that random strings do not explain."""
-        channel, sizes = self.candidates.channel, self.sizes[:, np.newaxis]
-        corrected: Floats = (self.supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
-        return corrected / self.reports
-
-    @cached_property
-    def _found(self) -> "_Found":
-        """The estimates with all that are found."""
-        least, found = -NormalDist().inv_cdf(self.level), self._given(np.zeros(0, dtype=np.int64))
+        S is found in rounds, of estimates that are significant at ``level``. Errors of the first round include all
+        collisions, so that strings that only collide with frequent ones are not found. (The candidates with the largest
+        estimates would not do as S: chosen by their noise, they take from the shares of frequent strings.)
+        """
+        least, found = -normal_quantile(self.level), self._given(np.zeros(0, dtype=np.int64), cells)
         for _ in range(_ROUNDS):
-            z = found.values / np.sqrt(found.variance)
+            z = found.values / np.sqrt(found.repeated(cells.repeats).variance)
             z[found.together] = np.inf
-            following = np.argsort(-z, kind="stable")[: self.candidates.together]
+            following = np.argsort(-z, kind="stable")[: self.together]
             following = np.sort(following[z[following] > least])
             if len(following) == len(found.together):
                 break
-            found = self._given(following)
+            found = self._given(following, cells)
         return found
 
-    def _given(self, together: Rows) -> "_Found":
-        """Return the estimates with some candidates that are fitted together."""
-        candidates, channel, beta = self.candidates, self.candidates.channel, self.candidates.channel.covered
-        fit = CandidateLinear(Candidates(channel, candidates.symbols[together]), self.supports, self.sizes)
-        left = candidates.units * channel.left(len(together))
-        residuals = self._corrected - (fit.candidates.covered(fit.values) - beta) / channel.cohorts
-        variances = channel.row_variance(fit.covered)
-        of_residuals, of_variances = candidates.sums(residuals, variances)
+    def _given(self, together: Rows, cells: CohortCells) -> CandidateEstimate:
+        """Return the estimates with some candidates that are fitted together.
+
+        For x outside of S, the estimate is D_x . e / (D_x . P D_x), where e are the residuals of S, and P projects onto
+        what S leaves of the cells. D_x is random relative to S, so D_x . P D_x is taken as G_xx (1 - |S|/cells). Its
+        deviation from that is about sqrt(2 |S|)/cells of it, .003 for 512 of 12,288.
+        """
+        channel, beta, n = self.channel, self.channel.covered, cells.n
+        candidates, left = Candidates(channel, self.symbols[together]), self.units * channel.left(len(together))
+        fit = estimate_together(candidates, cells)
+        own = candidates.cut(fit.values)
+        residuals = candidates.residuals(fit.values, channel.corrected(cells))
+        laws = [CandidateLaw(candidates, channel, n * channel.colliding(fit.collisions))]
+        laws += [] if cells.response is None else [CandidateLaw(candidates, cells.response)]
+        of_rows = [each.channel.row_variance(candidates.covered(own)) for each in laws]
+        of_residuals, *sums = self.sums(residuals, *of_rows)
         values = (of_residuals - beta * residuals.sum()) / left
-        of_scores = (of_variances * (1 - 2 * beta) + beta**2 * variances.sum()) / channel.cohorts
-        shares = np.clip(values, 0.0, 1.0)
-        of_users = (0.0 if channel.one_position else shares) - shares**2
-        variance = (of_scores / candidates.units / left + of_users) / self.reports
-        variance += fit.collisions * channel.scatter / channel.cohorts / left
-        values[together], variance[together] = fit.values, fit.variance
-        return _Found(fit, together, values, variance)
+        values[together] = fit.values
+        shares, law = np.clip(values, 0.0, 1.0), None
+        for of_fit, of_sums, rows in [*zip(laws, sums, of_rows, strict=True)][::-1]:
+            of_users = (0.0 if channel.one_position else shares) - shares**2
+            variance = of_fit.channel.of_scores(of_sums, rows) / self.units / left + of_users + of_fit.fixed / left
+            variance[together] = of_fit.variance(own)
+            law = ManyLaw(of_fit, together, variance, law)
+        assert law is not None
+        parts = (part_of(law, shares, n),)
+        return CandidateEstimate(values, np.full(len(values), n), parts, together=together, collisions=fit.collisions)
 
-    @property
-    def values(self) -> Floats:
-        """Shape (K,): the estimates; may be negative."""
-        return self._found.values
 
-    @property
-    def variance(self) -> Floats:
-        """Shape (K,): their variances."""
-        return self._found.variance
+class ManyLaw(CohortLaw):
+    """The law of a report about candidates of which some are fitted together, at the shares of an estimate alone.
 
-    @property
-    def together(self) -> Rows:
-        """S, in ascending order."""
-        return self._found.together
+    Estimates of those that are not fitted together are taken as uncorrelated with others.
 
-    @property
-    def n(self) -> Counts:
-        """Shape (K,): the number of all reports, for each candidate."""
-        return np.full(len(self.candidates.symbols), self.reports)
+    Args:
+        fit: The law of those that are fitted together.
+        together: Their positions among all.
+        variance: Shape (K,): the variances of all.
+        response: See ``Law``.
+    """
 
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return normal intervals."""
-        return normal_interval(self.values, self.variance, coverage)
+    def __init__(self, fit: CandidateLaw, together: Rows, variance: Floats, response: CohortLaw | None = None) -> None:
+        super().__init__(len(variance), fit.channel, response)
+        self._fit, self._together, self._variance = fit, together, variance
 
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (K, j). Estimates of those not found are taken as uncorrelated with others."""
-        fit, together, _, variance = self._found
-        product: Floats = variance[:, np.newaxis] * w
-        product[together] = fit.times(w[together])
+    def variance(self, theta: Floats) -> Floats:
+        """See the base class."""
+        return self._variance
+
+    def times(self, w: Floats, theta: Floats) -> Floats:
+        """See the base class."""
+        product: Floats = self._variance[:, np.newaxis] * w
+        own = self._fit.candidates.cut(theta[self._together])
+        product[self._together] = self._fit.times(w[self._together], own)
         return product
-
-
-class _Found(NamedTuple):
-    """The fit of the candidates that are together, these, and the estimates and variances of all, shape (K,)."""
-
-    fit: CandidateLinear
-    together: Rows
-    values: Floats
-    variance: Floats

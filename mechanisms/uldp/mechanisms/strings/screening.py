@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.kernels.hashing import SEEDS, scramble, states_of, steps_of
-from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates, CohortChannel
+from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel
 from uldp.schemas.arrays import Counts, Floats, Mask, Rows, Symbols
 
 # So many positions are hashed at once; they fit a core's cache.
@@ -78,18 +78,15 @@ class _Cells:
     """The cells of a stratum, and what is taken out of them."""
 
     def __init__(self, channel: CohortChannel, supports: Counts, symbols: Symbols, known: Symbols) -> None:
-        self._channel, self._supports, self._symbols, self._known = channel, supports, symbols, known
-        self._sizes = supports.sum(axis=1)
-        self._n = max(int(self._sizes.sum()), 1)
+        self._channel, self._symbols, self._known = channel, symbols, known
+        self._cells = CohortCells(supports, supports.sum(axis=1))
         self._steps, self._states = steps_of(symbols), states_of(np.arange(channel.cohorts))
-        sizes = self._sizes[:, np.newaxis]
-        corrected = (supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
-        self._corrected: Floats = corrected / self._n
+        self._corrected = channel.corrected(self._cells)
         self._residuals = self._corrected
         #: What a string that all users hold scores in all cohorts.
         self.unit = 1 - channel.covered
         #: The standard error of the share of a rare string, by all cohorts.
-        self.error = float(np.sqrt(channel.row_variance(np.array(channel.covered)) / self.unit / self._n))
+        self.error = math.sqrt(channel.row_variance(np.array(channel.covered)) / self.unit / max(self._cells.n, 1))
         #: Shape (K,): which strings are taken out of the cells.
         self.taken: Mask = np.zeros(len(symbols), dtype=np.bool_)
         self._values = np.zeros(0)
@@ -127,11 +124,9 @@ class _Cells:
         return shares
 
     def _fit(self) -> None:
-        channel = self._channel
-        together = np.concatenate([self._known, self._symbols[self.taken]])
-        fit = CandidateLinear(Candidates(channel, together), self._supports, self._sizes)
-        self._values = fit.values
-        self._residuals = self._corrected - (fit.candidates.covered(fit.values) - channel.covered) / channel.cohorts
+        together = Candidates(self._channel, np.concatenate([self._known, self._symbols[self.taken]]))
+        self._values = together.fit(self._cells)
+        self._residuals = together.residuals(self._values, self._corrected)
 
     def scores(self, rows: Rows, begin: int, end: int) -> Floats:
         """Return the sums of the residuals at the positions of strings in some cohorts, shape of ``rows``."""

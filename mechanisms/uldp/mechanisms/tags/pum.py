@@ -17,9 +17,9 @@ from typing import Self, cast
 
 import numpy as np
 
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
-from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Mask, Values
 from uldp.schemas.specs.variable import Variable
@@ -151,7 +151,7 @@ class Pum(Encoding):
         values, bots = self._split(r_hat)
         return values + bots @ self.bot_distributions(r_hat)
 
-    def stderr(self, linear: Linear) -> Floats:
+    def stderr(self, linear: Estimate) -> Floats:
         """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
         If p-hat_x is r-hat_x, its standard error is that of r-hat_x; otherwise the covariances and the uncertainty of
@@ -195,7 +195,7 @@ class Pum(Encoding):
         variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ spread
         return variance
 
-    def _variance_of_draws(self, linear: Linear) -> Floats:
+    def _variance_of_draws(self, linear: Estimate) -> Floats:
         """Return Var[p-hat_x] if the backgrounds are exact.
 
         Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
@@ -213,7 +213,7 @@ class Pum(Encoding):
         own = np.where(free, 1 + ratio, 1.0)
         return self._variance_of_sums(linear, own, np.vstack([pi_hat, -h]))
 
-    def _variance_of_sums(self, linear: Linear, own: Floats, weights: Floats) -> Floats:
+    def _variance_of_sums(self, linear: Estimate, own: Floats, weights: Floats) -> Floats:
         """Return Var[own_x r-hat(x) + sum_k weights_kx r-hat(k)] for each x, where k are the bots, and last all of X_N.
 
         Args:
@@ -251,14 +251,14 @@ class Pum(Encoding):
         values, bots = self._split(r_hat)
         return values + self.within_reach(np.maximum(bots, 0.0))
 
-    def most_stderr(self, linear: Linear) -> Floats:
+    def most_stderr(self, linear: Estimate) -> Floats:
         """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
         reached = np.ones((len(self.tags), 1)) if self.reach is None else self.reach.astype(np.float64)
         weights = np.vstack([reached, np.zeros((1, reached.shape[1]))])
         variance = self._variance_of_sums(linear, np.ones(self.size), weights)
         return np.sqrt(np.maximum(variance, 0.0))
 
-    def tag_masses(self, r_hat: Floats, linear: Linear) -> tuple[Floats, Floats]:
+    def tag_masses(self, r_hat: Floats, linear: Estimate) -> tuple[Floats, Floats]:
         """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
 
         Args:

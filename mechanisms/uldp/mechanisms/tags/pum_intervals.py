@@ -9,13 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.protocol.channel import normal_quantile
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import Ends, normal_quantile
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
-
-#: Lower and upper ends, each of shape (|X|,).
-Ends = tuple[Floats, Floats]
 
 
 class PumIntervals(NamedTuple):
@@ -35,7 +32,7 @@ class PumIntervals(NamedTuple):
     band: Ends
 
 
-def pum_intervals(pum: Pum, linear: Linear, coverage: float = 0.95) -> PumIntervals:
+def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumIntervals:
     """Return intervals that cover each value, one at a time, with probability ``coverage``.
 
     Args:

@@ -41,22 +41,16 @@ def kept_checks(
         mechanism: The mechanism.
         inputs: The distribution of the symbols of the devices, each of which keeps its own; or the symbol of a string;
             or, of strata of strings, its symbol in each part.
-        first: A report of each of n devices, which has passed ``possible``.
+        first: A possible report of each of n devices.
         other: Another report of each of them, in this order.
         seed: The seed of what is drawn for comparison.
     """
     if isinstance(mechanism, Strata):
         yield from _of_strata(mechanism, inputs, first, other, seed)
     elif isinstance(mechanism, Memoized) and isinstance(mechanism.once, UniformNoise):
-        equal = int((first == other).reshape(len(first), -1).all(axis=1).sum())
-        yield binomial(
-            "equal reports",
-            lambda _: "the reports are equal",
-            np.array([equal]),
-            len(first),
-            np.array([_equal(mechanism, mechanism.once, inputs)]),
-            _PAIRS,
-        )
+        equal = (first == other).reshape(len(first), -1).all(axis=1).sum(keepdims=True)
+        m = np.array([_equal(mechanism, mechanism.once, inputs)])
+        yield binomial("equal reports", lambda _: "the reports are equal", equal, len(first), m, _PAIRS)
     elif isinstance(mechanism, Memoized) and isinstance(mechanism.once, PureMechanism):
         yield from _of_bits(mechanism, cast(Floats, inputs), first, other)
     else:
@@ -119,23 +113,15 @@ def _inputs(strata: Strata, inputs: Inputs, number: int) -> Inputs | None:
 
 
 def _of_strata(strata: Strata, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
+    own = [list(strata.split_payloads(payloads)) for payloads in (first, other)]
     parts = np.zeros((2, len(first)), np.int64)
-    own = []
-    for drawn, payloads in zip(parts, (first, other), strict=True):
-        split = [(rows, sent) for _, rows, sent in strata.split_payloads(payloads)]
-        for number, (rows, _) in enumerate(split):
+    for drawn, split in zip(parts, own, strict=True):
+        for number, rows, _ in split:
             drawn[rows] = number
-        own.append(split)
-    stays = parts[0] == parts[1]
-    yield binomial(
-        f"kept {strata.noun}s",
-        lambda _: f"the {strata.noun} changes",
-        np.array([np.count_nonzero(~stays)]),
-        len(first),
-        np.zeros(1),
-        _PAIRS,
-    )
-    for number, ((rows, one), (others, two)) in enumerate(zip(*own, strict=True)):
+    stays, name = parts[0] == parts[1], f"kept {strata.noun}s"
+    changed = np.array([np.count_nonzero(~stays)])
+    yield binomial(name, lambda _: f"the {strata.noun} changes", changed, len(first), np.zeros(1), _PAIRS)
+    for (number, rows, one), (_, others, two) in zip(*own, strict=True):
         one, two = one[stays[rows]], two[stays[others]]
         of_part = _inputs(strata, inputs, number)
         if len(one) and of_part is not None:
@@ -159,10 +145,7 @@ def _beside_drawn(mechanism: WithMemory, inputs: Inputs, first: Payloads, other:
 
 def _differences(mechanism: WithMemory, first: Payloads, other: Payloads) -> Counts:
     """Return how many bits of both reports of a device differ; of sums, how many signs; shape (n,)."""
-    differences: Counts
     if isinstance(mechanism.bare, StringMechanism):  # its cells are those of all cohorts
-        differences = np.bitwise_count(cast(Packed, first) ^ cast(Packed, other)).sum(axis=1, dtype=np.int64)
-    else:
-        pairs = zip(support_matrices(mechanism, first), support_matrices(mechanism, other), strict=True)
-        differences = np.concatenate([((one > 0) != (two > 0)).sum(axis=1) for one, two in pairs])
-    return differences
+        return np.asarray(np.bitwise_count(cast(Packed, first) ^ cast(Packed, other)).sum(axis=1, dtype=np.int64))
+    pairs = zip(support_matrices(mechanism, first), support_matrices(mechanism, other), strict=True)
+    return np.concatenate([((one > 0) != (two > 0)).sum(axis=1) for one, two in pairs])

@@ -6,14 +6,14 @@ Learning" (USENIX Security 2023). Here the reports are those of local differenti
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self, cast
 
 import numpy as np
 
 from uldp.mechanisms.inference.goodness_of_fit import support_matrices
 from uldp.mechanisms.kernels.intervals import clopper_pearson
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
@@ -61,23 +61,13 @@ class Told(NamedTuple):
     def of(cls, one: Counts, other: Counts, unprotected: Mask | bool = False) -> Self:
         """Tell payloads apart by their supports of two values, the difference first: it decides the likelihood ratio.
 
-        Args:
-            one: Shape (n,): how far each report supports one value, less than 2^16.
-            other: How far it supports the other value.
-            unprotected: Shape (n,): which payloads no sensitive value can produce.
+        All of shape (n,): supports below 2^16, and which payloads no sensitive value can produce.
         """
         codes = np.where(unprotected, UNPROTECTED, (one - other << 16) + one + (1 << 32))
         return cls(codes[np.newaxis], one - other)
 
     def together(self, rows: Symbols) -> Counts:
-        """Return codes of sequences of reports, by how far their payloads lean together.
-
-        Args:
-            rows: Shape (m, times): the reports of each sequence.
-
-        Returns:
-            Shape (1, m).
-        """
+        """Return codes of m sequences of reports, shape (m, times), by how far they lean together; shape (1, m)."""
         sums = self.leaning[rows].sum(axis=1) + (1 << 32)
         return np.where((self.codes[0, rows] == UNPROTECTED).any(axis=1), UNPROTECTED, sums)[np.newaxis]
 
@@ -91,9 +81,8 @@ def lower_bound(one: Counts, other: Counts, coverage: float = 0.95) -> Bound:
     chosen.
 
     Args:
-        one: Shape (projections, n): for each way to tell payloads apart, the code of the payload of each report of one
-            value. Codes are 0 or more, but ``UNPROTECTED`` is in no set. Reports are independent.
-        other: Shape (projections, n'): the codes of the other value.
+        one: Shape (ways, n): ``Told.codes`` of reports of one value, which are independent.
+        other: Shape (ways, n'): those of the other value.
         coverage: The probability that the bound is at most epsilon.
     """
     number, members, swapped = _chosen(one[:, ::2], other[:, ::2], coverage)
@@ -103,7 +92,7 @@ def lower_bound(one: Counts, other: Counts, coverage: float = 0.95) -> Bound:
 
 
 def _chosen(one: Counts, other: Counts, coverage: float) -> tuple[int, Symbols, bool]:
-    """Return the set with the best bound: its projection, its codes, and whether it is likelier under ``other``."""
+    """Return the set with the best bound: its way, its codes, and whether it is likelier under ``other``."""
     best, chosen = -math.inf, (0, np.zeros(0, np.int64), False)
     for number, pair in enumerate(zip(one, other, strict=True)):
         codes = np.unique(np.concatenate(pair))
@@ -144,7 +133,7 @@ def _epsilon(x: Counts, n: int, y: Counts, m: int, coverage: float) -> Floats:
 
 
 def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> Told:
-    """Tell payloads apart by what they say about two values.
+    """Tell n possible payloads apart by what they say about two values, each given as its ``Inputs``.
 
     - Symbols, if the mechanism knows their law: the payload itself, and its place in the order of likelihood ratios.
     - Supports: which of both symbols, or sets of symbols, a report supports. The likelihood ratio of bits, sets and
@@ -153,11 +142,7 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     - Strata: the part, and within it as above.
     - Any other mechanism: the signs of the cells of both symbols.
 
-    Args:
-        mechanism: The mechanism; of one with a permanent response, that of one report counts.
-        x: The distribution of the symbols of devices that hold one value.
-        other: That of devices that hold the other value.
-        payloads: n reports that have passed ``possible``.
+    Of a mechanism with a permanent response, that of one report counts.
     """
     mechanism = mechanism.bare
     if isinstance(mechanism, StringMechanism):
@@ -169,8 +154,13 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
         return _of_strata(mechanism, r, s, payloads)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
-        return _of_law(of_r, of_s, payloads)
-    return _of_supports(mechanism, _symbols(mechanism, r), _symbols(mechanism, s), payloads)
+        # By their number, and by their place in the order of likelihood ratios: those of one size, but for rounding.
+        exact, protected = _ratios(of_r, of_s)
+        ratios = np.round(exact, 9)
+        codes = np.stack([np.arange(len(of_r)), np.unique(ratios, return_inverse=True)[1]])
+        return Told(np.where(protected, codes, UNPROTECTED)[:, payloads], np.sign(ratios).astype(np.int64)[payloads])
+    symbols = [np.flatnonzero(each) if mechanism.held > 1 else np.array([each.argmax()]) for each in (r, s)]
+    return _of_supports(mechanism, symbols, payloads)
 
 
 def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarantee) -> float | None:
@@ -219,20 +209,7 @@ def _ratios(of_r: Floats, of_s: Floats) -> tuple[Floats, Mask]:
     return ratios, protected
 
 
-def _of_law(of_r: Floats, of_s: Floats, payloads: Payloads) -> Told:
-    """Tell symbols apart by their number, and by their place in the order of likelihood ratios."""
-    exact, protected = _ratios(of_r, of_s)
-    ratios = np.round(exact, 9)  # those of one size, but for the rounding of floats
-    codes = np.stack([np.arange(len(of_r)), np.unique(ratios, return_inverse=True)[1]])
-    return Told(np.where(protected, codes, UNPROTECTED)[:, payloads], np.sign(ratios).astype(np.int64)[payloads])
-
-
-def _symbols(mechanism: Mechanism, r: Floats) -> Symbols:
-    """Return the symbol of a device that holds one, or all symbols of one that holds several."""
-    return np.flatnonzero(r) if mechanism.held > 1 else np.array([r.argmax()])
-
-
-def _of_supports(mechanism: Mechanism, x: Symbols, other: Symbols, payloads: Payloads) -> Told:
+def _of_supports(mechanism: Mechanism, held: Sequence[Symbols], payloads: Payloads) -> Told:
     """Tell reports apart by which of two values they support; a cell that is positive supports its symbol.
 
     A report supports several held symbols if it supports any of them: how many makes no difference to its probability.
@@ -241,7 +218,7 @@ def _of_supports(mechanism: Mechanism, x: Symbols, other: Symbols, payloads: Pay
     start = 0
     for cells in support_matrices(mechanism, payloads):
         block = slice(start, start + len(cells))
-        for at, symbols in enumerate((x, other)):
+        for at, symbols in enumerate(held):
             # A design has one more input, of the symbols outside of it.
             supported[at, block] = (cells[:, symbols[symbols < cells.shape[1]]] > 0).any(axis=1)
         if isinstance(mechanism, PureMechanism):

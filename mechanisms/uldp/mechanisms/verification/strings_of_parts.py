@@ -18,12 +18,9 @@ def all_for_strings(mechanism: Mechanism) -> bool:
 
 
 def strings_of_parts(strata: Strata, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
-    """Test the drawn parts by their shares, and the reports of each part by its own string or set.
+    """Test the drawn parts by their shares, and the possible payloads of each part by its own string or set.
 
-    Args:
-        strata: The mechanism.
-        symbols: Shape (parts, l): the symbol of the string in each part, or those of the set.
-        payloads: n reports that have passed ``possible``.
+    ``symbols`` has shape (parts, l): the symbol of the string in each part, or those of the set.
     """
     split = list(strata.split_payloads(payloads))
     counts = np.array([len(rows) for _, rows, _ in split])

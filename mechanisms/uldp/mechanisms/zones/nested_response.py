@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
+from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
@@ -16,7 +16,7 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 _DRAWS = 1 << 53
 
 
-class NestedResponse(Mechanism):
+class NestedResponse(CountedReports):
     """uRR over the values and the bots, with a point of ``ProjectiveResponse`` for the zone behind a nested bot.
 
     The inputs are the values, and then the zones of each bot; a bot that is not nested has one zone. Outer symbols are
@@ -42,9 +42,6 @@ class NestedResponse(Mechanism):
         first_payloads: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
     """
 
-    partitions = True
-    counts_payloads = True
-
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
         """Build the mechanism.
 
@@ -65,8 +62,8 @@ class NestedResponse(Mechanism):
         self._outer = np.repeat(np.arange(len(zones)), zones)
         self._first_inputs = np.cumsum(zones) - zones
         self._zone = np.arange(len(self._outer)) - self._first_inputs[self._outer]
-        self.size, self.statistic_size = len(self._outer), int(points.sum())
-        self.form = PayloadForm(symbols=self.statistic_size)
+        self.size = len(self._outer)
+        self._of_payloads(int(points.sum()))
         protected = np.append(sensitive, np.ones(len(nests), dtype=np.bool_))
         self.sensitive = protected[self._outer]
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
@@ -128,10 +125,6 @@ class NestedResponse(Mechanism):
             ],
         }
 
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols."""
-        return payloads < self.statistic_size
-
     def describe(self, payload: int | bytes) -> str:
         """Return the value, or the bot and its point."""
         assert isinstance(payload, int)
@@ -140,10 +133,6 @@ class NestedResponse(Mechanism):
             return super().describe(payload)
         first, end = self.first_payloads[outer : outer + 2].tolist()
         return f"{super().describe(payload)}: point {payload - first} of {end - first} of tag {outer - self._values}"
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each symbol, in all groups at once."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
     def revealed(self, cells: Counts) -> int:
         """Return how many reports name a value of X_N."""

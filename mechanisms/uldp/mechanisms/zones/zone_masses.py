@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.decoders.pure import ShareEstimate
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
@@ -44,7 +44,7 @@ class ZoneMasses:
     """
 
     nested: NestedResponse
-    linear: PureLinear
+    linear: ShareEstimate
     cells: Counts
 
     @cached_property
@@ -76,8 +76,8 @@ class ZoneMasses:
     def _above(self, z2: float) -> Floats:
         """Return how far the upper ends of normal intervals are above the estimates, shape (zones,).
 
-        As ``MatrixLinear`` does, this adds z^2 reports, half with the largest entry of a row and half with the least,
-        because few reports may agree by chance.
+        As Agresti and Coull do (The American Statistician 52, 1998), this adds z^2 reports, half with the largest entry
+        of a row and half with the least, because few reports may agree by chance.
         """
         _, mean, square, least, largest = self._moments
         added, n = z2 / (self.linear.reports + z2), self.linear.reports + z2

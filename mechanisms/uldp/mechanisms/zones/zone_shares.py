@@ -96,7 +96,7 @@ def learn(zoning: Zoning, tag: int, counts: Counts, n: int, gain: float, q: floa
         equal, unknown = np.full(nest.zones, 1 / nest.zones), np.full(nest.zones, np.inf)
         return ZoneShares(equal, unknown, equal[of_value] * within, np.nan)
     mean, variances = (shares / variances + mass * known) / precision, 1 / precision
-    shares = onto_simplex(mean, variances, np.zeros_like(mean))
+    shares = onto_simplex(mean, variances)
     background = shares[of_value] * within
     of_zone = (shares**2 + variances) / (zoning.strength_within(tag) + 1)
     total = (variances[of_value] * within**2 + of_zone[of_value] * within * (1 - within)).sum()

@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.decoders.table_of import table_of
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import Decoder, require_reports
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
@@ -51,9 +52,17 @@ class ZonedDecoder(Decoder):
                 raise ValueError("a count is less than 0")
         self._outer.check(self.fold(cells), n)
 
-    def linear(self, cells: Counts, n: int) -> PureLinear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
         """Return the unbiased estimate over the values and bots."""
-        return self._outer.linear(self.fold(cells), n)
+        return self._outer.linear(self.fold(cells), n, repeats)
+
+    def tags_at(self, cells: Counts, n: int) -> Pum:
+        """See the base class."""
+        return self.bots(self.learned(cells, n))
+
+    def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
+        """See the base class."""
+        yield from self._outer.explain(self.fold(cells), n, position)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test the support counts of the values and bots; see ``PureDecoder.p_values``."""
@@ -120,18 +129,18 @@ class ZonedDecoder(Decoder):
                 found[bot.tag] = learn(self.zoning, bot.tag, cells[first:last], n, gain, q)
         return found
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of ``PureDecoder``, and the shares of users who hide their value in each zone."""
         learned, counts = self.learned(cells, n), self.fold(cells)
-        tables = self._build(self.bots(learned)).tables(counts, n, estimator)
+        tables = self._build(self.bots(learned)).tables(counts, n, estimator, repeats)
         of_bots = next(table for table in tables if table.name is TableName.HIDDEN)
-        linear = self._outer.linear(counts, n)
+        linear = self._outer.linear(counts, n, repeats)
         changed = {TableName.HIDDEN: self._hidden(of_bots, linear)}
         if self._nested is not None:
             changed[TableName.BAND] = self._band(tables, linear, ZoneMasses(self._nested, linear, cells))
         return (*(changed.get(table.name, table) for table in tables), self._zones(of_bots, learned))
 
-    def _band(self, tables: Sequence[Table], linear: PureLinear, zones: ZoneMasses) -> Table:
+    def _band(self, tables: Sequence[Table], linear: ShareEstimate, zones: ZoneMasses) -> Table:
         """Return the table of bands, where no more users hold a value than are in the zones that hold it.
 
         Each upper end is the lower one of two: by the masses of tags, and by those of zones as reports have them. Each
@@ -151,17 +160,21 @@ class ZonedDecoder(Decoder):
             high=np.maximum(np.minimum(by_tags, by_zones.high), band.low).clip(0.0, 1.0),
         )
 
-    def _hidden(self, of_bots: Table, linear: PureLinear) -> Table:
+    def _hidden(self, of_bots: Table, linear: ShareEstimate) -> Table:
         """Return the mass of each tag, which is the sum over its bots, with an interval around the unbiased sum."""
         size, tags = self.zoning.pum.size, self.zoning.pum.tags
         of_tag = np.array([[float(bot.tag == tag) for tag in range(len(tags))] for bot in self.zoning.bots])
         if len(of_tag) == len(tags):
             return of_bots
         places = np.vstack([np.zeros((size, len(tags))), of_tag])
-        stderr = np.sqrt(np.maximum((places * linear.times(places)).sum(axis=0), 0.0))
-        low, high = _interval(of_bots, linear.values @ places, stderr, len(tags))
-        return _table(
-            of_bots, TableName.HIDDEN, tags, of_bots.values @ of_tag, stderr, low, high, linear.values @ places
+        return table_of(
+            TableName.HIDDEN,
+            of_bots.values @ of_tag,
+            linear,
+            w=places,
+            simultaneous=of_bots.simultaneous,
+            keys=tags,
+            of=of_bots.of,
         )
 
     def _zones(self, of_bots: Table, learned: Mapping[int, ZoneShares]) -> Table:
@@ -263,5 +276,5 @@ def _table(
         unbiased=unbiased,
         low=low,
         high=high,
-        basis=Basis.NORMAL,
+        basis=Basis.SCORE,
     )

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
-from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.inference.forecast import SEED, falling_shares
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
@@ -97,7 +96,7 @@ class Question:
 
         With ``sizes``, these are the shares of those users who report items.
         """
-        decoder = protocol.decoder.items if isinstance(protocol.decoder, SizedDecoder) else protocol.decoder
+        decoder = protocol.decoder.without_sizes
         if isinstance(decoder, SetDecoder):
             if self.truth is None:
                 return decoder.symbol_shares(falling_shares(self.size))

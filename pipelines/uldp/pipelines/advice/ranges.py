@@ -87,7 +87,8 @@ def range_advice(path: Path, spec: CollectionSpec, truth: Path | None, epsilon: 
         times = (next_least.random / least.random) ** 2
         lines += [f"{better.title} has {times:.2g} times less squared error for ranges with random ends", ""]
     if truth is None:
-        lines += [f"{best.name} has no bias whatever the shape; give the shape by --truth, if you know it", ""]
+        unbiased = f"intervals of {best.name} are around unbiased estimates whatever the shape"
+        lines += [f"{unbiased}; give the shape by --truth, if you know it", ""]
     smooth = " and ".join(each.name for each in candidates if each.decoder.smooths)
     lines += [
         f"all give ranges and quantiles with intervals, those of {smooth} around smooth fits",

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.sized_decoder import SizedDecoder
 from uldp.mechanisms.inference.forecast import Errors, forecast_errors
-from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -179,11 +178,11 @@ class _Simulated:
         #: The mechanism of the shares, and the part of the users who report by it.
         self.mechanism, self._part = self.protocol.mechanism, 1.0
         decoder = self.protocol.decoder
-        if isinstance(decoder, SizedDecoder):
+        if decoder.without_sizes is not decoder:
             strata = self.mechanism
             assert isinstance(strata, Strata)
             self.mechanism, self._part = strata.parts[0], float(strata.shares[0])
-            decoder = decoder.items
+            decoder = decoder.without_sizes
         assert isinstance(decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
         self.decoder = decoder
         finds = isinstance(self.decoder, FindingDecoder)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from uldp.mechanisms.questions.answer import Answer
+from uldp.mechanisms.questions.answer import About, Row
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.results.export_files import check_target
 from uldp.schemas.errors import RequestError
@@ -18,7 +18,7 @@ def check_parquet(target: Path) -> None:
     check_target(target)
 
 
-def write_answers(target: Path, answers: Sequence[Answer]) -> None:
+def write_answers(target: Path, answers: Sequence[Row]) -> None:
     """Write answers as rows, and replace an older file.
 
     Raises:
@@ -35,7 +35,7 @@ def write_answers(target: Path, answers: Sequence[Answer]) -> None:
     ]
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     fields = []
-    for name, annotation in Answer.__annotations__.items():
+    for name, annotation in (About.__annotations__ | Row.__annotations__).items():
         plain_type = str(getattr(annotation, "__name__", annotation)).split(" | ")[0]
         of_type = pa.timestamp("ms", "UTC") if name in times else types.get(plain_type, pa.string())
         fields.append(pa.field(name, of_type))

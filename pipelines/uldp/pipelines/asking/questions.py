@@ -9,7 +9,7 @@ from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
-from uldp.mechanisms.questions.ranges import HasRanges, quantiles, range_of, ranges
+from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, rolled_up, total
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
@@ -142,7 +142,7 @@ class Asked:
             for text in texts if variables else ():
                 shares, found = _range(variables, text)
                 of_variables[shares.attribute].append(found)
-            ordered = [each for each in variables if isinstance(each.decoder, HasRanges)] or variables
+            ordered = [each for each in variables if each.decoder.number_of_bins is not None] or variables
             for each in variables:
                 if of_variables[each.attribute]:
                     yield from ranges(each, of_variables[each.attribute], estimator)

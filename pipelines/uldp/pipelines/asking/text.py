@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.questions.answer import Answer
+from uldp.mechanisms.questions.answer import Row
 from uldp.mechanisms.questions.compare import WHOLE
 from uldp.mechanisms.questions.pool import names
+from uldp.mechanisms.questions.spent import Spent
 from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import TableName
 
-#: The quantities that are shares, which are shown in percent.
-_SHARES = {TableName.SHARE, TableName.VISIBLE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
-_SHARES |= {TableName.RANGE, TableName.BELOW, TableName.SIZE}
+#: The shares that are shown in the order of their table, and not by size.
+_IN_ORDER = (TableName.RANGE, TableName.BELOW, TableName.GIVEN, TableName.BEATS)
 
 
-def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
+def answers_text(answers: Sequence[Row], *, top: int) -> Iterator[str]:
     """Yield the lines of answers, a block for each time: of each quantity the largest ``top``.
 
     What all answers assume is said once, at the end.
@@ -43,25 +43,26 @@ def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
         yield f"assumed: {assumed}"
 
 
-def _spent(answer: Answer) -> str:
+def _spent(answer: Row) -> str:
     """Say what users who report in each window of an answer have spent."""
     if answer.spent is None:
         return "all privacy: the reports are the values"
-    return f"epsilon {answer.spent:.4g} at most, by a user who reports as often as possible"
+    most = Spent(answer.spent, answer.spent_one_value or answer.spent).text()
+    return f"{most}, by a user who reports as often as possible"
 
 
-def _block(answer: Answer) -> tuple[str, tuple[int, ...], str | None, str, int, int]:
+def _block(answer: Row) -> tuple[str, tuple[int, ...], str | None, str, int, int]:
     return answer.collection, answer.versions, answer.slice, answer.period, answer.start, answer.end
 
 
-def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int, n: int) -> Iterator[str]:
+def _quantity_text(attribute: str | None, quantity: str, answers: list[Row], top: int, n: int) -> Iterator[str]:
     """Yield the lines of a quantity, with its reports if they are not n."""
     if answers[0].against is not None:
         yield from _difference_text(attribute, quantity, answers, top)
         return
     name, comma, kind = quantity.partition(",")
-    percent = name in _SHARES
-    in_order = not percent or quantity in (TableName.RANGE, TableName.BELOW)
+    percent = answers[0].unit == "share"
+    in_order = not percent or quantity in _IN_ORDER
     shown = answers[:top] if in_order else sorted(answers, key=lambda each: -each.estimate)[:top]
     of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
     some = f"the first {len(shown)}" if in_order else f"the {len(shown)} largest"
@@ -72,15 +73,14 @@ def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], 
     yield from _figures(shown, 100.0 if percent else 1.0)
 
 
-def _difference_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
+def _difference_text(attribute: str | None, quantity: str, answers: list[Row], top: int) -> Iterator[str]:
     """Yield the lines of differences, the most significant first."""
     of, first = f" of {attribute}" if attribute else "", answers[0]
     if quantity == WHOLE:
         size = f"{first.estimate:.2f} times as large as noise makes them"
         yield f"  all{of} together: differences {size}, {_p(first.p_value)}"
         return
-    percent = quantity in _SHARES
-    factor, unit = (100.0, ", in points") if percent else (1.0, "")
+    factor, unit = (100.0, ", in points") if first.unit == "points" else (1.0, "")
     shown = sorted(answers, key=lambda each: (each.p_value or 0.0, -abs(each.estimate)))[:top]
     least = [factor * each.smallest for each in answers if each.smallest]
     if least:
@@ -94,7 +94,7 @@ def _p(p_value: float | None) -> str:
     return "" if p_value is None else "p < 0.0001" if p_value < 1e-4 else f"p {p_value:.2g}"
 
 
-def _figures(answers: Sequence[Answer], factor: float) -> Iterator[str]:
+def _figures(answers: Sequence[Row], factor: float) -> Iterator[str]:
     """Yield a line for each answer, all with one width and one number of decimals, that of two digits of the error."""
     names = [printable(_name(each)) for each in answers]
     places = decimals(np.array([factor / 100 * (each.stderr or 0.0) for each in answers]))
@@ -105,14 +105,14 @@ def _figures(answers: Sequence[Answer], factor: float) -> Iterator[str]:
         yield f"    {cells}  {_p(each.p_adjusted)}".rstrip()
 
 
-def _name(answer: Answer) -> str:
+def _name(answer: Row) -> str:
     """Return the name of an answer in its line: the value, or the quantity of a single number."""
     if answer.label is not None:
         return answer.label
     return f"{answer.quantity} of {answer.attribute}" if answer.attribute else answer.quantity
 
 
-def _numbers(answer: Answer, factor: float, places: int) -> tuple[str, str]:
+def _numbers(answer: Row, factor: float, places: int) -> tuple[str, str]:
     """Write an estimate and its interval, or its error."""
     if answer.quantity in (TableName.P_VALUE, TableName.INDEPENDENCE):
         return _p(answer.estimate), ""
@@ -126,6 +126,6 @@ def _numbers(answer: Answer, factor: float, places: int) -> tuple[str, str]:
     return estimate, error
 
 
-def answer_json(answer: Answer) -> dict[str, Any]:
+def answer_json(answer: Row) -> dict[str, Any]:
     """Return the fields of one line of JSON; times are in ISO 8601."""
     return asdict(answer) | {"start": iso(answer.start), "end": iso(answer.end)}

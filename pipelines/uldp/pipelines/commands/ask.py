@@ -15,7 +15,7 @@ from uldp.pipelines.options import FOLDER, SPEC, results_place, selection_option
 MOST_SEARCHED = 1024
 
 if TYPE_CHECKING:
-    from uldp.mechanisms.questions.answer import Answer
+    from uldp.mechanisms.questions.answer import Answer, Row
     from uldp.pipelines.asking.questions import Asked
     from uldp.pipelines.asking.records import WantedTable
     from uldp.pipelines.results.files import ResultsError
@@ -140,6 +140,7 @@ def ask(
 
     Example: uldp ask results --every 1d --zone Europe/Berlin --sum red,blue
     """
+    from uldp.mechanisms.questions.answer import rows_of
     from uldp.pipelines.asking.parquet import check_parquet, write_answers
     from uldp.pipelines.asking.questions import Asked
     from uldp.pipelines.asking.records import WantedTable, asking_given
@@ -157,7 +158,7 @@ def ask(
         check_parquet(target)
     damaged: list[ResultsError] = []
     steps: list[tuple[str, str]] = []
-    answers: list[Answer] = []
+    answers: list[Row] = []
     search = None if discover is None else Discover(keep=discover[0], most=discover[1])
     tables = [WantedTable.read(text, question["given"]) for text in question["tables"]]
     by, counts, asked = question["by"] or _compared(question["compare"]), list[Kept](), list[Asked]()
@@ -172,7 +173,7 @@ def ask(
         if question["explain"]:
             steps = list(asked[0].explain(*question["explain"]))
         else:
-            answers = list(_answers(asked, question, tables))
+            answers = list(rows_of(_answers(asked, question, tables)))
     for heading, text in steps:
         say(json.dumps({"question": "explain", "step": heading, "text": text}) if as_json else f"{heading:<11} {text}")
     if target is not None:

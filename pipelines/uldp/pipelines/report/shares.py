@@ -122,7 +122,7 @@ class Shares:
         n: Number of reports behind the shares.
         intervals: A description of the intervals; None without intervals.
         any_background: Whether the intervals of the shares are their bands, because no background has a strength.
-        expected_l1: The l1 error of the unbiased estimate that its standard errors make probable.
+        half: Half of an interval, the mean over all values; None without intervals.
         score: The errors of the estimate, if the truth is known.
         places: The number of decimals of a share in percent.
         rows: The largest values.
@@ -138,7 +138,7 @@ class Shares:
     n: int
     intervals: str | None
     any_background: bool
-    expected_l1: float
+    half: float | None
     score: Score | None
     places: int
     rows: Sequence[Row]
@@ -206,8 +206,7 @@ def shares_of(
         n=table.n,
         intervals=None if table.low is None else intervals_text(table),
         any_background=table.basis is Basis.ANY_BACKGROUND,
-        # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
-        expected_l1=math.sqrt(2 / math.pi) * float(table.stderr.sum()),
+        half=None if table.low is None or table.high is None else float((table.high - table.low).mean()) / 2,
         score=None
         if truth is None
         else Score(float(np.abs(table.values - truth.shares).sum()), covered(table, visible, band, truth)),

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, get_args
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import Correction
 from uldp.mechanisms.questions.periods import EVERY
 from uldp.pipelines.asking.groups import Wanted
@@ -159,7 +160,7 @@ def ask(served: Served, query: Query) -> Mapping[str, Any]:
         if same and compare is None:
             raise RequestError("same_devices is about two times; add compare twice")
         answers = put(asked, wanted, over=over is not None, compare=compare, correct=correct, same_devices=same)
-        answer = {"answers": [answer_json(each) for each in _bounded(answers)]}
+        answer = {"answers": [answer_json(each) for each in _bounded(rows_of(answers))]}
     left_out = [
         {"collection": key[0], "version": key[1], "reason": reason, "windows": len(sizes), "reports": sum(sizes)}
         for (key, reason), sizes in kept.left_out.items()

@@ -1,22 +1,25 @@
 """The decoder of mechanisms with designs, each about some symbols: so a symbol has a number of reports of its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.share_tables import table_without_tags
 from uldp.mechanisms.decoders.strata_decoder import share_p_value
+from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
-from uldp.mechanisms.kernels.intervals import clopper_pearson, outside_p_value
+from uldp.mechanisms.kernels.intervals import outside_p_value
+from uldp.mechanisms.laws.channel_laws import Bits
+from uldp.mechanisms.laws.estimate import Estimate, joined, part_of
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
-from uldp.mechanisms.protocol.linear import LowRankLinear
-from uldp.mechanisms.protocol.mechanism import BitNoise
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import Table, TableName
 
 
 class DesignDecoder(SharesDecoder):
@@ -26,20 +29,24 @@ class DesignDecoder(SharesDecoder):
     - "auto": the distribution that is nearest to it, weighted by the variances of the noise, as ``wls`` has it.
 
     Args:
-        strata: The mechanism: a ``BitNoise`` for each design.
+        strata: The mechanism: independent bits for each design.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+        lasting: The mechanisms of the bits that devices keep, one for each design, if they keep any.
     """
 
     estimators = ("auto", "empirical")
 
-    def __init__(self, strata: Strata, *, simultaneous: bool = False) -> None:
+    def __init__(
+        self, strata: Strata, *, simultaneous: bool = False, lasting: Sequence[PureMechanism] | None = None
+    ) -> None:
         self.strata = strata
         self._simultaneous = simultaneous
         self._widths = [part.statistic_size for part in strata.parts]
-        self._starts = np.cumsum([0, *self._widths[:-1]])
-        laws = [part.bit_law for part in strata.parts if isinstance(part, BitNoise)]
-        unset, self._q = (np.concatenate(of_bits) for of_bits in zip(*laws, strict=True))
-        self._p = 1 - unset
+        self._ends = np.cumsum(self._widths)
+        channels = [part.channel for part in strata.parts if isinstance(part, PureMechanism)]
+        responses = [None] * len(channels) if lasting is None else [Bits(part.channel) for part in lasting]
+        self._laws = [Bits(*of_design) for of_design in zip(channels, responses, strict=True)]
+        self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in channels), strict=True))
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
@@ -51,40 +58,31 @@ class DesignDecoder(SharesDecoder):
         if counts.min() < 0 or (counts > np.repeat(reports, self._widths)).any():
             raise ValueError("a count of bits is outside of 0 to the number of reports of its design")
 
-    def linear(self, cells: Counts, n: int) -> LowRankLinear:
-        """Return the unbiased estimate of the shares.
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased estimate of the shares, given the numbers of reports of the designs.
 
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
+        A design without reports has the estimates 0, with the errors of one report.
         """
         self.check(cells, n)
         require_reports(n)
         counts, reports = self._split(cells)
-        return self._linear(counts, np.repeat(reports, self._widths))
+        of_each = np.repeat(reports, self._widths)
+        values = self._unbiased(counts, of_each)
 
-    def _linear(self, counts: Counts, n: Counts) -> LowRankLinear:
-        """Return the unbiased estimate of shares, where a symbol has n_c reports, those of its design c.
+        @cache
+        def nearest() -> Floats:
+            return self._shares(values, of_each, "auto")
 
-            r-hat_z = (C_z / n_c - q) / (p - q)      Cov[r-hat_y, r-hat_z] = -r_y r_z / n_c in one design, else 0
+        designs = []
+        for law, n_c, end in zip(self._laws, reports, self._ends, strict=True):
+            place = slice(end - law.size, end)
+            part = part_of(law, values[place].clip(0.0, 1.0), max(n_c, 1), partial(lambda at: nearest()[at], place))
+            designs.append(Estimate(values[place], of_each[place], (part,)))
+        return joined(designs).repeated(repeats)
 
-        given the numbers of reports of the designs, evaluated at r-hat cut to [0, 1]. A design without reports has the
-        estimates 0, and intervals that hold every share.
-
-        Args:
-            counts: Shape (|Z|,): the number of reports with each bit set.
-            n: Shape (|Z|,): the number of reports of the design of each symbol.
-        """
-        q, gain, trials, some = self._q, self._p - self._q, np.maximum(n, 1), n > 0
-        values = np.where(some, (counts / trials - q) / gain, 0.0)
-        r = np.clip(values, 0.0, 1.0)
-        m = q + gain * r
-
-        def interval(coverage: float) -> tuple[Floats, Floats]:
-            low, high = ((end - q) / gain for end in clopper_pearson(counts, trials, coverage))
-            return np.where(some, low, np.minimum(low, 0.0)), np.where(some, high, np.maximum(high, 1.0))
-
-        u = (r / np.sqrt(trials))[np.newaxis]
-        return LowRankLinear(values, m * (1 - m) / (trials * gain**2), n, interval, u, self._starts)
+    def _unbiased(self, counts: Counts, n: Counts) -> Floats:
+        """Return the unbiased shares, where a symbol has as many reports as its design; without any they are 0."""
+        return np.where(n > 0, (counts / np.maximum(n, 1) - self._q) / (self._p - self._q), 0.0)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that designs have so few or so many reports, and bits are so seldom or often set.
@@ -110,7 +108,7 @@ class DesignDecoder(SharesDecoder):
         """See the base class."""
         reports = np.repeat(rng.multinomial(n, self.strata.shares), self._widths)
         counts = rng.binomial(reports, self._q + (self._p - self._q) * r)
-        return self._shares(self._linear(counts, reports), estimator) - r
+        return self._shares(self._unbiased(counts, reports), reports, estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class. The designs have the same number of reports."""
@@ -134,22 +132,21 @@ class DesignDecoder(SharesDecoder):
         yield heaviest_fact(self.weight, n)
         yield "errors", one_simulation_text(self.simulate, sum(self._widths), estimator, n, self.forecast(n))
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table of shares.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the table of shares. A design without reports excludes no share."""
         self.require(estimator)
-        linear = self.linear(cells, n)
-        shares = self._shares(linear, estimator)
-        return (table_without_tags(shares, linear, n, basis=Basis.EXACT, simultaneous=self._simultaneous),)
+        linear = self.linear(cells, n, repeats)
+        shares, none = self._shares(linear.values, linear.n, estimator), linear.n == 0
+        table = table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, n=n, whole=True)
+        assert table.low is not None
+        assert table.high is not None
+        return (replace(table, low=np.where(none, 0.0, table.low), high=np.where(none, 1.0, table.high)),)
 
-    def _shares(self, linear: LowRankLinear, estimator: str) -> Floats:
+    def _shares(self, unbiased: Floats, n: Counts, estimator: str) -> Floats:
         if estimator == "empirical":
-            return linear.values
-        noise = 1 / np.maximum(linear.n, 1)  # q (1-q) / (p-q)^2 is the same for all
-        return onto_simplex(linear.values, noise, np.zeros_like(noise))
+            return unbiased
+        noise = 1 / np.maximum(n, 1)  # q (1-q) / (p-q)^2 is the same for all
+        return onto_simplex(unbiased, noise)
 
     def _split(self, cells: Counts) -> tuple[Counts, list[int]]:
         """Return the counts of all bits, and the number of reports of each design."""

@@ -1,9 +1,9 @@
 """A few bits of a unary encoding: a device reports those of one of several fixed designs.
 
-Source: Ding, Kulkarni & Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017), section 3 (dBitFlip); Wang,
-Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data Statistics and Analysis" (Sensors
-20, 2020), equations (53) and (54). There, each device draws w of the k symbols for ever: such a set is a fingerprint of
-the device. Here it draws one of ceil(k/w) sets that are the same for all devices, with the same variance.
+Source: Ding, Kulkarni & Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017), section 3 (dBitFlip); equations
+(53) and (54) of the survey of Wang et al. (Sensors 20, 2020). There, each device draws w of the k symbols for ever:
+such a set is a fingerprint of the device. Here it draws one of ceil(k/w) sets that are the same for all devices, with
+the same variance.
 """
 
 import math
@@ -12,21 +12,18 @@ from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.encoding import Encoding, Held
-from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, Privacy, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.mechanisms.randomizers.packed_bits import row_totals
+from uldp.mechanisms.randomizers.reports import BitReports
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
-
-# perturb holds a float and two bytes for each bit; those for this many bits fit a core's cache.
-_BITS_AT_ONCE = 1 << 17
+from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Values
 
 
-class FlippedBits(PureMechanism, BitNoise):
+class FlippedBits(PureMechanism, BitReports, BitNoise):
     """The bits of one design: whether the true symbol is each of w symbols, each flipped with probability f.
 
     With E = e^epsilon, f = 1/(sqrt(E) + 1) (53), but 1/(E + 1) if w is 1. The inputs are 0, ..., w-1 for the symbols of
@@ -35,53 +32,28 @@ class FlippedBits(PureMechanism, BitNoise):
     Guarantee: one report is epsilon-LDP. Two inputs differ in two bits at most, and each has the factor (1-f)/f =
     sqrt(E). In a design of one symbol they differ in one bit, which has the factor E. ``SystemRandomness`` draws a flip
     with a probability that is rounded up, which lowers this factor.
-
-    A payload is the w bits, most significant bit first, padded with zeros to whole bytes.
     """
 
-    partitions = False
-
     def __init__(self, width: int, epsilon: float) -> None:
-        """Build the mechanism.
-
-        Args:
-            width: w.
-            epsilon: Budget of one report in nats.
-
-        Raises:
-            ValueError: if the design has no symbol, or epsilon is not positive.
-        """
+        """Build the mechanism for w = ``width`` symbols; ValueError if there is none, or epsilon is not positive."""
         if width < 1:
             raise ValueError(f"a design has one symbol or more, got {width}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
-        self.size, self.statistic_size, self.bits = width + 1, width, width
-        self.form = PayloadForm(width=-(-width // 8))
+        self.size, self.bits = width + 1, width
+        self._of_bits(width)
         self.sensitive = np.ones(width, dtype=np.bool_)
         self._flipped = 1 / (math.exp(epsilon / min(width, 2)) + 1)
         flipped = np.full(width, self._flipped)
         self.channel = Channel(1 - flipped, flipped, independent_bits=True)
         own, others = AlikeBits(1, 1 - self._flipped), AlikeBits(width - 1, self._flipped)
         self.bit_totals = BitTotals([[own, others], [AlikeBits(width, self._flipped)]])
-        self._padding_bits = ~np.packbits(self.sensitive)[-1]
 
     @property
     def bit_law(self) -> tuple[Floats, Floats]:
         """The probability of a flip, for both bits that are set and others, shape (w,)."""
         return self.channel.q, self.channel.q
 
-    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb inputs of shape (n,) into packed bits of shape (n, ceil(w/8)); the draws are the same for all inputs.
-
-        Raises:
-            ValueError: if an input is outside of 0 to w.
-        """
-        self.check_symbols(symbols)
-        width = self.statistic_size
-        return pack_rows(len(symbols), width, lambda block: self._bits(symbols[block], randomness), _BITS_AT_ONCE)
-
-    def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
+    def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         true: Mask = symbols[:, np.newaxis] == np.arange(self.statistic_size)
         flipped: Mask = randomness.random(true.shape) < self._flipped
         return true ^ flipped
@@ -98,15 +70,7 @@ class FlippedBits(PureMechanism, BitNoise):
         """Return which payloads are ``possible``, and which have an improbable number of set bits."""
         bits = cast(Packed, payloads)
         possible, improbable = self.bit_totals.judge(row_totals(bits))
-        return possible & (bits[:, -1] & self._padding_bits == 0), improbable
-
-    def describe(self, payload: int | bytes) -> str:
-        """Return the symbols of the design whose bits are set, from 0."""
-        return describe_bits(cast(bytes, payload), self.bits)
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports with each bit set."""
-        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.statistic_size)
+        return possible & self.padded(bits), improbable
 
 
 def design_widths(size: int, bits: int) -> list[int]:
@@ -134,11 +98,7 @@ class DesignEncoding(Encoding):
         return self._values
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the input of ``FlippedBits`` for each device, shape (n,).
-
-        Raises:
-            ValueError: if a value is outside of the domain.
-        """
+        """Return the input of ``FlippedBits`` for each device; see the base class."""
         return self.of_base(self._values.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:

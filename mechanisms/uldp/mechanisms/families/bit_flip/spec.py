@@ -10,7 +10,7 @@ from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
 from uldp.mechanisms.families.bit_flip.randomizer import DesignEncoding, FlippedBits, design_widths
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import Strata, strata_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
@@ -65,14 +65,13 @@ class BitFlipSpec(PrivateSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         widths = design_widths(variable.size, self.bits)
-        shares = [1 / len(widths)] * len(widths)
-        once = strata = Strata([FlippedBits(width, self.epsilon) for width in widths], shares, "design")
+        lasting, once = None, Strata([FlippedBits(width, self.epsilon) for width in widths], noun="design")
+        strata = once
         if self.lasting_epsilon is not None:
             lasting = [FlippedBits(width, self.lasting_epsilon) for width in widths]
-            strata = MemoizedStrata(
-                [Memoized(*pair) for pair in zip(lasting, once.parts, strict=True)], shares, "design"
-            )
+            strata = strata_of([Memoized(*pair) for pair in zip(lasting, once.parts, strict=True)], noun="design")
         pum = Pum.of(variable)
         designs = [DesignEncoding(pum, number * self.bits, width) for number, width in enumerate(widths)]
         encoding = StrataEncoding([StratumSource(design, (0,)) for design in designs], strata)
-        return LdpProtocol(encoding, strata, DesignDecoder(once, simultaneous=variable.simultaneous))
+        decoder = DesignDecoder(once, simultaneous=variable.simultaneous, lasting=lasting)
+        return LdpProtocol(encoding, strata, decoder)

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
+from uldp.mechanisms.decoders.table_of import table_from
+from uldp.mechanisms.encodings.number_encoding import check_range
 from uldp.mechanisms.estimators.grid_channels import PointChannel
 from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
-from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution, Estimated
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
+from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.mechanisms.numbers.shape import Shape
-from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
-from uldp.mechanisms.protocol.linear import LowRankLinear
+from uldp.mechanisms.protocol.decoder import require_reports
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
@@ -26,7 +27,7 @@ from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 MAX_EMS_BINS = 1024
 
 
-class BlockDecoder(NumberDecoder):
+class BlockDecoder(OutputsDecoder):
     """Estimates the mean, or the mean, the distribution and the quantiles of a number in [low, high].
 
     - "auto" and "empirical": the table ``mean``, unbiased, with its interval. Not cut to [low, high].
@@ -38,66 +39,31 @@ class BlockDecoder(NumberDecoder):
 
     bins_estimator, smooths = "ems", True
 
-    def __init__(self, block: Block, low: float, high: float) -> None:
+    def __init__(self, block: Block, low: float, high: float, lasting: Block | None = None) -> None:
         """Build the decoder.
 
         Args:
             block: The mechanism of the reports.
             low: The number of the input 0.
             high: The number of the input G.
+            lasting: That of the responses that devices keep, if they keep any.
 
         Raises:
             ValueError: if the range is empty or not finite.
         """
         check_range(low, high)
-        self.block, self.low, self.high = block, low, high
+        step = (high - low) / block.grid
+        numbers = low + step * block.input_at(np.arange(block.statistic_size))
+        law = _law(block, step, None if lasting is None else _law(lasting, step))
+        super().__init__(low, high, numbers, law)
+        self.block = block
         self.estimators = ("auto", "empirical", "ems") if block.grid <= MAX_EMS_BINS else ("auto", "empirical")
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if the cells are not the outputs of n reports."""
-        require_output_counts(cells, n, self.block.statistic_size)
 
     def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
         """See ``SimulatesBins``."""
         law = self.block.law(shape.of_points(self.block.grid))
         fitted = Distribution(self.block, rng.multinomial(n, law / law.sum()), n)
         return fitted.shares().values - shape.of_bins(self.block.grid)
-
-    def linear(self, cells: Counts, n: int) -> LowRankLinear:
-        """Return the unbiased estimate of the mean.
-
-        Its interval is the normal one of the reports and of a few that nobody sent. As Agresti and Coull do (The
-        American Statistician 52, 1998) for two numbers, it adds z^2 reports, half of the largest output and half of
-        the least. Without these, few reports of which none is of a rare number seem to have too little spread.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
-        self.check(cells, n)
-        require_reports(n)
-        mean, sample = output_moments(cells, n)
-
-        def interval(coverage: float) -> tuple[Floats, Floats]:
-            z = NormalDist().inv_cdf((1 + coverage) / 2)
-            more = cells.astype(np.float64)
-            more[[0, -1]] += z**2 / 2
-            centre, spread = output_moments(more, n + z**2)
-            half = z * math.sqrt(self._variance(spread) / (n + z**2))
-            return np.array([self._number(centre) - half]), np.array([self._number(centre) + half])
-
-        values, variance = np.array([self._number(mean)]), np.array([self._variance(sample) / n])
-        return LowRankLinear(values, variance, np.array([n]), interval)
-
-    def _number(self, output: float) -> float:
-        """Return the mean number of reports with this mean output."""
-        return self.low + (self.high - self.low) / self.block.grid * self.block.input_at(output)
-
-    def _variance(self, outputs: float) -> float:
-        """Return the variance of the number that one report counts as, for this sample variance of the outputs."""
-        # The noise alone has at least the variance at the middle of the range, though a small sample may have less.
-        least = float(self.block.variance(np.array(self.block.grid / 2)))
-        step = (self.high - self.low) / self.block.grid
-        return step**2 * max(outputs / (1 - self.block.noise) ** 2, least)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that some run of outputs has so few or so many of n honest reports.
@@ -127,11 +93,6 @@ class BlockDecoder(NumberDecoder):
         step = (self.high - self.low) / self.block.grid
         return np.array([step * math.sqrt(np.trapezoid(variance) / self.block.grid / n)])
 
-    @property
-    def weight(self) -> float:
-        """See the base class."""
-        return (self.block.input_at(self.block.statistic_size - 1) - self.block.input_at(0)) / self.block.grid
-
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the mechanism, and the error at n reports."""
         block = self.block
@@ -155,78 +116,46 @@ class BlockDecoder(NumberDecoder):
         low, high = (self.low + (self.high - self.low) / self.block.grid * points for points in ends)
         return np.minimum(table.low, low), np.maximum(table.high, high)
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``."""
         if estimator not in self.estimators:
             names = ", ".join(self.estimators)
             raise ValueError(f"a block of {self.block.grid} bins has the estimators {names}, not {estimator!r}")
-        table = mean_table(self.linear(cells, n), n, Basis.NORMAL)
-        return (table, *self._distribution_tables(cells, n)) if estimator == "ems" else (table,)
+        (mean,) = super().tables(cells, n, estimator, repeats)
+        if estimator != "ems":
+            return (mean,)
+        distribution, wider = Distribution(self.block, cells, n), self._wider(cells, n, repeats)
+        share = _table(TableName.SHARE, distribution.shares(), wider, n=n, whole=True)
+        return mean, share, self._quantiles(distribution, QUANTILE_LEVELS, wider, n)
 
-    def _distribution_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
-        distribution = Distribution(self.block, cells, n)
-        bins = distribution.shares()
-        share = Table(
-            name=TableName.SHARE,
-            values=bins.values,
-            stderr=bins.stderr,
-            n=n,
-            shape=bins.values.shape,
-            low=bins.low,
-            high=bins.high,
-            level=INTERVAL_LEVEL,
-            whole=True,
-            basis=Basis.NORMAL,
-        )
-        return share, self._quantile_table(distribution, n, QUANTILE_LEVELS)
+    def _wider(self, cells: Counts, n: int, repeats: float) -> float:
+        """Return how many times as large errors are if devices repeat: as those of the mean, and no others are more."""
+        return math.sqrt(self.linear(cells, n, repeats).variance[0] / self.linear(cells, n).variance[0])
 
-    def _quantile_table(self, distribution: Distribution, n: int, levels: Sequence[float]) -> Table:
-        quantiles, width = distribution.quantiles(levels), self.high - self.low
-        return Table(
-            name=TableName.QUANTILE,
-            values=self.low + width * quantiles.values,
-            stderr=width * quantiles.stderr,
-            n=n,
-            shape=quantiles.values.shape,
-            keys=tuple(map(str, levels)),
-            low=self.low + width * quantiles.low,
-            high=self.low + width * quantiles.high,
-            level=INTERVAL_LEVEL,
-            basis=Basis.NORMAL,
-        )
+    def _quantiles(self, distribution: Distribution, levels: Sequence[float], wider: float, n: int) -> Table:
+        found, keys = distribution.quantiles(levels).on(self.low, self.high), tuple(map(str, levels))
+        return _table(TableName.QUANTILE, found, wider, n=n, bounds=(self.low, self.high), keys=keys)
 
     @property
     def number_of_bins(self) -> int:
-        """See ``HasRanges``."""
+        """See the base class."""
         return self.block.grid
 
-    def range_table(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
-        """See ``HasRanges``; the distribution has one estimator."""
+    def range_table(
+        self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """See the base class; the distribution has one estimator."""
         self._require_distribution(cells, n)
-        found = Distribution(self.block, cells, n).ranges(
-            [each.first for each in ranges], [each.end for each in ranges]
-        )
-        return Table(
-            name=TableName.RANGE,
-            values=found.values,
-            stderr=found.stderr,
-            n=n,
-            shape=found.values.shape,
-            keys=tuple(each.text for each in ranges),
-            low=found.low,
-            high=found.high,
-            level=INTERVAL_LEVEL,
-            basis=Basis.NORMAL,
-        )
+        firsts, ends = [each.first for each in ranges], [each.end for each in ranges]
+        found, keys = Distribution(self.block, cells, n).ranges(firsts, ends), tuple(each.text for each in ranges)
+        return _table(TableName.RANGE, found, self._wider(cells, n, repeats), n=n, keys=keys)
 
-    def quantile_table(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
-        """See ``HasRanges``; the distribution has one estimator."""
+    def quantile_table(
+        self, cells: Counts, n: int, levels: Sequence[float], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """See the base class; the distribution has one estimator."""
         self._require_distribution(cells, n)
-        return self._quantile_table(Distribution(self.block, cells, n), n, levels)
+        return self._quantiles(Distribution(self.block, cells, n), levels, self._wider(cells, n, repeats), n)
 
     def _require_distribution(self, cells: Counts, n: int) -> None:
         if "ems" not in self.estimators:
@@ -236,3 +165,24 @@ class BlockDecoder(NumberDecoder):
             )
         self.check(cells, n)
         require_reports(n)
+
+
+def _table(
+    name: TableName, found: Estimated, wider: float, bounds: tuple[float, float] = (0.0, 1.0), **fields: Any
+) -> Table:
+    """Return the table of estimates by EMS, with intervals so many times as wide."""
+    ends = found.values - wider * (found.values - found.low), found.values + wider * (found.high - found.values)
+    return table_from(name, found.values, wider * found.stderr, ends, Basis.NORMAL, bounds=bounds, **fields)
+
+
+def _law(block: Block, step: float, response: NumberLaw | None = None) -> NumberLaw:
+    """Return the law of the inputs that outputs count as, in units of the number.
+
+    An output is uniform over all of them, or over a block around the input t: about the middle, its third moment is
+    (1 - noise) (t^3 + 3 t s), where s is the variance of a uniform block.
+    """
+    noise, honest, half = block.noise, 1 - block.noise, block.grid / 2
+    spread = (block.statistic_size**2 - block.width**2) / 12
+    third = -3 * noise * spread * step**2 / honest**2, noise * (2 * noise - 1) / honest**2
+    at_end = step**2 * float(block.variance(np.array(block.grid)))
+    return NumberLaw(half * step, at_end, noise / honest, third, response=response)

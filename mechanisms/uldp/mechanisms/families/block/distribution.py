@@ -46,6 +46,10 @@ class Estimated:
         """The standard errors that normal intervals of these lengths have."""
         return (self.high - self.low) / (2 * _Z)
 
+    def on(self, low: float, high: float) -> "Estimated":
+        """Return numbers between 0 and 1 as those of a range."""
+        return Estimated(*(low + (high - low) * each for each in (self.values, self.low, self.high)))
+
 
 class Distribution:
     """What the cells of n reports say about the distribution of numbers, in parts of their range.

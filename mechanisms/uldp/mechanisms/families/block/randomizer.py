@@ -7,17 +7,16 @@ sampler of floats does not keep epsilon exactly (Mironov, CCS 2012).
 """
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
-from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
+from uldp.mechanisms.randomizers.reports import UniformReports
+from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.epsilon import MIN_EPSILON
 
 #: How a block's width is chosen.
@@ -26,7 +25,7 @@ Width = Literal["auto", "piecewise", "square-wave"]
 _RESOLUTION = 1 << 53
 
 
-class Block(UniformNoise):
+class Block(UniformReports):
     """Sends one of G+W symbols; those of the block [i, i+W) are E = e^epsilon times as likely for the input i.
 
     Inputs are the G+1 grid points 0, ..., G of a range, and outputs are 0, ..., G+W-1. With the probability
@@ -50,9 +49,7 @@ class Block(UniformNoise):
         noise: The probability of noise, after rounding.
     """
 
-    grid: int
     width: int
-    noise: float
 
     def __init__(self, epsilon: float, bins: int, width: Width | int = "auto") -> None:
         """Build the mechanism.
@@ -81,16 +78,10 @@ class Block(UniformNoise):
         )
         self.noise = self._noise_below / _RESOLUTION
         self.size = self.grid + 1
-        self.form = PayloadForm(symbols=outputs)
-        self.statistic_size = outputs
-        self.partitions = self.counts_payloads = True
+        self._of_payloads(outputs)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb inputs of shape (n,) into outputs of shape (n,); each takes three draws, whatever the input.
-
-        Raises:
-            ValueError: if an input is outside of the grid. The message names no input.
-        """
+        """Return outputs, shape (n,); see the base class. Each takes three draws, whatever the input."""
         self.check_symbols(symbols)
         n = len(symbols)
         noisy = randomness.integers(0, _RESOLUTION, n) < self._noise_below
@@ -103,30 +94,19 @@ class Block(UniformNoise):
         """The probability of a uniform output; otherwise an output is uniform in the block of the input."""
         return self.noise
 
-    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n outputs uniformly."""
-        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
-
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         return {"form": "interval", "grid": self.grid, "width": self.width, "noise": self._noise_below}
 
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are outputs: for every input, each output has a positive probability."""
-        return payloads < self.statistic_size
-
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each output, shape (G+W,)."""
+        """See the base class."""
         near: Floats = np.convolve(r, np.full(self.width, (1 - self.noise) / self.width))
         return near + self.noise / self.statistic_size
 
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each output in each of k groups."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
-
-    def input_at(self, mean: float) -> float:
-        """Return the mean input that gives this mean output; the inverse of E[j | i]."""
-        return (mean - self.noise * (self.statistic_size - 1) / 2) / (1 - self.noise) - (self.width - 1) / 2
+    def input_at(self, outputs: npt.NDArray[np.number]) -> Floats:
+        """Return the inputs that have these mean outputs; the inverse of E[j | i]."""
+        uniform = self.noise * (self.statistic_size - 1) / 2
+        return np.asarray((outputs - uniform) / (1 - self.noise) - (self.width - 1) / 2)
 
     def variance(self, symbols: npt.NDArray[np.number]) -> Floats:
         """Return the variance of ``input_at`` of one report given each input, in squared steps of the grid."""

@@ -8,7 +8,6 @@ derived here.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,11 +16,11 @@ import numpy.typing as npt
 
 from uldp.mechanisms.kernels.block_designs import BlockDesign
 from uldp.mechanisms.kernels.supports_text import supports_text
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.channel import Channel, NumbersT
+from uldp.mechanisms.laws.channel import Channel, NumbersT
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Rows, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.randomizers.reports import CountedReports
+from uldp.schemas.arrays import Counts, Floats, Mask, Rows, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,7 @@ class BlockCells:
         return replace(self, sensitive=np.append(self.sensitive[self.sensitive], False))
 
 
-class BlockResponse(PureMechanism, UniformNoise):
+class BlockResponse(PureMechanism, CountedReports, UniformNoise):
     """Utility-optimized Hadamard response (uHR) and block designs (uBD): a report is a block, or a symbol of Z_N.
 
     The design has b blocks; each point is in h of them, and each two points are in t together. The points are the
@@ -131,36 +130,24 @@ class BlockResponse(PureMechanism, UniformNoise):
         noise_probability: b c.
     """
 
-    noise_probability: float
-    partitions = True
-    counts_payloads = True
-
     def __init__(self, sensitive: Mask, epsilon: float, design: BlockDesign) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            sensitive: Shape (|Z|,): whether each symbol is in Z_S.
-            epsilon: Budget of one report in nats.
-            design: A design with a point for each symbol of Z_S.
+        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says which symbols are in Z_S.
 
         Raises:
-            ValueError: if epsilon is not positive, no symbol is sensitive, or the design has too few points.
+            ValueError: if epsilon is not positive, no symbol is sensitive, or the design has no point for each.
         """
-        if not np.any(sensitive):
-            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
         self.sensitive = np.array(sensitive, dtype=np.bool_)
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         v = int(self.sensitive.sum())
         if design.points < v:
             raise ValueError(f"{v} sensitive symbols need a design of as many points, got {design.points}")
         self.size, self.design = len(self.sensitive), design
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         b, h, t = design.blocks, design.holding, design.together
         c = 1 / (h * math.expm1(epsilon) + b)
         self.noise_probability = b * c
         self.chance_support = t / h
         self.blocks = BlockCells(design, self.sensitive, uniform=c, named=1 - b * c)
-        self.statistic_size = self.blocks.cells
-        self.form = PayloadForm(symbols=self.statistic_size)
+        self._of_payloads(self.blocks.cells)
         self.channel = Channel(
             p=np.where(self.sensitive, 1 - (b - h) * c, 1 - b * c),
             q=np.where(self.sensitive, c * (h + t * math.expm1(epsilon)), 0.0),
@@ -173,13 +160,7 @@ class BlockResponse(PureMechanism, UniformNoise):
         self._own = b + np.cumsum(~self.sensitive) - 1
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into payloads of shape (n,).
-
-        The method draws the same numbers for each report, whatever its symbol and whether noise replaces it.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         noisy = randomness.random(n) < self.noise_probability
@@ -189,7 +170,7 @@ class BlockResponse(PureMechanism, UniformNoise):
         return np.where(noisy, uniform, truth).astype(np.uint32)
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each payload, shape (statistic_size,), if symbols are distributed as ``r``."""
+        """See the base class."""
         return self.blocks.law(r)
 
     @property
@@ -212,10 +193,6 @@ class BlockResponse(PureMechanism, UniformNoise):
         of_sensitive = supports_text(symbols, int(self.sensitive.sum()), "sensitive symbols")
         return f"block {payload:,} of {self.design.blocks:,}, {of_sensitive}"
 
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each payload, in all groups at once."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
-
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         return {
@@ -225,7 +202,3 @@ class BlockResponse(PureMechanism, UniformNoise):
             "noise": threshold(self.noise_probability),
             **self.design.device_numbers(),
         }
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are blocks, or symbols of Z_N."""
-        return payloads < self.statistic_size

@@ -24,11 +24,9 @@ class UtilityOptimizedHadamardSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-
-        def build(sensitive: Mask, epsilon: float) -> BlockResponse:
-            return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
-
-        return of_shares(variable, self, build)
+        return of_shares(
+            variable, self, lambda mask, epsilon: BlockResponse(mask, epsilon, HadamardDesign(int(mask.sum())))
+        )
 
 
 class BlockDesignSpec(PrivateSpec):
@@ -43,11 +41,7 @@ class BlockDesignSpec(PrivateSpec):
     w: BlockSize = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """Return this mechanism with the number for which auto stands.
-
-        Raises:
-            ValueError: if no design has blocks of ``w`` points.
-        """
+        """See ``MechanismFamily``; ValueError if no design has blocks of ``w`` points."""
         if self.w is None:
             return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
         try:

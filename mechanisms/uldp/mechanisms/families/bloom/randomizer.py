@@ -1,8 +1,7 @@
 """RAPPOR with Bloom filters and cohorts: bits about a string that nobody lists beforehand.
 
 Sources: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response" (CCS 2014);
-equations (30) to (32) of Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data
-Statistics and Analysis" (Sensors 20, 2020).
+equations (30) to (32) of the survey of Wang et al. (Sensors 20, 2020).
 """
 
 import math
@@ -61,24 +60,12 @@ class BloomFilter(StringMechanism, BitNoise):
     partitions = False
 
     def __init__(self, epsilon: float, bits: int, hashes: int, cohorts: int, theta: float | None = None) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilon: Budget of one report in nats.
-            bits: h.
-            hashes: H.
-            cohorts: M, up to 2^16.
-            theta: Inside (0, 1); by default that of RAPPOR, where bits are cleared as often as set.
-
-        Raises:
-            ValueError: if a parameter is out of its range.
-        """
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        """Build the mechanism; ValueError if epsilon is not positive, 8 does not divide h, H > h/2, or M > 2^16."""
         if bits % 8 or not 2 <= 2 * hashes <= bits:
             raise ValueError(f"a filter has a multiple of 8 bits, and half as many hashes or fewer: {bits}, {hashes}")
         if not 1 <= cohorts <= 1 << 16:
             raise ValueError(f"there are 1 to 65,536 cohorts, got {cohorts}")
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.theta = sue_theta(epsilon / hashes) if theta is None else theta
         if not 0 < self.theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
@@ -87,7 +74,6 @@ class BloomFilter(StringMechanism, BitNoise):
         self.size, self.statistic_size = STRING_SYMBOLS, cohorts * (bits + 1)
         self.form = PayloadForm(width=_COHORT_BYTES + bits // 8)
         self.structure = cohorts, bits, hashes
-        self.guarantee = Guarantee(Privacy.LDP, epsilon)
         # Two functions may give one position, so a filter has 1 to H set bits.
         of_filter = range(1, hashes + 1)
         self.bit_totals = BitTotals([[AlikeBits(j, self.theta), AlikeBits(bits - j, self.q)] for j in of_filter])
@@ -103,11 +89,7 @@ class BloomFilter(StringMechanism, BitNoise):
         return np.full(self.bits, 1 - self.theta), np.full(self.bits, self.q)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into payloads. The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -190,7 +172,7 @@ class BloomFilter(StringMechanism, BitNoise):
         return supported
 
     def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
-        """Test the reports of one string; see ``StringMechanism``.
+        """See the base class.
 
         The number of set bits at the position of each function is binomial with theta. The number of set bits with each
         number, over the cohorts in which it is no position, is binomial with q.

@@ -42,8 +42,5 @@ class BloomSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-
-        def build(epsilon: float) -> BloomFilter:
-            return BloomFilter(epsilon, self.bits, self.hashes, self.cohorts, self.theta)
-
-        return of_strings(variable, self, build)
+        sizes = self.bits, self.hashes, self.cohorts
+        return of_strings(variable, self, lambda epsilon: BloomFilter(epsilon, *sizes, self.theta))

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
+from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
 
 
-class CohortHashing(CohortMechanism, UniformNoise):
+class CohortHashing(CohortMechanism, UniformReports):
     """Randomized response on a hash of the string, with the hash function of a cohort that the device draws.
 
     With M cohorts, g buckets and E = e^epsilon, the device draws a cohort c, uniform and independent of its string. It
@@ -41,36 +42,19 @@ class CohortHashing(CohortMechanism, UniformNoise):
         noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the string.
     """
 
-    noise_probability: float
-
     def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilon: Budget of one report in nats.
-            buckets: g, 2 or more.
-            cohorts: M, 1 or more.
-
-        Raises:
-            ValueError: if epsilon is not positive, or a number is too small.
-        """
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        """Build the mechanism; ValueError if epsilon is not positive, or there are fewer than 2 buckets or 1 cohort."""
         if buckets < 2 or cohorts < 1:
             raise ValueError(f"hashing needs 2 buckets and 1 cohort or more, got {buckets} and {cohorts}")
         self.buckets, self.cohorts = buckets, cohorts
-        self.size, self.statistic_size = STRING_SYMBOLS, cohorts * buckets
-        self.form = PayloadForm(symbols=self.statistic_size)
+        self.size = STRING_SYMBOLS
+        self._of_payloads(cohorts * buckets)
         self.structure = cohorts, buckets
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.noise_probability = (buckets - 1) / (buckets + math.expm1(epsilon))
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into payloads of shape (n,). The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -90,10 +74,6 @@ class CohortHashing(CohortMechanism, UniformNoise):
         """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
         return self.noise_probability * self.buckets / (self.buckets - 1)
 
-    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n uniform payloads."""
-        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
-
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         return {
@@ -110,7 +90,7 @@ class CohortHashing(CohortMechanism, UniformNoise):
         return own.astype(np.int64)
 
     def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
-        """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see ``StringMechanism``."""
+        """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see the base class."""
         from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
 
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)

@@ -1,23 +1,19 @@
 """The mean of one number, from the zeros and ones of ``Duchi``; the sources are those of the mechanism."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from uldp.mechanisms.encodings.number_encoding import check_range
 from uldp.mechanisms.families.duchi.randomizer import flip_probability
-from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail
-from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
-from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
-from uldp.mechanisms.protocol.linear import LowRankLinear
+from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
 
 
-@dataclass(frozen=True)
-class MeanDecoder(NumberDecoder):
+class MeanDecoder(OutputsDecoder):
     """Estimates the mean of a number in [low, high] from the zeros and ones of ``Duchi``.
 
     Ones come with probability m = f + (1 - 2f) u, where u is the place of the mean between low and high. So m-hat, the
@@ -28,54 +24,20 @@ class MeanDecoder(NumberDecoder):
     On [-1, 1] the variance is ((E+1)/(E-1))^2 - mean^2 for each report. It holds for users' numbers that are drawn
     i.i.d. Estimates and intervals are not cut to [low, high].
 
-    Attributes:
+    Args:
         low: Lower end of the range.
         high: Upper end.
         epsilon: The budget of one report in nats.
+        lasting: The budget of the responses that devices keep, if they keep any.
     """
 
-    low: float
-    high: float
-    epsilon: float
-
-    estimators = ("auto", "empirical")
-
-    def __post_init__(self) -> None:
-        check_range(self.low, self.high)
-        flip_probability(self.epsilon)
-
-    @property
-    def slope(self) -> float:
-        """The distance that the mean moves while the share of ones moves from 0 to 1."""
+    def __init__(self, low: float, high: float, epsilon: float, lasting: float | None = None) -> None:
+        check_range(low, high)
+        self.flip_probability, half = flip_probability(epsilon), (high - low) / 2
         # tanh(epsilon / 2) is 1 - 2f, without the cancellation at small epsilon.
-        return (self.high - self.low) / math.tanh(self.epsilon / 2)
-
-    def mean_at(self, m: Floats) -> Floats:
-        """Return the mean at which ones have the probability ``m``, of any shape."""
-        return self.low + (self.high - self.low) / 2 + (m - 0.5) * self.slope
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if the cells are not n zeros and ones."""
-        require_output_counts(cells, n, 2)
-
-    def linear(self, cells: Counts, n: int) -> LowRankLinear:
-        """Return the unbiased estimate of the mean.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
-        self.check(cells, n)
-        require_reports(n)
-        ones = int(cells[1])
-        # Never 0, because the share of either bit is taken as f or more.
-        rarer = max(int(cells.min()) / n, flip_probability(self.epsilon))
-
-        def interval(coverage: float) -> tuple[Floats, Floats]:
-            low, high = clopper_pearson([ones], n, coverage)
-            return self.mean_at(low), self.mean_at(high)
-
-        variance = np.array([rarer * (1 - rarer) / n * self.slope**2])
-        return LowRankLinear(self.mean_at(np.array([ones / n])), variance, np.array([n]), interval)
+        numbers = low + half + np.array([-half, half]) / math.tanh(epsilon / 2)
+        response = None if lasting is None else _law(half, lasting)
+        super().__init__(low, high, numbers, _law(half, epsilon, numbers.tolist(), response))
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that so few zeros, or so few ones, are among n honest reports.
@@ -88,29 +50,24 @@ class MeanDecoder(NumberDecoder):
         self.check(cells, n)
         if n <= 0:
             return {}
-        return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * lower_tail(int(cells.min()), n, flip_probability(self.epsilon)))}
+        return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * lower_tail(int(cells.min()), n, self.flip_probability))}
 
     def forecast(self, n: int) -> Floats:
         """Return the standard error of the mean of n uniform numbers, shape (1,): half of them send 1."""
-        return np.array([self.slope / 2 / math.sqrt(n)])
-
-    @property
-    def weight(self) -> float:
-        """See the base class."""
-        return 1 / (1 - 2 * flip_probability(self.epsilon))
+        return np.array([np.ptp(self.numbers) / 2 / math.sqrt(n)])
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the probabilities of a one, and the error at n reports."""
-        f = flip_probability(self.epsilon)
+        f = self.flip_probability
         yield "ones", f"probability {f:.6g} at {self.low:g}, rising to {1 - f:.6g} at {self.high:g}"
         yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table ``mean``, of one number in the units of the range.
 
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
-        self.require(estimator)
-        return (mean_table(self.linear(cells, n), n, Basis.EXACT),)
+def _law(
+    half: float, epsilon: float, ends: Sequence[float] = (math.nan, math.nan), response: NumberLaw | None = None
+) -> NumberLaw:
+    """Return the law of reports that count as h / (1 - 2f) or -h / (1 - 2f), about the middle of the range."""
+    # Their square less h^2, without cancellation.
+    noise = (half / math.sinh(epsilon / 2)) ** 2
+    return NumberLaw(half, noise, -1.0, (-2 * (noise + half**2), 2.0), ends=(ends[0], ends[1]), response=response)

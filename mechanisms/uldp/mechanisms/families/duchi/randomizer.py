@@ -2,27 +2,25 @@
 
 Sources: Duchi, Jordan & Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (JASA 113, 2018), for
 one dimension; Ding, Kulkarni & Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017), section 2; equations
-(59), (64) and (65) of Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data
-Statistics and Analysis" (Sensors 20, 2020).
+(59), (64) and (65) of the survey of Wang et al. (Sensors 20, 2020).
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
-from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
+from uldp.mechanisms.randomizers.reports import UniformReports
+from uldp.schemas.arrays import Floats, Values
 
 #: The steps of the grid of ``Duchi``. Rounding to it costs no accuracy: Pr(1 | i) is linear in i, so a report has the
 #: same law as without a grid.
 GRID = 1 << 16
 
 
-class Duchi(UniformNoise):
+class Duchi(UniformReports):
     """One bit about a number, over the symbols 0, ..., g of a ``NumberEncoding`` with g steps, by default ``GRID``.
 
     With E = e^epsilon, the payload is 1 with the probability (64)
@@ -33,42 +31,23 @@ class Duchi(UniformNoise):
     noise, which ``SystemRandomness`` makes likelier by less than 2^-53. Pr(1 | i) is then from f to 1 - f.
 
     Guarantee: one report is epsilon-LDP, for every user and the whole number. The probabilities of either report under
-    any two numbers, within the range or not, differ by at most a factor E, as those under ``low`` and ``high`` do.
-
-    Not protected: that a device reports, and when. Several reports of one user spend epsilon each. The range is public;
-    nobody may choose it from the numbers themselves.
+    any two numbers, within the range or not, differ by at most a factor E, as those under ``low`` and ``high`` do. The
+    range is public; nobody may choose it from the numbers themselves.
 
     Attributes:
         flip_probability: f, inside (0, 1/2).
         grid: g. The number that a device rounds to this grid at random has the same law of reports with every g.
     """
 
-    form = PayloadForm(symbols=2)
-    statistic_size = 2
-    partitions = True
-    counts_payloads = True
-    flip_probability: float
-
     def __init__(self, epsilon: float, grid: int = GRID) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilon: Budget of one report in nats.
-            grid: g, positive.
-
-        Raises:
-            ValueError: if epsilon is not positive and finite.
-        """
+        """Build the mechanism with g = ``grid``, positive; ValueError if epsilon is not positive and finite."""
+        self._of_payloads(2)
         self.grid, self.size = grid, grid + 1
         self.flip_probability = flip_probability(epsilon)
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into bits of shape (n,). Draws n integers and n floats.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """Return bits, shape (n,); see the base class. Draws n integers and n floats."""
         self.check_symbols(symbols)
         bits = randomness.integers(0, self.grid, len(symbols)) < symbols
         return (bits ^ (randomness.random(len(symbols)) < self.flip_probability)).astype(np.uint32)
@@ -78,34 +57,18 @@ class Duchi(UniformNoise):
         """The probability of a uniform bit: 2f, because half of the uniform bits are those of the number."""
         return 2 * self.flip_probability
 
-    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n uniform bits."""
-        return randomness.integers(0, 2, n).astype(np.uint32)
-
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         return {"form": "bit", "grid": self.grid, "flip": threshold(self.flip_probability)}
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are 0 or 1."""
-        return payloads < 2
 
     def law(self, r: Floats) -> Floats:
         """Return the probabilities of 0 and 1, shape (2,), by (64)."""
         one = self.flip_probability + (1 - 2 * self.flip_probability) * float(r @ np.arange(self.size)) / self.grid
         return np.array([1 - one, one])
 
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count zeros and ones, in all groups at once."""
-        return count_symbols(np.concatenate(parts), groups, k, 2)
-
 
 def flip_probability(epsilon: float) -> float:
-    """Return f = 1/(E+1), the probability of the noise of one bit.
-
-    Raises:
-        ValueError: if epsilon is not positive and finite.
-    """
+    """Return f = 1/(E+1), the probability of the noise of one bit; ValueError if epsilon is not positive and finite."""
     # 1/E cannot overflow.
     inverse = math.exp(-epsilon) if epsilon > 0 else math.nan
     flip = inverse / (1 + inverse)

@@ -3,9 +3,9 @@
 from typing import ClassVar, Literal
 
 from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.families.duchi.decoder import MeanDecoder
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
-from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -31,4 +31,5 @@ class DuchiSpec(PrivateSpec):
         grid = GRID if self.lasting_epsilon is None else 1
         mechanism = kept(self, Duchi(self.epsilon, grid), lambda epsilon: Duchi(epsilon, grid))
         encoding = NumberEncoding(number.low, number.high, grid)
-        return LdpProtocol(encoding, mechanism, MeanDecoder(number.low, number.high, self.epsilon))
+        decoder = MeanDecoder(number.low, number.high, self.epsilon, self.lasting_epsilon)
+        return LdpProtocol(encoding, mechanism, decoder)

@@ -1,8 +1,8 @@
 """Two-sided geometric noise: the Laplace mechanism with integers, for one number.
 
 Source: Ghosh, Roughgarden & Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009), section 2,
-with the sensitivity g of a symbol. The survey of Wang, Zhang, Feng & Yang (Sensors 20, 2020), equation (58), has the
-Laplace mechanism for a mean. The table of integers below is ours.
+with the sensitivity g of a symbol; equation (58) of the survey of Wang et al. (Sensors 20, 2020) for the Laplace
+mechanism for a mean. The table of integers below is ours.
 """
 
 import decimal
@@ -44,9 +44,7 @@ class Geometric(Mechanism):
 
         w(N) = ceil(64 / (F - 1)^2)      w(N-1) = floor((F - 1) w(N))      w(k-1) = floor(F w(k))
 
-    for F = e^(epsilon/g), rounded down.
-
-    N is the largest for which all weights together are at most 2^53.
+    for F = e^(epsilon/g), rounded down. N is the largest for which all weights together are at most 2^53.
 
     Guarantee: one report is epsilon-LDP, for every user and the whole number, exactly. Neighboring weights differ by at
     most F. The same holds for the sums S(k) of the weights from k on, by induction: S(N-1) = w(N-1) + w(N) <= F S(N),
@@ -63,17 +61,8 @@ class Geometric(Mechanism):
     counts_payloads = True
 
     def __init__(self, epsilon: float, grid: int) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilon: Budget of one report in nats.
-            grid: g, 1 or more.
-
-        Raises:
-            ValueError: if epsilon is not positive, or so large that the noise is less than the grid.
-        """
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        """Build the mechanism; ValueError if epsilon is not positive, or so large that noise is less than the grid."""
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
         side = _weights(epsilon, grid)
         self.grid, self.margin = grid, len(side) - 1 - grid
         if self.margin < 1:
@@ -83,7 +72,6 @@ class Geometric(Mechanism):
         self.statistic_size = grid + 1 + 2 * self.margin
         self.form = PayloadForm(symbols=self.statistic_size)
         self.structure = (grid, self.margin)
-        self.guarantee = Guarantee(Privacy.LDP, epsilon)
 
     @cached_property
     def _below(self) -> Counts:
@@ -96,11 +84,7 @@ class Geometric(Mechanism):
         return float(self.weights @ noise**2.0 / self._below[-1])
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into payloads of shape (n,). Draws an integer for each.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. Draws an integer for each symbol."""
         self.check_symbols(symbols)
         drawn = randomness.integers(0, int(self._below[-1]), len(symbols))
         # The payload of noise k is i + k + T; ``drawn`` selects k + N, and N - T is g.
@@ -133,7 +117,7 @@ class Geometric(Mechanism):
         return (payloads >= least) & (payloads <= largest)
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each payload, shape (g + 1 + 2T,)."""
+        """See the base class."""
         sums = np.convolve(r, self.weights / self._below[-1])  # of i + k + N, from 0 to g + 2N
         law = sums[self.grid : len(sums) - self.grid].copy()
         law[0] += sums[: self.grid].sum()

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.families.geometric.decoder import GeometricDecoder
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.kinds import Number

@@ -1,9 +1,8 @@
 """A mechanism that reports one bit of a code word and its place: Hadamard randomized response.
 
-Sources: Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data Statistics and
-Analysis" (Sensors 20, 2020), equations (46) and (47), after Nguyen et al. (2016) and Apple (2017). Binary local
-hashing (equations (40) to (42); Wang et al., USENIX Security 2017, section 4.4) with linear hash functions is the same
-mechanism: a row of the Hadamard matrix is a linear function of the bits of the symbol.
+Sources: the survey of Wang et al. (Sensors 20, 2020), equations (46) and (47), after Nguyen et al. (2016) and Apple
+(2017). Binary local hashing (equations (40) to (42); Wang et al., USENIX Security 2017, section 4.4) with linear hash
+functions is the same mechanism: a row of the Hadamard matrix is a linear function of the bits of the symbol.
 """
 
 import math
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
@@ -42,18 +41,8 @@ class HadamardResponse(FoldedMechanism):
         noise_probability: 1/(E+1), the probability that ``perturb`` sends the other bit.
     """
 
-    noise_probability: float
-
     def __init__(self, size: int, epsilon: float) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-
-        Raises:
-            ValueError: if size or epsilon is not positive.
-        """
+        """Build the mechanism over |Z| = ``size`` symbols; ValueError if size or epsilon is not positive."""
         super().__init__(size, epsilon)
         self.rows = 1 << (size - 1).bit_length()
         self.fold = _HadamardFold(size, self.rows)
@@ -63,11 +52,7 @@ class HadamardResponse(FoldedMechanism):
         self.channel = Channel(np.full(size, 1 - self.noise_probability), np.full(size, 1 / 2), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into payloads of shape (n,). The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         rows = randomness.integers(0, self.rows, len(symbols))
         noisy = randomness.random(len(symbols)) < self.noise_probability
@@ -100,21 +85,21 @@ class _HadamardFold(Fold):
     def __init__(self, size: int, rows: int) -> None:
         self._size, self._rows, self.numbers = size, rows, rows
 
-    def supported(self, payload: int) -> Symbols:
+    def symbols_of(self, payload: int) -> Symbols:
         bits = np.bitwise_count(np.arange(self._size) & payload >> 1) & 1
         return np.flatnonzero(bits == payload & 1)
 
-    def supports(self, cells: Counts) -> Counts:
+    def fold(self, cells: Counts) -> Counts:
         bits = cells.reshape(self._rows, 2)
         counts: Counts = (bits.sum() + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self._size]) // 2
         return counts
 
-    def apply(self, cells: Floats) -> Floats:
+    def supports(self, cells: Floats) -> Floats:
         bits = cells.reshape(self._rows, 2, -1)
         sums: Floats = (bits.sum(axis=(0, 1)) + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self._size]) / 2
         return sums
 
-    def transpose(self, weights: Floats) -> Floats:
+    def supported(self, weights: Floats) -> Floats:
         signed = walsh_hadamard(np.pad(weights, ((0, self._rows - self._size), (0, 0))))
         sums = weights.sum(axis=0)
         return np.stack([sums + signed, sums - signed], axis=1).reshape(2 * self._rows, -1) / 2

@@ -2,40 +2,18 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import share_p_value
 from uldp.mechanisms.families.block.decoder import BlockDecoder
 from uldp.mechanisms.families.duchi.decoder import MeanDecoder
-from uldp.mechanisms.numbers.number import NumberDecoder, mean_table
-from uldp.mechanisms.pooling.design import Same
-from uldp.mechanisms.pooling.pooled_linear import PooledLinear
+from uldp.mechanisms.laws.estimate import Estimate, weighted
+from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.protocol.decoder import require_reports
-from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
-
-
-@dataclass(frozen=True, eq=False)
-class HybridLinear(PooledLinear):
-    """The mean of both arms, each report of which counts once; see ``Linear``."""
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return an interval whose distances from the mean are the roots of the summed squares of those of the arms.
-
-        So few reports have the wide intervals of the arms. Source: Zou & Donner, "Construction of confidence limits
-        about effect measures" (Statistics in Medicine 27, 2008).
-        """
-        shares = [int(part.n[0]) / int(self.n[0]) for part in self.parts]
-        ends = [part.interval(coverage) for part in self.parts]
-        parts = list(zip(self.parts, shares, ends, strict=True))
-        below = sum((share * (part.values - low)) ** 2 for part, share, (low, _) in parts)
-        above = sum((share * (high - part.values)) ** 2 for part, share, (_, high) in parts)
-        return self.values - np.sqrt(below), self.values + np.sqrt(above)
 
 
 class HybridDecoder(NumberDecoder):
@@ -49,8 +27,6 @@ class HybridDecoder(NumberDecoder):
         bit: The decoder of the first arm.
         block: That of the second.
     """
-
-    estimators = ("auto", "empirical")
 
     def __init__(self, strata: Strata, bit: MeanDecoder, block: BlockDecoder) -> None:
         self.low, self.high = bit.low, bit.high
@@ -66,17 +42,13 @@ class HybridDecoder(NumberDecoder):
         for arm, (own, reports) in zip(self._arms, split, strict=True):
             arm.check(own, reports)
 
-    def linear(self, cells: Counts, n: int) -> HybridLinear:
-        """Return the unbiased estimate of the mean.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """See the base class."""
         self.check(cells, n)
         require_reports(n)
         split = zip(self._arms, self._strata.split_cells(cells), strict=True)
-        parts: list[Linear] = [arm.linear(own, reports) for arm, (own, reports) in split if reports]
-        return HybridLinear(parts, [np.array(float(part.n[0])) for part in parts], Same(1, len(parts)))
+        arms = [arm.linear(own, reports, repeats) for arm, (own, reports) in split if reports]
+        return weighted(arms, np.array([arm.n / n for arm in arms]))
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of the arms with Bonferroni's correction, and that of the numbers of their reports."""
@@ -112,12 +84,3 @@ class HybridDecoder(NumberDecoder):
         yield next(self._arms[1].describe(n, estimator))
         yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
-
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table ``mean``, of one number in the units of the range.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
-        self.require(estimator)
-        return (mean_table(self.linear(cells, n), n, Basis.NORMAL),)

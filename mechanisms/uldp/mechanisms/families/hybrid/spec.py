@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.block.decoder import BlockDecoder
 from uldp.mechanisms.families.block.randomizer import Block
@@ -24,9 +24,10 @@ from uldp.mechanisms.families.duchi.decoder import MeanDecoder
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
 from uldp.mechanisms.families.hybrid.decoder import HybridDecoder
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
-from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
@@ -57,24 +58,21 @@ class HybridSpec(PrivateSpec):
         grid = GRID if self.lasting_epsilon is None else 1
         bit, block = Duchi(self.epsilon, grid), Block(self.epsilon, self.bins)
         share = self._share(block)
-        arms = [
-            kept(self, bit, lambda epsilon: Duchi(epsilon, grid)),
-            kept(self, block, lambda epsilon: Block(epsilon, self.bins, block.width)),
-        ]
-        strata = (Strata if self.lasting_epsilon is None else MemoizedStrata)(arms, [share, 1 - share], "arm")
+        arms: list[Mechanism] = [bit, block]
+        lasting = None
+        if self.lasting_epsilon is not None:
+            lasting = Block(self.lasting_epsilon, self.bins, block.width)
+            arms = [Memoized(Duchi(self.lasting_epsilon, grid), bit), Memoized(lasting, block)]
+        strata = strata_of(arms, [share, 1 - share], "arm")
         sources = [StratumSource(NumberEncoding(number.low, number.high, steps), (0,)) for steps in (grid, self.bins)]
         decoders = (
-            MeanDecoder(number.low, number.high, self.epsilon),
-            BlockDecoder(block, number.low, number.high),
+            MeanDecoder(number.low, number.high, self.epsilon, self.lasting_epsilon),
+            BlockDecoder(block, number.low, number.high, lasting),
         )
         return LdpProtocol(StrataEncoding(sources, strata), strata, HybridDecoder(strata, *decoders))
 
     def _share(self, block: Block) -> float:
-        """Return the share of devices that report by ``Duchi``.
-
-        Raises:
-            ValueError: if one of the two mechanisms alone is as good.
-        """
+        """Return the share of devices that report by ``Duchi``; ValueError if one of the two alone is as good."""
         middle = 4 * float(block.variance(np.array(block.grid / 2))) / block.grid**2
         bit = math.tanh(self.epsilon / 2) ** -2.0
         if bit < middle or block.noise > 1 - _LEAST_SHARE:

@@ -1,8 +1,8 @@
 """Unary encoding in which each group of values has an epsilon of its own: input-discriminative LDP.
 
 Source: Gu, Li, Xiong & Cao, "Providing Input-Discriminative Protection for Local Differential Privacy" (ICDE 2020), for
-the definition, the mechanism (IDUE) and its two convex programs; Wang, Zhang, Feng & Yang, "A Comprehensive Survey on
-Local Differential Privacy toward Data Statistics and Analysis" (Sensors 20, 2020), section 2.3.7, for the definition.
+the definition, the mechanism (IDUE) and its two convex programs; section 2.3.7 of the survey of Wang et al. (Sensors
+20, 2020) for the definition.
 """
 
 import decimal
@@ -28,12 +28,7 @@ _SAME = 1e-9
 
 
 class Bits(NamedTuple):
-    """The probabilities that a bit of one group is set, over ``RESOLUTION``.
-
-    Attributes:
-        p: For the true symbol.
-        q: For any other symbol.
-    """
+    """The probabilities that a bit of one group is set, over ``RESOLUTION``: p for the true symbol, q for any other."""
 
     p: int
     q: int
@@ -54,18 +49,11 @@ class InputDiscriminativeEncoding(UnaryEncoding):
         group: Shape (|Z|,): the group of each symbol.
     """
 
-    laws: tuple[Bits, ...]
-    group: Symbols
-
     def __init__(self, epsilons: Sequence[float], group: Symbols) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilons: The budget of each group in nats, rising.
-            group: Shape (|Z|,): the group of each symbol. No group is empty.
+        """Build the mechanism; ``group`` has the group of each symbol, shape (|Z|,).
 
         Raises:
-            ValueError: if the epsilons do not rise or are not positive, or if a group is empty.
+            ValueError: if the epsilons of the groups, in nats, do not rise or are not positive, or if a group is empty.
         """
         sizes = np.bincount(group, minlength=len(epsilons))
         if len(sizes) != len(epsilons) or not sizes.all():
@@ -112,12 +100,8 @@ def best_bits(epsilons: Sequence[float], sizes: Sequence[int]) -> tuple[Bits, ..
     program, opt0, for any p; it is not convex.) The result is the better of the two. All q are rounded up to a multiple
     of 2^-53, and all p are exact, so that the constraints hold exactly: a larger q lowers both factors.
 
-    Args:
-        epsilons: The budget of each group in nats, rising.
-        sizes: The number of symbols of each group.
-
     Raises:
-        ValueError: if the epsilons do not rise, or are not positive.
+        ValueError: if the epsilons of the groups, in nats, do not rise, or are not positive.
     """
     if not epsilons or not (epsilons[0] > 0 and all(one < other for one, other in pairwise(epsilons))):
         raise ValueError(f"the epsilons of groups must be positive and rise, got {list(epsilons)}")

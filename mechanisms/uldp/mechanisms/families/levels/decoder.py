@@ -7,18 +7,19 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
-from uldp.mechanisms.pooling.versions import PooledShares, by_reports, contradiction_p_value, contradictions, pool
+from uldp.mechanisms.pooling.versions import by_reports, difference_p_value, pool
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import Table
 
 #: Levels of users who are alike contradict each other in at most this part of the windows.
 DIFFER_LEVEL = 0.05
@@ -28,18 +29,14 @@ class LevelsDecoder(Decoder):
     """Estimates the shares of values from the reports of all levels.
 
     There is one estimate of all users, and one of the users of each level. That of all users over Z is the mean of the
-    unbiased estimates of the levels, weighted in one of two ways:
-
-    - By the inverse of their variances at one pooled distribution (``pool``), so the level of few users with a small
-      epsilon adds little, and takes nothing away. It is unbiased if the users of all levels are alike.
-    - By their reports, if the levels contradict each other at ``DIFFER_LEVEL`` (``contradiction_p_value``): who values
-      privacy more may hold other values. It is unbiased whatever the level depends on.
+    unbiased estimates of the levels, weighted by their reports. Weights by precision would have less noise, and would
+    be biased if who values privacy more holds other values; of few reports no test can exclude that.
 
     The estimators:
 
     - "empirical": this mean; entries may be negative.
-    - "auto": empirical Bayes, as for several versions. If the levels contradict each other, the mean by reports of the
-      estimates of the levels.
+    - "auto": empirical Bayes, as for several versions, which weighs by precision. If the levels differ at
+      ``DIFFER_LEVEL`` (``difference_p_value``), the mean by reports of the estimates of the levels.
 
     Args:
         strata: The mechanism.
@@ -65,21 +62,20 @@ class LevelsDecoder(Decoder):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
 
-    def linear(self, cells: Counts, n: int) -> PooledShares:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of all users.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
-        parts = list(self._linears(cells, n).values())
-        return by_reports(parts) if _differ(parts) else pool(parts)[0]
+        return by_reports(list(self._linears(cells, n, repeats).values())).mean
 
-    def _linears(self, cells: Counts, n: int) -> dict[str, PureLinear]:
+    def _linears(self, cells: Counts, n: int, repeats: float = 0.0) -> dict[str, ShareEstimate]:
         """Return the unbiased estimates of the levels that have reports, by the names of the levels."""
         self.check(cells, n)
         require_reports(n)
         levels = zip(self._names, self._decoders, self._strata.split_cells(cells), strict=True)
-        return {name: decoder.linear(own, reports) for name, decoder, (own, reports) in levels if reports}
+        return {name: decoder.linear(own, reports, repeats) for name, decoder, (own, reports) in levels if reports}
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of the levels with Bonferroni's correction, and that of the levels against each other.
@@ -94,79 +90,74 @@ class LevelsDecoder(Decoder):
         if not n:
             return of_levels
         parts = list(self._linears(cells, n).values())
-        return of_levels | {Flag.LEVELS_DIFFER: contradiction_p_value(parts, DIFFER_LEVEL)}
+        return of_levels | {Flag.LEVELS_DIFFER: difference_p_value(parts)}
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols, with the expected shares of levels."""
-        precisions = [decoder.forecast(reports) ** -2.0 for decoder, reports in self._expected(n)]
-        return np.asarray(np.sum(precisions, axis=0) ** -0.5)
+        variances = [(reports / n * decoder.forecast(reports)) ** 2 for decoder, reports in self._expected(n)]
+        return np.asarray(np.sqrt(np.sum(variances, axis=0)))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the share of each level and its p and q, and the error at n reports."""
         for name, (decoder, reports) in zip(self._names, self._expected(n), strict=True):
             p, q = decoder.channel.p, decoder.channel.q
             yield "level", f"{name}: {reports:,} of {n:,} reports expected; p {p.max():.6g}, q {q.max():.6g}"
-        yield heaviest_fact(self._weight(n), n)
+        yield heaviest_fact(self._weight(), n)
         size = self._decoders[0].channel.size
         yield "errors", one_simulation_text(self.simulate, size, estimator, n, self.forecast(n))
 
-    def _weight(self, n: int) -> float:
-        """Return the number of users for whom the heaviest report counts, in the estimate of all users.
-
-        That of a level counts for its part of the mean, which is by precision or by reports.
-        """
-        total = self.forecast(n) ** -2.0
-        weights = [
-            np.maximum(decoder.forecast(reports) ** -2.0 / total * n / reports, 1) / decoder.channel.gain
-            for decoder, reports in self._expected(n)
-        ]
-        return float(np.max(weights))
+    def _weight(self) -> float:
+        """Return the number of users for whom the heaviest report counts, in the estimate of all users."""
+        return float(max((1 / decoder.channel.gain).max() for decoder in self._decoders))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class. In the table of all users, forgers choose the level in which a report counts for most."""
         if not table.of:
-            return self._weight(table.n) * self._decoders[0].supported_in(table)
+            return self._weight() * self._decoders[0].supported_in(table)
         (name,) = table.of
         return self._decoders[self._names.index(name)].heaviest(table)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""
         parts = [
-            PureLinear(decoder.channel, decoder.draw_counts(r, reports, rng), reports)
-            for decoder, reports in self._expected(n)
+            decoder.linear_of(decoder.draw_counts(r, reports, rng), reports) for decoder, reports in self._expected(n)
         ]
         pum = self._decoders[0].pum
-        return pum.distribution(self._shares(parts, estimator)[1]) - pum.distribution(r)
+        return pum.distribution(self._shares(parts, estimator)) - pum.distribution(r)
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
         self.require(estimator)
-        levels = self._linears(cells, n)
-        mean, r_hat = self._shares(list(levels.values()), estimator)
-        first = self._decoders[0]
+        levels = self._linears(cells, n, repeats)
+        parts, first = list(levels.values()), self._decoders[0]
         tables = partial(share_tables, first.pum, simultaneous=first.simultaneous)
         of_levels = (
             replace(table, of=(name,))
             for name, part in levels.items()
-            for table in tables(self._of_level(part, estimator), part, basis=Basis.EXACT)
+            for table in tables(self._of_level(part, estimator), part)
         )
-        return (*tables(r_hat, mean, basis=Basis.NORMAL), *of_levels)
+        return (*tables(self._shares(parts, estimator), by_reports(parts).mean), *of_levels)
 
-    def _shares(self, parts: Sequence[PureLinear], estimator: str) -> tuple[PooledShares, Floats]:
-        """Return the unbiased estimate of all users over Z, and the published one."""
-        if _differ(parts):
-            mean, reports = by_reports(parts), np.array([part.reports for part in parts])
-            return mean, reports @ [self._of_level(part, estimator) for part in parts] / reports.sum()
-        mean, nearest = pool(parts)
-        return mean, mean.values if estimator == "empirical" else pooled_bayes(mean, nearest, self._bots)
+    def _shares(self, parts: Sequence[ShareEstimate], estimator: str) -> Floats:
+        """Return the published estimate of all users over Z."""
+        if estimator == "empirical":
+            return by_reports(parts).values
+        if difference_p_value(parts) <= DIFFER_LEVEL:
+            reports = np.array([part.reports for part in parts])
+            return np.asarray(reports @ [self._of_level(part, estimator) for part in parts] / reports.sum())
+        return pooled_bayes(*pool(parts), self._bots)
 
-    def _of_level(self, part: PureLinear, estimator: str) -> Floats:
+    def _of_level(self, part: ShareEstimate, estimator: str) -> Floats:
         """Return the published estimate of one level over Z."""
-        return estimate_intermediate(estimator, part.channel, part.cells, int(part.n[0]), self._bots)
+        return estimate_intermediate(estimator, part.channel, part.counts, int(part.n[0]), self._bots)
+
+    def tags_at(self, cells: Counts, n: int) -> Pum:
+        """See the base class."""
+        return self.pum
 
     @property
     def pum(self) -> Pum:
@@ -181,8 +172,3 @@ class LevelsDecoder(Decoder):
         """Return the decoder of each level, and the expected number of its reports, but at least 1."""
         shares = self._strata.shares.tolist()
         return [(decoder, max(round(n * share), 1)) for decoder, share in zip(self._decoders, shares, strict=True)]
-
-
-def _differ(parts: Sequence[PureLinear]) -> bool:
-    """Return whether the users of some levels hold other values than those of others, at ``DIFFER_LEVEL``."""
-    return bool(contradictions(parts, 1 - DIFFER_LEVEL).any())

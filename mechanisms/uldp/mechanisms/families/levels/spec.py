@@ -1,35 +1,60 @@
 """Levels of privacy in specs: each user chooses an epsilon, and the reports of all levels give one estimate.
 
 Source: Chen, Li, Qin, Kasiviswanathan & Jin, "Private Spatial Data Aggregation in the Local Setting" (ICDE 2016), for
-personalized local differential privacy (PLDP); Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential
-Privacy toward Data Statistics and Analysis" (Sensors 20, 2020), equation (8).
+personalized local differential privacy (PLDP); equation (8) of the survey of Wang et al. (Sensors 20, 2020).
 
 Guarantee: one report is LDP (or ULDP) with the epsilon of the level that its user has chosen. The report names the
 level openly. So a user must choose it independently of the values: a device that chooses a stricter level for a
 sensitive value tells, by the level, that the value is sensitive. A device therefore has a level, and not a report.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ValidationInfo, field_serializer, field_validator
+from pydantic import Field, ValidationInfo, field_serializer, field_validator
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import AtLevel, StrataEncoding, StratumSource
 from uldp.mechanisms.families.levels.decoder import LevelsDecoder
-from uldp.mechanisms.families.levels.level import Level, LevelName, check_levels
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.any_mechanism import LevelMechanism
 from uldp.schemas.specs.domains import Tag
+from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, family
+from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
+
+LevelName = Annotated[
+    str, Field(pattern=r"^[a-z0-9_-]{1,64}$", description="1 to 64 of the characters a-z, 0-9, _ and -")
+]
+
+
+class Level(Strict):
+    """A level of privacy.
+
+    Attributes:
+        epsilon: The budget of one report, in nats.
+        lasting_epsilon: The budget of all reports of one value together; None if devices keep no response.
+        share: The share of users to expect at this level, for simulations and forecasts.
+    """
+
+    epsilon: Epsilon
+    lasting_epsilon: float | None = None
+    share: float | None = Field(default=None, gt=0, le=1)
+
+    @field_validator("lasting_epsilon")
+    @classmethod
+    def _covers_one_report(cls, lasting: float | None, info: ValidationInfo) -> float | None:
+        # If epsilon is wrong, it is missing here, and the error about it is enough.
+        return None if lasting is None else covers(lasting, info.data.get("epsilon", 0.0))
 
 
 class LevelsSpec(MechanismFamily):
@@ -57,7 +82,16 @@ class LevelsSpec(MechanismFamily):
     @field_validator("levels")
     @classmethod
     def _fit(cls, levels: dict[str, Level]) -> dict[str, Level]:
-        check_levels(levels)
+        if len(levels) < 2:
+            raise ValueError("give two levels or more; one level is the mechanism of itself")
+        kept = [level.lasting_epsilon is not None for level in levels.values()]
+        if any(kept) and not all(kept):
+            raise ValueError("give each level a lasting_epsilon, or none: devices keep their responses, or do not")
+        given = [level.share for level in levels.values() if level.share is not None]
+        if given and len(given) < len(levels):
+            raise ValueError("give each level a share, or none for equal shares")
+        if given and abs(math.fsum(given) - 1) > 1e-9:
+            raise ValueError(f"the shares must sum to 1, got {math.fsum(given):.10g}")
         return levels
 
     @field_validator("of", mode="before")
@@ -113,21 +147,13 @@ class LevelsSpec(MechanismFamily):
         return self
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """Return this mechanism; ``at`` has the parameters of a level.
-
-        Raises:
-            ValueError: if a parameter does not fit at some level.
-        """
+        """Return this mechanism, as ``at`` has the parameters of a level; ValueError if those of a level do not fit."""
         for level in self.levels.values():
             try:
                 self.at(level).resolved(sensitive, size)
             except ValueError as error:
                 raise ValueError(f"of.{error}") from error
         return self
-
-    def share_at(self, level: Level) -> float:
-        """Return the expected share of users at a level; equal shares are the default."""
-        return 1 / len(self.levels) if level.share is None else level.share
 
     def device_parameters(self) -> dict[str, Any]:
         """Return what devices need: all but the expected shares of levels, which are for forecasts alone."""
@@ -136,16 +162,13 @@ class LevelsSpec(MechanismFamily):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         protocols = [build_variable(replace(variable, mechanism=self.at(level))) for level in self.levels.values()]
-        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        shares = [self.share_at(level) for level in self.levels.values()]
-        strata = kind([each.mechanism for each in protocols], shares, "level")
+        shares = [level.share or 1 / len(self.levels) for level in self.levels.values()]
+        strata = strata_of([each.mechanism for each in protocols], shares, "level")
         budgets = ", ".join(f"{level.epsilon:g} at {name}" for name, level in self.levels.items())
         terms = f"users choose their level of privacy, whatever they hold, and a report names it: epsilon {budgets}"
         strata.guarantee = replace(strata.guarantee, terms=terms)
-        names, decoders = (
-            tuple(self.levels),
-            [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)],
-        )
+        names = tuple(self.levels)
+        decoders = [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)]
         sources = [StratumSource(Pum.of(variable), (0,))] * len(names)
         encoding = StrataEncoding(sources, strata, AtLevel(names))
         return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))

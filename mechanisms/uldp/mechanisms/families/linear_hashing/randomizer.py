@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
@@ -41,19 +41,8 @@ class LinearHashing(FoldedMechanism):
         noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
     """
 
-    noise_probability: float
-
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            space: With at least |Z| vectors; the best one if it is None.
-
-        Raises:
-            ValueError: if size or epsilon is not positive, or the space is too small.
-        """
+        """Build the mechanism over ``size`` symbols; ValueError if the space, by default the best, is too small."""
         super().__init__(size, epsilon)
         self.space = best_linear_space(size, epsilon) if space is None else space
         g, m = self.space.g, self.space.m
@@ -67,11 +56,7 @@ class LinearHashing(FoldedMechanism):
         self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into payloads of shape (n,). The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n, g = len(symbols), self.space.g
         points = randomness.integers(0, self.space.points, n)
@@ -103,11 +88,7 @@ class LinearHashing(FoldedMechanism):
 
 
 def best_linear_space(size: int, epsilon: float) -> ProjectiveSpace:
-    """Return the space of ``LinearHashing`` for |Z| symbols.
-
-    Raises:
-        ValueError: if there are too many symbols.
-    """
+    """Return the space of ``LinearHashing`` for |Z| symbols; ValueError if there are too many."""
 
     def law(g: int, m: int) -> tuple[float, float, int]:
         return *_law(g, m, epsilon), number_of_points(g, m) * g if g**m >= size else 0
@@ -128,14 +109,14 @@ class _HashFold(Fold):
     def __init__(self, space: ProjectiveSpace, size: int) -> None:
         self._space, self._size, self.numbers = space, size, space.g**space.m
 
-    def supported(self, payload: int) -> Symbols:
+    def symbols_of(self, payload: int) -> Symbols:
         vector = self._space.vectors(np.array([payload // self._space.g]))
         return np.flatnonzero(self._space.products(vector, np.arange(self._size)) == payload % self._space.g)
 
-    def apply(self, cells: Floats) -> Floats:
+    def supports(self, cells: Floats) -> Floats:
         of_buckets = cells.reshape(self._space.points, self._space.g, -1)
         return self._space.sum_over_hyperplanes(of_buckets)[: self._size]
 
-    def transpose(self, weights: Floats) -> Floats:
+    def supported(self, weights: Floats) -> Floats:
         numbers = np.pad(weights, ((0, self._space.g**self._space.m - self._size), (0, 0)))
         return self._space.sum_over_vectors(numbers, self._space.g).reshape(-1, weights.shape[1])

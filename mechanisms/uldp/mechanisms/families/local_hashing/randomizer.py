@@ -20,8 +20,8 @@ from uldp.mechanisms.kernels.hashing import (
     states_of,
     steps_of,
 )
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
@@ -37,7 +37,7 @@ class SeededHashing(PureMechanism, UniformNoise):
     """The reports of local hashing: a seed of 32 bits, and one of g buckets of its hash function.
 
     A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian. A report supports the symbols that its
-    function hashes into its bucket. Each report costs the collector |Z| hashes.
+    function hashes into its bucket. Each report costs the collector |Z| hashes, so |Z| is up to some thousand.
 
     Attributes:
         buckets: g.
@@ -47,11 +47,7 @@ class SeededHashing(PureMechanism, UniformNoise):
     partitions = False
 
     def __init__(self, size: int, buckets: int) -> None:
-        """Set the sizes.
-
-        Raises:
-            ValueError: if the number of buckets is out of range.
-        """
+        """Set the sizes; ValueError if there are not 2 to ``MOST_BUCKETS`` buckets."""
         self.buckets = buckets
         if not 2 <= buckets <= MOST_BUCKETS:
             raise ValueError(f"local hashing has 2 to {MOST_BUCKETS} buckets, got {buckets}")
@@ -79,7 +75,7 @@ class SeededHashing(PureMechanism, UniformNoise):
         return f"seed {seeds[0]}, bucket {buckets[0]} of {self.buckets}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports that support each symbol, for each of k groups of payloads."""
+        """Count the reports that support each symbol; see the base class."""
         order = np.argsort(groups, kind="stable")
         groups = groups[order]
         seeds, buckets = _unpack(cast(Packed, np.concatenate(parts))[order])
@@ -130,49 +126,23 @@ class LocalHashing(SeededHashing):
     functions under which they collide differs from 1/g by about 2^-16 sqrt((1-1/g)/g), at g = 2 by 7.6e-6. The bias of
     an estimate from this error is at most about its standard error at 2^32 reports.
 
-    Each report costs the collector |Z| hashes, so this mechanism is for domains of up to some thousand values.
-
-    A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian.
-
     Attributes:
-        buckets: g.
         noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
     """
 
-    noise_probability: float
-
     def __init__(self, size: int, epsilon: float, buckets: int | None = None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            buckets: From 2 to ``MOST_BUCKETS``; ``default_buckets`` if it is None.
-
-        Raises:
-            ValueError: if size or epsilon is not positive, or the number of buckets is out of range.
-        """
+        """Build the mechanism over ``size`` symbols; ``default_buckets`` if ``buckets`` is None. See the base class."""
         if size < 1:
             raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
         super().__init__(size, default_buckets(epsilon) if buckets is None else buckets)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self.noise_probability = (self.buckets - 1) / (self.buckets + math.expm1(epsilon))
         self.channel = Channel(
-            p=np.full(size, 1 - self.noise_probability),
-            q=np.full(size, 1 / self.buckets),
-            independent_bits=True,
+            np.full(size, 1 - self.noise_probability), np.full(size, 1 / self.buckets), independent_bits=True
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into payloads of shape (n, 6).
-
-        The method draws the same numbers for each report, whatever its symbol and whether noise replaces the bucket.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols, and whether noise replaces the bucket."""
         self.check_symbols(symbols)
         n = len(symbols)
         seeds = randomness.integers(0, SEEDS, n)

@@ -1,25 +1,28 @@
 """Tables of attributes, conditional tables, and tests of independence, from the reports about all views."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.share_tables import table_of_shares
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.families.marginals.conditional import conditional, independence
-from uldp.mechanisms.families.marginals.linear import TablesLinear, tables_linear, view_weight
+from uldp.mechanisms.families.marginals.linear import TablesEstimate, tables_estimate, view_weight
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import Ends
+from uldp.mechanisms.pooling.cell_errors import scores
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
-from uldp.mechanisms.protocol.decoder import Cost, MarginsDecoder, heaviest_fact, require_reports
-from uldp.mechanisms.protocol.linear import Entries, Linear
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 #: Early panes have no estimates of views with more cells, counted once for each of their subsets: they take a second.
 MOST_EARLY_CELLS = 1 << 14
@@ -42,7 +45,7 @@ class Asked:
     given: tuple[tuple[int, int], ...]
 
 
-class MarginalsDecoder(MarginsDecoder):
+class MarginalsDecoder(Decoder):
     """Estimates tables of attributes, each by the interactions in it, and each interaction by all views that hold it.
 
     - "empirical": unbiased; shares may be negative.
@@ -74,6 +77,7 @@ class MarginalsDecoder(MarginsDecoder):
     ) -> None:
         self._sizes, self._views, self._strata, self._decoders = tuple(sizes), tuple(views), strata, tuple(decoders)
         self.asked, self._simultaneous = asked, simultaneous
+        self._about: int | None = None
         names = [" x ".join(self._names(view)) for view in views]
         self._parts = StrataDecoder(names, decoders, strata)
 
@@ -93,21 +97,31 @@ class MarginalsDecoder(MarginsDecoder):
         """Return the p-values of the views with Bonferroni's correction, and that of the numbers of their reports."""
         return self._parts.p_values(cells, n)
 
-    def linear(self, cells: Counts, n: int) -> TablesLinear:
-        """Return the unbiased tables, those about which there are reports.
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased tables, those about which there are reports; of ``variables``, that of one attribute.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
-        require_reports(n)
-        parts = self._parts.parts(cells, n)
-        estimates = [
-            decoder.linear(part.cells, part.n) if part.n else None
-            for decoder, part in zip(self._decoders, parts, strict=True)
-        ]
-        return tables_linear(self._sizes, self._views, self._decoders, estimates, self.asked.tables)
+        found, _ = self._linear(cells, n, repeats)
+        return found if self._about is None else found.at(found.of_tables[self._about,])
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def _linear(self, cells: Counts, n: int, repeats: float) -> tuple[TablesEstimate, Sequence[Estimate | None]]:
+        """Return the unbiased tables, and the estimates of the views alone."""
+        require_reports(n)
+        parts = zip(self._decoders, self._parts.parts(cells, n), strict=True)
+        views = [decoder.linear(part.cells, part.n) if part.n else None for decoder, part in parts]
+        of_tables = tables_estimate(self._sizes, self._views, self._decoders, views, self.asked.tables, repeats)
+        return of_tables, [view and view.repeated(repeats) for view in views]
+
+    def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
+        """See the base class."""
+        for name in names if n else ():
+            about = copy(self)
+            about._about = self.asked.names.index(name)
+            yield Part(name, about, cells, n)
+
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return a table ``share`` for each set of attributes, ``given`` for what is asked, and ``independence``.
 
         Raises:
@@ -115,22 +129,19 @@ class MarginalsDecoder(MarginsDecoder):
         """
         self.require(estimator)
         self.check(cells, n)
-        linear = self.linear(cells, n)
+        linear, views = self._linear(cells, n, repeats)
         published = linear.values if estimator == "empirical" else linear.nearest
-        ends = np.cumsum([self._cells(table) for table in linear.tables])[:-1]
-        shares = dict(zip(linear.tables, np.split(published, ends), strict=True))
-        unbiased = dict(zip(linear.tables, np.split(linear.values, ends), strict=True))
-        variances = dict(zip(linear.tables, np.split(linear.variance, ends), strict=True))
-        reports = dict(zip(linear.tables, linear.reports, strict=True))
+        shares = {table: published[linear.of_tables[table]] for table in linear.tables}
+        # One search for the ends of all tables takes about as long as for one.
+        coverages = {table: coverage_of(len(of), self._simultaneous) for table, of in shares.items()}
+        ends = {coverage: linear.interval(coverage) for coverage in set(coverages.values())}
         found = [
-            self._share_table(table, shares[table], unbiased[table], variances[table], reports[table])
-            for table in linear.tables
+            self._share_table(linear, table, of, ends[coverages[table]], self._alone(table, views))
+            for table, of in shares.items()
         ]
         for given, asked in self.asked.given:
             if (both := tuple(sorted((given, asked)))) in shares:
-                found.append(
-                    conditional(linear, both, given, shares, unbiased, reports[both], of=self._names((given, asked)))
-                )
+                found.append(conditional(linear, both, given, shares, of=self._names((given, asked))))
         tested = independence(linear, self._tested(linear))
         if tested:
             keys = tuple(" x ".join(self._names(pair)) for pair in tested)
@@ -138,40 +149,42 @@ class MarginalsDecoder(MarginsDecoder):
             found.append(Table(TableName.INDEPENDENCE, values, np.zeros(len(values)), n, shape=values.shape, keys=keys))
         return tuple(found)
 
-    def _tested(self, linear: TablesLinear) -> list[Attributes]:
+    def _share_table(
+        self, linear: TablesEstimate, table: Attributes, shares: Floats, ends: Ends, alone: Estimate | None
+    ) -> Table:
+        shape = tuple(self._sizes[attribute] for attribute in table)
+        fields: dict[str, Any] = {
+            "simultaneous": self._simultaneous,
+            "whole": True,
+            "of": self._names(table),
+            "shape": shape,
+        }
+        if alone is not None:
+            return table_of(TableName.SHARE, shares, alone, **fields)
+        place = linear.of_tables[table]
+        low, high = (end[place] for end in ends)
+        fields |= {"unbiased": linear.values[place], "n": int(linear.n[place.start])}
+        stderr = np.sqrt(linear.variance[place])
+        return table_from(TableName.SHARE, shares, stderr, (low, high), Basis.SCORE, **fields)
+
+    def _alone(self, table: Attributes, views: Sequence[Estimate | None]) -> Estimate | None:
+        """Return the estimate of a view that is a table and shares no attribute with another: its cells are counts.
+
+        Other channels than those of one value or of random sets estimate shares whose sum is not 1.
+        """
+        about = [number for number, view in enumerate(self._views) if {*view} & {*table}]
+        (first, *others) = about
+        independent = self._decoders[first].channel.independent_bits
+        return views[first] if not others and self._views[first] == table and not independent else None
+
+    def _tested(self, linear: TablesEstimate) -> list[Attributes]:
         """Return the pairs of attributes whose independence is tested."""
         sizes, numbers = self._sizes, linear.design.size
         free = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in linear.tables if len(pair) == 2}
         return [pair for pair, of in free.items() if of <= _MOST_FREE and of * numbers <= _MOST_NUMBERS]
 
-    def _share_table(self, attributes: Attributes, shares: Floats, unbiased: Floats, variance: Floats, n: int) -> Table:
-        coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if self._simultaneous else INTERVAL_LEVEL
-        stderr = np.sqrt(variance.clip(0.0))
-        half = NormalDist().inv_cdf((1 + coverage) / 2) * stderr
-        return replace(
-            table_of_shares(
-                TableName.SHARE,
-                shares,
-                stderr,
-                (unbiased - half, unbiased + half),
-                Basis.NORMAL,
-                n=n,
-                simultaneous=self._simultaneous,
-                unbiased=unbiased,
-                whole=True,
-            ),
-            of=self._names(attributes),
-            shape=tuple(self._sizes[attribute] for attribute in attributes),
-        )
-
     def _cells(self, attributes: Attributes) -> int:
         return prod(self._sizes[attribute] for attribute in attributes)
-
-    def margin(self, linear: Linear, attribute: str) -> Linear:
-        """See ``MarginsDecoder``."""
-        number = self.asked.names.index(attribute)
-        ends = np.cumsum(self._sizes)
-        return Entries(linear, slice(int(ends[number]) - self._sizes[number], int(ends[number])))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class. A forger chooses the view and the payload; of conditional tables it is not known."""
@@ -192,31 +205,21 @@ class MarginalsDecoder(MarginsDecoder):
             if not (common := tuple(sorted({*view} & {*table}))):
                 continue
             decoder = self._decoders[number]
-            scores, cells = self._scores(number, table, common)
+            of_matched = scores(self._design, self._divisors, view, self._weights[number], table)
+            own = np.array(list(of_matched.values()))
+            cells = np.array([self._unmatched(view, common, matched) for matched in of_matched])
             most = 1 if decoder.channel.one_symbol else int(np.ceil(decoder.channel.p.sum()))
             for sign in (1.0, -1.0):
-                order = np.argsort(-sign * scores)
+                order = np.argsort(-sign * own)
                 taken = np.minimum(np.cumsum(cells[order]), most)
-                sums = np.cumsum(sign * scores[order] * np.diff(taken, prepend=0))
+                sums = np.cumsum(sign * own[order] * np.diff(taken, prepend=0))
                 heaviest = max(heaviest, float(sums.max()) / share / float(decoder.channel.gain[0]))
         return heaviest
 
-    def _scores(self, number: int, table: Attributes, common: Attributes) -> tuple[Floats, Counts]:
-        """Return how much cells of a view count in one of a table, by the values that both have; and their numbers."""
-        view, design = self._views[number], self._design
-        weight = self._weights[number]
-        scores, cells = [], []
-        for matched in subsets(common):
-            score = 0.0
-            for held in subsets(common):
-                if held:
-                    own = weight / design.rest(view, held) / self._divisors[held] / design.rest(table, held)
-                    # The entry of a centred table, of a single cell: 1 - 1/k where the value is matched, else -1/k.
-                    score += own * prod((attribute in matched) - 1 / self._sizes[attribute] for attribute in held)
-            scores.append(score)
-            others = (self._sizes[attribute] - 1 for attribute in common if attribute not in matched)
-            cells.append(prod(others) * design.rest(view, common))
-        return np.array(scores), np.array(cells)
+    def _unmatched(self, view: Attributes, common: Attributes, matched: Attributes) -> int:
+        """Return how many cells of a view match another one in some of the common attributes alone."""
+        others = (self._sizes[attribute] - 1 for attribute in common if attribute not in matched)
+        return prod(others) * self._design.rest(view, common)
 
     @cached_property
     def _of_shares(self) -> list[tuple[Attributes, float]]:

@@ -8,8 +8,10 @@ are, and a report names it openly.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
 
 from uldp.mechanisms.assembly import of_shares
@@ -17,12 +19,15 @@ from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import least_variance, symbols_protocol
 from uldp.mechanisms.families.marginals.decoder import Asked, MarginalsDecoder
-from uldp.mechanisms.families.marginals.encoding import ViewEncoding
 from uldp.mechanisms.families.marginals.views import all_of, best_views
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
+from uldp.mechanisms.protocol.device_form import DeviceForm
+from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.protocol.mechanism import Randomness
+from uldp.mechanisms.randomizers.strata import strata_of
+from uldp.schemas.arrays import Values
 from uldp.schemas.specs.domains import AttributeName, VariableDomain
 from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
@@ -60,6 +65,31 @@ else:
         PlainSerializer(lambda views: views),
         OrWords(*_WORDS),
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class ViewEncoding(Encoding):
+    """The symbol is the cell of the values in the table of a view, in row-major order: the last one varies first.
+
+    Attributes:
+        encodings: That of each attribute of the view, which draws nothing.
+        sizes: The number of values of each.
+    """
+
+    encodings: tuple[Encoding, ...]
+    sizes: tuple[int, ...]
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        encodings = [encoding.device_form() for encoding in self.encodings]
+        return {"form": "view", "encodings": encodings, "sizes": list(self.sizes)}
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the cells, shape (n,)."""
+        symbols = np.zeros(len(columns[0].values), dtype=np.int64)
+        for encoding, size, column in zip(self.encodings, self.sizes, columns, strict=True):
+            symbols = symbols * size + encoding.encode([column], randomness)
+        return symbols
 
 
 class InViewsSpec(PrivateSpec):
@@ -179,10 +209,8 @@ class MarginalsSpec(PrivateSpec):
             for size in {design.cells(view) for view in views}
         }
         protocols = [of_size[design.cells(view)] for view in views]
-        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        shares = [1 / len(views)] * len(views)
         named = [" x ".join(names[each] for each in view) for view in views]
-        strata = kind([each.mechanism for each in protocols], shares, "view", named)
+        strata = strata_of([each.mechanism for each in protocols], noun="view", names=named)
         sources = [
             StratumSource(
                 ViewEncoding(tuple(encodings[each] for each in view), tuple(sizes[each] for each in view)), view
@@ -191,19 +219,13 @@ class MarginalsSpec(PrivateSpec):
         ]
         decoders = [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)]
         asked = Asked(
-            tuple(names),
-            self._tables(views),
-            tuple((names.index(one), names.index(two)) for one, two in given),
+            tuple(names), self._tables(views), tuple((names.index(one), names.index(two)) for one, two in given)
         )
         decoder = MarginalsDecoder(sizes, views, strata, decoders, asked, simultaneous=first.simultaneous)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
     def _views(self, variables: Mapping[str, Variable]) -> list[Attributes]:
-        """Return the attributes of each view by their numbers.
-
-        Raises:
-            ValueError: if there are too many, or their tables are too large.
-        """
+        """Return the attributes of each view by their numbers; ValueError if views or their tables are too many."""
         names, sizes = list(variables), tuple(variable.size for variable in variables.values())
         if not isinstance(self.views, str):
             views = [tuple(sorted(map(names.index, view))) for view in self.views]

@@ -34,10 +34,7 @@ def all_of(attributes: int, together: int) -> list[Attributes]:
 def best_views(sizes: tuple[int, ...], epsilon: float, most: int) -> tuple[Attributes, ...]:
     """Return the views with the least error of all tables of two attributes; all pairs, unless others are better.
 
-    Args:
-        sizes: The number of values of each attribute.
-        epsilon: The budget of one report in nats.
-        most: The most cells that the tables of all views may have.
+    ``sizes`` are the numbers of values; the tables of all views together have at most so many cells.
     """
     found = all_of(len(sizes), 2)
     least = _WORTH * error(sizes, found, epsilon)

@@ -1,80 +1,29 @@
 """The decoder of a mechanism whose outputs have any known probabilities: a matrix in place of a p and a q."""
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.share_tables import table_without_tags
+from uldp.mechanisms.decoders.table_of import table_of
+from uldp.mechanisms.estimators.choice import Scoring, chosen, part_of_cells
 from uldp.mechanisms.estimators.ems import TOLERANCE
+from uldp.mechanisms.estimators.simplex import Box, box_of, onto_simplex
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
+from uldp.mechanisms.laws.estimate import Estimate, part_of
+from uldp.mechanisms.laws.outputs import Outputs
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_output_counts, require_reports
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import INTERVAL_LEVEL, Table, TableName
 
 # EM stops after so many steps at the latest, and before that after so many products: a step takes one for each entry of
 # the matrix, twice, and these take some seconds.
 _MAX_STEPS = 10_000
 _MOST_PRODUCTS = 1 << 32
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixLinear:
-    """The unbiased estimate r-hat = L f of shares, from the shares f of the outputs, where L is the inverse of Q^T.
-
-    The cells are multinomial, so Cov[r-hat] = (L diag(f) L^T - r-hat r-hat^T) / n; see ``Linear``.
-    """
-
-    inverse: Floats
-    cells: Counts
-    reports: int
-
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (|Z|,): r-hat."""
-        return np.asarray(self.inverse @ (self.cells / self.reports))
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (|Z|,): the diagonal of the covariance."""
-        variance: Floats = (self.inverse**2 @ (self.cells / self.reports) - self.values**2) / self.reports
-        return np.maximum(variance, 0.0)
-
-    @property
-    def n(self) -> Counts:
-        """Shape (|Z|,): the number of all reports, for each symbol."""
-        return np.full(len(self.cells), self.reports)
-
-    def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Return normal intervals of the reports and a few that nobody sent.
-
-        An entry is the mean of a number for each report, an element of its row of the inverse. As Agresti and Coull do
-        (The American Statistician 52, 1998) for two numbers, this adds z^2 reports, half with the largest number of
-        the row and half with the least. Without these, the spread of few reports that hit few outputs seems too small:
-        95 % intervals of 300 reports of 100 values cover .89.
-        """
-        z = NormalDist().inv_cdf((1 + coverage) / 2)
-        f, added, n = self.cells / self.reports, z**2 / (self.reports + z**2), self.reports + z**2
-        least, most = self.inverse.min(axis=1), self.inverse.max(axis=1)
-        mean = (1 - added) * self.values + added * (least + most) / 2
-        square = (1 - added) * (self.inverse**2 @ f) + added * (least**2 + most**2) / 2
-        half = z * np.sqrt(np.maximum(square - mean**2, 0.0) / n)
-        return mean - half, mean + half
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w."""
-        f = self.cells / self.reports
-        product: Floats = self.inverse @ (f[:, np.newaxis] * (self.inverse.T @ w)) - np.outer(
-            self.values, self.values @ w
-        )
-        return product / self.reports
 
 
 class MatrixDecoder(Decoder):
@@ -83,11 +32,13 @@ class MatrixDecoder(Decoder):
     - "empirical": unbiased, by the inverse of the matrix; entries may be negative.
     - "em": maximum likelihood by expectation-maximization, on the simplex. The likelihood of the cells is multinomial,
       so EM on cells is EM on reports. It fits the noise of the cells, which near values then show as peaks.
-    - "auto": the same, but it starts uniform and stops as soon as the cells are as near as honest noise brings them:
-      Pearson's distance is its expectation, the number of outputs less one (Morozov's discrepancy principle).
+    - "auto": the better of two on held-out reports, inside of all intervals at once; see ``estimators.choice``. One is
+      EM that starts uniform and stops as soon as the cells are as near as honest noise brings them: Pearson's distance
+      is its expectation, the number of outputs less one (Morozov's discrepancy principle). The other is the
+      distribution that is nearest to the unbiased estimate, weighted by its variances at equal shares.
 
-    Intervals and standard errors are those of the unbiased estimate, for users' values that are drawn i.i.d.; intervals
-    lean to the middle a little at few reports.
+    Intervals and standard errors are those of the unbiased estimate r-hat = L f of the shares f of the outputs, where L
+    is the inverse of Q^T. They hold for users' values that are drawn i.i.d.
 
     Args:
         mechanism: The mechanism of the reports.
@@ -117,15 +68,17 @@ class MatrixDecoder(Decoder):
         """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, self.mechanism.size)
 
-    def linear(self, cells: Counts, n: int) -> MatrixLinear:
-        """Return the unbiased estimate of the shares.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """See the base class. The errors are at the nearest distribution; "auto" has smoother shares."""
         self.check(cells, n)
         require_reports(n)
-        return MatrixLinear(self._inverse, cells, n)
+        unbiased = np.asarray(self._inverse @ (cells / n))
+        part = part_of(self._law, onto_simplex(unbiased), n)
+        return Estimate(unbiased, np.full(len(unbiased), n), (part,)).repeated(repeats)
+
+    @cached_property
+    def _law(self) -> Outputs:
+        return Outputs(self._inverse, self.mechanism.law)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that some output has so few or so many of n honest reports.
@@ -163,21 +116,37 @@ class MatrixDecoder(Decoder):
         m = r @ self.mechanism.matrix
         return self._shares(rng.multinomial(n, m / m.sum()), n, estimator) - r
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table of shares.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the table of shares."""
         self.require(estimator)
-        linear = self.linear(cells, n)
-        shares = self._shares(cells, n, estimator)
-        return (table_without_tags(shares, linear, n, basis=Basis.NORMAL, simultaneous=self._simultaneous),)
+        linear, shares = self.linear(cells, n, repeats), self._shares(cells, n, estimator)
+        return (table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, whole=True),)
 
     def _shares(self, cells: Counts, n: int, estimator: str) -> Floats:
         if estimator == "empirical":
             return self.linear(cells, n).values
-        return em(self.mechanism.matrix, cells, n, near_enough=len(cells) - 1 if estimator == "auto" else 0)
+        if estimator == "em":
+            return np.asarray(em(self.mechanism.matrix, cells[np.newaxis], n)[0])
+        return chosen((self._near_enough, self._nearest), cells, n, self._scoring(cells, n))
+
+    def _near_enough(self, cells: Counts, n: int, box: Box) -> Floats:
+        return onto_simplex(em(self.mechanism.matrix, cells, n, self.mechanism.size - 1), 1.0, 0.0, *box)
+
+    def _nearest(self, cells: Counts, n: int, box: Box) -> Floats:
+        return onto_simplex(self._unbiased(cells, n), self.forecast(n) ** 2, 0.0, *box)
+
+    def _unbiased(self, cells: Counts, n: int) -> Floats:
+        return np.asarray(cells / n @ self._inverse.T)
+
+    def _scoring(self, cells: Counts, n: int) -> Scoring:
+        linear = self.linear(cells, n)
+
+        def box(cells: Counts, n: int) -> Box:
+            coverage = 1 - (1 - INTERVAL_LEVEL) / self.mechanism.size
+            rows = [self.linear(row, n).interval(coverage) for row in cells]
+            return box_of(*np.swapaxes(rows, 0, 1))
+
+        return Scoring(part_of_cells, self._unbiased, lambda w: n * linear.times(w), box)
 
 
 def em(matrix: Floats, cells: Counts, n: int, near_enough: float = 0.0) -> Floats:
@@ -188,17 +157,23 @@ def em(matrix: Floats, cells: Counts, n: int, near_enough: float = 0.0) -> Float
 
     Args:
         matrix: Shape (|Z|, outputs): the positive probability of each output for each symbol.
-        cells: Shape (outputs,): the number of reports of each output.
-        n: Their sum, positive.
+        cells: Shape (rows, outputs): the number of reports of each output.
+        n: The sum of each row, positive.
         near_enough: Pearson's distance of the cells from their expectation at which to stop.
+
+    Returns:
+        Shape (rows, |Z|).
     """
-    f, shares, last = cells / n, equal_shares(len(matrix)), -math.inf
+    f, shares = cells / n, np.tile(equal_shares(len(matrix)), (len(cells), 1))
+    last, going = np.full(len(cells), -np.inf), np.arange(len(cells))
     for _ in range(min(_MAX_STEPS, _MOST_PRODUCTS // matrix.size)):
-        probability = shares @ matrix
-        likelihood = float(cells @ np.log(probability))
-        distance = n * float(((f - probability) ** 2 / probability).sum())
-        if distance <= near_enough or abs(likelihood - last) < TOLERANCE:
+        probability = shares[going] @ matrix
+        likelihood = (cells[going] * np.log(probability)).sum(axis=1)
+        distance = n * ((f[going] - probability) ** 2 / probability).sum(axis=1)
+        further = (distance > near_enough) & (np.abs(likelihood - last[going]) >= TOLERANCE)
+        last[going] = likelihood
+        going, probability = going[further], probability[further]
+        if not len(going):
             break
-        last = likelihood
-        shares = shares * (matrix @ (f / probability))
+        shares[going] *= (f[going] / probability) @ matrix.T
     return shares

@@ -4,22 +4,21 @@ Sources: Andres, Bordenabe, Chatzikokolakis & Palamidessi, "Geo-Indistinguishabi
 al., "Broadening the Scope of Differential Privacy Using Metrics" (PETS 2013); Ghosh, Roughgarden & Sundararajan,
 "Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009), for the truncated geometric mechanism of a line;
 Gursoy et al., "Secure and Utility-Aware Data Collection with Condensed Local Differential Privacy" (IEEE TDSC 2019),
-for the exponential mechanism of a grid; Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy
-toward Data Statistics and Analysis" (Sensors 20, 2020), equations (6) and (7). The scale and the weights of a grid are
-ours.
+for the exponential mechanism of a grid; equations (6) and (7) of the survey of Wang et al. (Sensors 20, 2020). The
+scale and the weights of a grid are ours.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
-from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
+from uldp.mechanisms.randomizers.reports import CountedReports
+from uldp.schemas.arrays import Floats, Symbols, Values
 
 #: A device draws an integer below this.
 RESOLUTION = 1 << 62
@@ -31,7 +30,7 @@ _FLOAT_ERROR, _SUM_ERROR = 2e-14, 2e-16
 _TOLERANCE = 1e-13
 
 
-class MetricMechanism(Mechanism):
+class MetricMechanism(CountedReports):
     """Noise that is less probable by a factor for each unit of distance; on a line, the truncated geometric mechanism.
 
     It reports y for the true symbol x with the probability
@@ -62,17 +61,8 @@ class MetricMechanism(Mechanism):
         epsilon: The budget for each unit of distance, in nats.
     """
 
-    epsilon: float
-    partitions = True
-    counts_payloads = True
-
     def __init__(self, size: int, epsilon: float, columns: int | None = None) -> None:
-        """Build the mechanism.
-
-        Args:
-            size: |Z|.
-            epsilon: The budget for each unit of distance, in nats.
-            columns: The columns of the grid in which the symbols are; None if they are in a line.
+        """Build the mechanism over |Z| = ``size`` symbols in a line, or row by row in a grid of so many columns.
 
         Raises:
             ValueError: if size is less than 2, epsilon is not positive, or a row is not full.
@@ -83,8 +73,8 @@ class MetricMechanism(Mechanism):
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         if columns is not None and (columns < 1 or size % columns):
             raise ValueError(f"{columns} columns do not divide {size} symbols into full rows")
-        self.size = self.statistic_size = size
-        self.form = PayloadForm(symbols=size)
+        self._of_payloads(size)
+        self.size = size
         self.epsilon = epsilon
         self._sides = size // (columns or size), columns or size
         self._places = np.divmod(np.arange(size), self._sides[1])
@@ -154,11 +144,7 @@ class MetricMechanism(Mechanism):
         return np.concatenate(blocks)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,); each takes one draw, whatever the symbol.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. Each report takes one draw, whatever the symbol."""
         self.check_symbols(symbols)
         drawn = randomness.integers(0, RESOLUTION, len(symbols))
         outputs = np.empty(len(symbols), dtype=np.uint32)
@@ -172,16 +158,8 @@ class MetricMechanism(Mechanism):
         return outputs
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each output, shape (|Z|,), if symbols are distributed as ``r``."""
+        """See the base class."""
         return np.asarray(r @ self.matrix)
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols: each has a positive probability, whatever the true symbol is."""
-        return payloads < self.size
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each symbol in each of k groups."""
-        return count_symbols(np.concatenate(parts), groups, k, self.size)
 
 
 def _root(function: Callable[[float], float], bound: float, low: float, high: float) -> float:

@@ -1,23 +1,51 @@
 """One pair of a ranking in specs."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.assembly import kept, response_of
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.paired_comparison.decoder import RankingDecoder
-from uldp.mechanisms.families.paired_comparison.encoding import PairEncoding
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.protocol.device_form import DeviceForm
+from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.protocol.mechanism import Randomness
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Values
 from uldp.schemas.specs.kinds import Ranking
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
+
+
+@dataclass(frozen=True)
+class PairEncoding(Encoding):
+    """The symbol is 0 if the first candidate of a pair stands above the second, else 1.
+
+    Attributes:
+        first: The index of the first candidate.
+        second: The index of the second.
+    """
+
+    first: int
+    second: int
+
+    def device_form(self) -> DeviceForm:
+        """See ``Encoding``."""
+        return {"form": "pair", "first": self.first, "second": self.second}
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the symbols, shape (n,), of the places of all candidates, shape (n, candidates)."""
+        (places, _) = columns[0]
+        symbols: Values = (places[:, self.second] < places[:, self.first]).astype("int64")
+        return symbols
 
 
 class PairsSpec(PrivateSpec):
@@ -38,11 +66,9 @@ class PairsSpec(PrivateSpec):
         once = RandomizedResponse(both, self.epsilon)
         pair = kept(self, once, partial(RandomizedResponse, both))
         pairs = list(combinations(range(len(candidates)), 2))
-        strata = (Strata if self.lasting_epsilon is None else MemoizedStrata)(
-            [pair] * len(pairs), [1 / len(pairs)] * len(pairs), "pair"
-        )
+        strata = strata_of([pair] * len(pairs), noun="pair")
         encoding = StrataEncoding([StratumSource(PairEncoding(*each), (0,)) for each in pairs], strata)
-        of_pair = PureDecoder(once.channel, Pum(both, (), np.zeros((0, 2)), np.zeros(0)))
-        return LdpProtocol(
-            encoding, strata, RankingDecoder(candidates, of_pair, strata, simultaneous=variable.simultaneous)
-        )
+        response = response_of(pair)
+        of_pair = PureDecoder(once.channel, Pum(both, (), np.zeros((0, 2)), np.zeros(0)), response=response)
+        decoder = RankingDecoder(candidates, of_pair, strata, simultaneous=variable.simultaneous, response=response)
+        return LdpProtocol(encoding, strata, decoder)

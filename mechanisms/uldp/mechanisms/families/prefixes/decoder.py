@@ -1,14 +1,16 @@
 """The decoder that finds strings: it walks down their prefixes, and tests what it finds by reports of whole strings."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
-from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
@@ -28,9 +30,17 @@ class WalkDecoder(FindingDecoder):
     """
 
     estimators = ("auto", "empirical")
+    names: tuple[str, ...]
 
     def __init__(
-        self, mechanism: StringMechanism, strata: Strata, walk: Walk, candidates: Sequence[str], *, simultaneous: bool
+        self,
+        mechanism: StringMechanism,
+        strata: Strata,
+        walk: Walk,
+        candidates: Sequence[str],
+        *,
+        simultaneous: bool,
+        response: CohortChannel | None = None,
     ) -> None:
         """Build the decoder.
 
@@ -40,15 +50,16 @@ class WalkDecoder(FindingDecoder):
             walk: The search.
             candidates: The strings whose shares are asked for, found or not.
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
+            response: See ``CandidateDecoder``.
         """
         self.names = tuple(candidates)
-        self._mechanism, self._strata, self.walk, self._simultaneous = mechanism, strata, walk, simultaneous
-        self._asked = self._of(self.names)
+        self._mechanism, self._strata, self.walk = mechanism, strata, walk
+        self._build = partial(
+            CandidateDecoder, mechanism, longest=walk.longest, simultaneous=simultaneous, response=response
+        )
+        self._asked = self._build(self.names)
         parts = [*(f"prefixes of {length:,}" for length in walk.lengths), "whole strings"]
-        self._parts = StrataDecoder(parts, [self._of(())] * len(parts), strata)
-
-    def _of(self, names: Sequence[str]) -> CandidateDecoder:
-        return CandidateDecoder(self._mechanism, names, self.walk.longest, simultaneous=self._simultaneous)
+        self._parts = StrataDecoder(parts, [self._build(())] * len(parts), strata)
 
     def cost(self, estimator: str) -> Cost:
         """See the base class: the walk takes seconds."""
@@ -67,13 +78,13 @@ class WalkDecoder(FindingDecoder):
         part = self._parts.parts(cells, n)[-1]
         return part.cells, part.n
 
-    def linear(self, cells: Counts, n: int) -> Linear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares of the candidates.
 
         Raises:
             ValueError: if there are no reports of whole strings, or the cells do not fit.
         """
-        return self._asked.linear(*self._whole(cells, n))
+        return self._asked.linear(*self._whole(cells, n), repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return those of ``StrataDecoder``."""
@@ -105,7 +116,7 @@ class WalkDecoder(FindingDecoder):
         walked = self.walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
         return [text for text in walked if text not in self.names]
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
 
         Raises:
@@ -114,8 +125,8 @@ class WalkDecoder(FindingDecoder):
         self.require(estimator)
         own, of_whole = self._whole(cells, n)
         require_reports(of_whole)
-        tested = self._of((*self.names, *self.found(cells, n)))
-        return tested.tables_of_found(own, of_whole, estimator, asked=len(self.names))
+        tested = self._build((*self.names, *self.found(cells, n)))
+        return tested.tables_of_found(own, of_whole, estimator, repeats, asked=len(self.names))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""

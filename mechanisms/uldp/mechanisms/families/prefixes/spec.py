@@ -15,7 +15,7 @@ from uldp.mechanisms.families.set_hashing.randomizer import best_buckets
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
 from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.strings.cohort_sizes import (
     MOST_COHORT_CELLS,
     check_cells,
@@ -77,11 +77,7 @@ class PrefixesSpec(PrivateSpec):
         return most_candidates(self.cohorts, 1)
 
     def of_domain(self, kind: Kind) -> Self:
-        """Return this mechanism; of sets, with the numbers of buckets and cohorts that are best for their size.
-
-        Raises:
-            ValueError: if there are too few buckets or too many cells, or devices are to keep responses to sets.
-        """
+        """See ``MechanismFamily``; of sets, with the best buckets and cohorts, or ValueError if these do not fit."""
         if not isinstance(kind, StringSets):
             return self
         if self.lasting_epsilon is not None:
@@ -108,14 +104,11 @@ class PrefixesSpec(PrivateSpec):
         def build(epsilon: float) -> CohortHashing:
             return CohortHashing(epsilon, self.buckets, self.cohorts)
 
-        once: StringMechanism = (
-            build(self.epsilon)
-            if sets is None
-            else CohortSetHashing(self.epsilon, sets.held, self.buckets, self.cohorts)
-        )
+        once: StringMechanism = build(self.epsilon)
+        if sets is not None:
+            once = CohortSetHashing(self.epsilon, sets.held, self.buckets, self.cohorts)
         part = kept(self, once, build)
-        whole = Strata if self.lasting_epsilon is None else MemoizedStrata
-        strata = whole([part] * (depth + 1), [1 / (depth + 1)] * (depth + 1), noun="prefix")
+        strata = strata_of([part] * (depth + 1), noun="prefix")
         lengths = tuple(self.step * (number + 1) for number in range(depth))
         encodings = [PrefixEncoding(number, pieces, spelling, kind.longest) for number, pieces in enumerate(lengths)]
         of_each: list[Encoding] = [*encodings, StringEncoding(kind.longest)]
@@ -123,7 +116,10 @@ class PrefixesSpec(PrivateSpec):
             of_each = [StringSetEncoding(each, sets.held) for each in of_each]
         sources = [StratumSource(each, (0,)) for each in of_each]
         walk = Walk(spelling, kind.longest, once.cohort_channel, lengths, discover.keep, discover.most)
-        decoder = WalkDecoder(once, strata, walk, variable.candidates, simultaneous=variable.simultaneous)
+        lasting = None if self.lasting_epsilon is None else build(self.lasting_epsilon).cohort_channel
+        decoder = WalkDecoder(
+            once, strata, walk, variable.candidates, simultaneous=variable.simultaneous, response=lasting
+        )
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
     def _depth(self, kind: Strings) -> int:

@@ -5,16 +5,20 @@ for the field is ours.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
-from uldp.schemas.arrays import Floats, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Symbols, Values
+
+# Sums of several columns are products with a matrix of so many numbers at the most; others are transforms.
+_MOST_DENSE, _COLUMNS = 1 << 23, 8
 
 
 class ProjectiveGeometryResponse(FoldedMechanism):
@@ -43,16 +47,7 @@ class ProjectiveGeometryResponse(FoldedMechanism):
     """
 
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            space: With at least |Z| points, and m of at least 2; the best one if it is None.
-
-        Raises:
-            ValueError: if size or epsilon is not positive, or the space is too small.
-        """
+        """Build the mechanism over ``size`` symbols; ValueError if the space, by default the best, is too small."""
         super().__init__(size, epsilon)
         self.space = best_point_space(size, epsilon) if space is None else space
         points, s = self.space.points, self.space.on_hyperplane
@@ -66,11 +61,7 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into points of shape (n,). The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         anywhere = randomness.random(n) < self.uniform_probability
@@ -99,11 +90,7 @@ class ProjectiveGeometryResponse(FoldedMechanism):
 
 
 def best_point_space(size: int, epsilon: float) -> ProjectiveSpace:
-    """Return the space of ``ProjectiveGeometryResponse`` for |Z| symbols.
-
-    Raises:
-        ValueError: if there are too many symbols.
-    """
+    """Return the space of ``ProjectiveGeometryResponse`` for |Z| symbols; ValueError if there are too many."""
 
     def law(g: int, m: int) -> tuple[float, float, int]:
         points = number_of_points(g, m)
@@ -127,13 +114,27 @@ class _HyperplaneFold(Fold):
         self._space, self._vectors = space, space.vectors(np.arange(size))
         self.numbers = space.g**space.m
 
-    def supported(self, payload: int) -> Symbols:
+    def symbols_of(self, payload: int) -> Symbols:
         return np.flatnonzero(self._space.products(self._space.vectors(np.array([payload])), self._vectors) == 0)
 
-    def apply(self, cells: Floats) -> Floats:
+    def supports(self, cells: Floats) -> Floats:
+        if self._is_dense(cells):
+            return np.asarray(_incidence(self._space, len(self._vectors)).T.astype(np.float64) @ cells)
         return np.asarray(self._space.sum_over_hyperplanes(cells[:, np.newaxis])[self._vectors])
 
-    def transpose(self, weights: Floats) -> Floats:
+    def supported(self, weights: Floats) -> Floats:
+        if self._is_dense(weights):
+            return np.asarray(_incidence(self._space, len(self._vectors)).astype(np.float64) @ weights)
         numbers = np.zeros((self._space.g**self._space.m, weights.shape[1]))
         numbers[self._vectors] = weights
         return self._space.sum_over_vectors(numbers, 1)[:, 0]
+
+    def _is_dense(self, columns: Floats) -> bool:
+        return columns.shape[1] >= _COLUMNS and len(self._vectors) * self._space.points <= _MOST_DENSE
+
+
+@lru_cache(maxsize=8)
+def _incidence(space: ProjectiveSpace, size: int) -> Mask:
+    """Return whether each point, a row, is on the hyperplane of each symbol; 8 MB at the most."""
+    points, symbols = (space.digits(space.vectors(np.arange(each))).astype(np.float32) for each in (space.points, size))
+    return np.asarray(np.fmod(points @ symbols.T, space.g) == 0)

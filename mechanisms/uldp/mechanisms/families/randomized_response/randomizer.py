@@ -5,19 +5,18 @@ Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mech
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.randomizers.reports import CountedReports
+from uldp.schemas.arrays import Floats, Mask, Values
 
 
-class RandomizedResponse(PureMechanism, UniformNoise):
+class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
     """The utility-optimized randomized response, uRR (Definition 4), with the cases RR, Warner, Mangat and identity.
 
     With E = e^epsilon and v = |Z_S|, the mechanism reports y for the true symbol z with probability
@@ -39,26 +38,17 @@ class RandomizedResponse(PureMechanism, UniformNoise):
         noise_probability: v/(v+E-1), the probability that ``perturb`` replaces the true symbol; 0 without epsilon.
     """
 
-    noise_probability: float
-    partitions = True
-    counts_payloads = True
     reports_symbols = True
 
     def __init__(self, sensitive: Mask, epsilon: float | None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            sensitive: Shape (|Z|,): whether each symbol is in Z_S. Without epsilon, only its length |Z| matters.
-            epsilon: Budget of one report in nats, or None for no privacy.
+        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says which symbols are in Z_S.
 
         Raises:
             ValueError: if epsilon is not positive, or is given although no symbol is sensitive.
         """
-        if epsilon is not None and not np.any(sensitive):
-            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
         self.sensitive = np.array(sensitive, dtype=np.bool_) & (epsilon is not None)
-        self.size = self.statistic_size = len(self.sensitive)
-        self.form = PayloadForm(symbols=self.size)
+        self.size = len(self.sensitive)
+        self._of_payloads(self.size)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self._noise_symbols = np.flatnonzero(self.sensitive).astype(np.uint32)
         v = len(self._noise_symbols)
@@ -71,13 +61,10 @@ class RandomizedResponse(PureMechanism, UniformNoise):
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb true symbols of shape (n,) into symbols of shape (n,).
+        """See the base class.
 
         The method draws the same numbers for each report, whatever its symbol and whether noise replaces it. Otherwise
         the time that a report takes would tell noise from truth.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
         if not self.noise_probability:
@@ -96,12 +83,8 @@ class RandomizedResponse(PureMechanism, UniformNoise):
         return drawn
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each symbol, shape (|Z|,)."""
+        """See the base class."""
         return self.channel.support_probability(r)
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each symbol, in all groups at once."""
-        return count_symbols(np.concatenate(parts), groups, k, self.size)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
@@ -113,7 +96,3 @@ class RandomizedResponse(PureMechanism, UniformNoise):
             "sensitive": sensitive_symbols(self.sensitive),
             "noise": threshold(self.noise_probability),
         }
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols of Z."""
-        return payloads < self.size

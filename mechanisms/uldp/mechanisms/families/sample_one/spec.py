@@ -10,7 +10,7 @@ from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import least_variance
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.schemas.specs.any_mechanism import PartMechanism
 from uldp.schemas.specs.domains import AttributeName
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
@@ -80,10 +80,8 @@ class SampleOneSpec(PrivateSpec):
         self, variables: Mapping[str, Variable], parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
     ) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        # All parts have the lasting_epsilon of the record, or none of them.
-        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
         shares = [each.share for each in variables.values()]
-        strata = kind([part.mechanism for part in parts.values()], shares, names=list(parts))
+        strata = strata_of([part.mechanism for part in parts.values()], shares, names=list(parts))
         sources = [StratumSource(part.encoding, (number,)) for number, part in enumerate(parts.values())]
         decoder = StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)

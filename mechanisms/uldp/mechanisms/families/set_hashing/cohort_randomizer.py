@@ -15,11 +15,11 @@ import numpy.typing as npt
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
-from uldp.schemas.arrays import Counts, Floats, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Payloads, Symbols, Values
 
 if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
@@ -38,8 +38,8 @@ class CohortSetHashing(CohortMechanism):
     For that, it draws a bucket that is hit with W_d = (t-l)(E-1)/(O(t-d)) each, and else a uniform one of all t. Its
     draws are the same for each set.
 
-    The payload is the symbol c t + y, for the cohort c and the bucket y. A string that a device does not hold is hashed
-    independently of all else, so over all hash functions its bucket is reported with 1/t, whatever d is.
+    A string that a device does not hold is hashed independently of all else, so over all hash functions its bucket is
+    reported with 1/t, whatever d is.
 
     Guarantee: one report is epsilon-LDP for every user and every two sets, of any sizes, whatever the cohort is: the
     probability of a bucket is from 1/O to E/O. W_d is rounded down to a multiple of 2^-53, from a double, so the ratio
@@ -53,29 +53,17 @@ class CohortSetHashing(CohortMechanism):
     """
 
     def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:
-        """Build the mechanism.
-
-        Args:
-            epsilon: Budget of one report in nats.
-            held: l, 1 or more.
-            buckets: t, more than l.
-            cohorts: M, 1 or more.
-
-        Raises:
-            ValueError: if a number is out of range.
-        """
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        """Build the mechanism; ValueError unless epsilon > 0, 1 <= l < t <= ``MOST_BUCKETS``, and M >= 1."""
         if not 1 <= held < buckets <= MOST_BUCKETS or cohorts < 1:
             raise ValueError(
                 f"hashing of 1 string or more has more buckets, up to {MOST_BUCKETS}, and 1 cohort or more, got"
                 f" {held}, {buckets} and {cohorts}"
             )
-        self.held, self.buckets, self.cohorts = held, buckets, cohorts
-        self.size, self.statistic_size = STRING_SYMBOLS + held, cohorts * buckets
-        self.form = PayloadForm(symbols=self.statistic_size)
-        self.structure = cohorts, buckets
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self.held, self.buckets, self.cohorts = held, buckets, cohorts
+        self.size = STRING_SYMBOLS + held
+        self._of_payloads(cohorts * buckets)
+        self.structure = cohorts, buckets
         # With E^-1 in place of E nothing overflows.
         rest = math.exp(-epsilon)
         self._p = 1 / (held + (buckets - held) * rest)
@@ -83,13 +71,7 @@ class CohortSetHashing(CohortMechanism):
         self.hits = [math.floor(DRAWS * self._p * -math.expm1(-epsilon) * each) for each in others]
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Perturb sets of symbols, shape (n, l), into payloads of shape (n,). The shape may be (n,) if l is 1.
-
-        The method draws the same numbers for each report, whatever it holds.
-
-        Raises:
-            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
-        """
+        """See the base class. The draws are the same for each report, whatever it holds."""
         symbols = self.held_symbols(symbols, self.held)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -102,10 +84,7 @@ class CohortSetHashing(CohortMechanism):
         return (cohorts * self.buckets + np.where(chosen < sizes, of_hit, buckets)).astype(np.uint32)
 
     def _hit(self, cohorts: Values, symbols: Values) -> tuple[Symbols, Counts]:
-        """Return the buckets that are hit, shape (n, l), and how many they are, shape (n,).
-
-        They are in ascending order, with t behind them. The shapes of the arguments broadcast: (n,) and (n, l).
-        """
+        """Return the buckets that are hit, ascending with t behind them, and how many; shapes (n, l) and (n,)."""
         found = hash_symbols(cohorts[:, np.newaxis], symbols, self.buckets)
         found = np.sort(np.where(symbols < STRING_SYMBOLS, found, self.buckets), axis=1)
         found[:, 1:][found[:, 1:] == found[:, :-1]] = self.buckets
@@ -133,14 +112,8 @@ class CohortSetHashing(CohortMechanism):
         hit, _ = self._hit(cohorts, np.atleast_2d(symbol))
         return np.asarray((hit == buckets[:, np.newaxis]).sum(axis=1), dtype=np.int64)
 
-    def law_of_hits(self, hit: int) -> Floats:
-        """Return the probability of each bucket of a device that hits d of them, which come first; shape (t,)."""
-        law = np.full(self.buckets, (1 - hit * self._p) / (self.buckets - hit))
-        law[:hit] = self._p
-        return law
-
     def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
-        """Test the buckets of reports of each number of hit ones by Pearson's chi-square; see ``StringMechanism``."""
+        """Test the buckets of reports of each number of hit ones by Pearson's chi-square; see the base class."""
         from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
 
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
@@ -151,4 +124,6 @@ class CohortSetHashing(CohortMechanism):
         places = np.where((hit == buckets[:, np.newaxis]).any(axis=1), before, buckets + sizes - before)
         for size in np.unique(sizes).tolist():
             counts = np.bincount(places[sizes == size], minlength=self.buckets)
-            yield chi_square(f"buckets, where the strings hit {size}", "place", counts, self.law_of_hits(size))
+            law = np.full(self.buckets, (1 - size * self._p) / (self.buckets - size))
+            law[:size] = self._p
+            yield chi_square(f"buckets, where the strings hit {size}", "place", counts, law)

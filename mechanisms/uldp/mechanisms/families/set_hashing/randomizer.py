@@ -10,12 +10,12 @@ from functools import lru_cache
 import numpy as np
 
 from uldp.mechanisms.families.local_hashing.randomizer import SeededHashing, pack
-from uldp.mechanisms.families.set_selection.sizes import SHARES
+from uldp.mechanisms.families.set_selection.sizes import variance_of_items
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, SEEDS, hash_symbols
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
-from uldp.schemas.arrays import Floats, Mask, Packed, Symbols, Values
+from uldp.schemas.arrays import Mask, Packed, Symbols, Values
 
 #: The kind of a bucket is drawn by an integer below this.
 DRAWS = 1 << 53
@@ -37,32 +37,21 @@ class SetHashing(SeededHashing):
     q = 1/t, because its bucket is uniform and independent of all else. So a report supports two symbols with q^2 if the
     device holds neither, and else with p q.
 
-    So each bucket has 1/O, and those that are hit have (E-1)/O more. This is a uniform bucket with the probability t/O,
-    and otherwise one of those that are hit.
-
     Guarantee: one report is epsilon-LDP for any two sets of l symbols. Whatever the seed, the probability of a bucket
     is E/O or 1/O. E/O is rounded down to a multiple of 2^-53, from a double, so the ratio may exceed E by a factor of
     about 1 + E 2^-52: 1 + 1e-7 at epsilon 20, the most that a spec takes.
 
-    A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian.
-
     Attributes:
         held: l.
-        buckets: t.
         hit: E/O in multiples of 2^-53, rounded down.
     """
 
     def __init__(self, size: int, epsilon: float, held: int, buckets: int | None = None) -> None:
-        """Build the mechanism.
-
-        Args:
-            size: D, the items and l dummies.
-            epsilon: Budget of one report in nats.
-            held: l, from 1 to D-1.
-            buckets: t, more than l and at most ``MOST_BUCKETS``; ``best_buckets`` if it is None.
+        """Build the mechanism over the D = ``size`` symbols, which are the items and l dummies.
 
         Raises:
-            ValueError: if a number is out of range.
+            ValueError: if epsilon is not positive, l is not from 1 to D-1, or t, by default ``best_buckets``, not from
+                l + 1 to ``MOST_BUCKETS``.
         """
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
@@ -80,13 +69,7 @@ class SetHashing(SeededHashing):
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb sets of held symbols, shape (n, l), into payloads of shape (n, 6). The shape may be (n,) if l is 1.
-
-        The method draws the same numbers for each report, whatever it holds.
-
-        Raises:
-            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
-        """
+        """See the base class. The draws are the same for each report, whatever it holds."""
         symbols = self.held_symbols(symbols, self.held)
         n, rows = len(symbols), max(_AT_ONCE // self.buckets, 1)
         seeds, kinds = randomness.integers(0, SEEDS, n), randomness.integers(0, DRAWS, n)
@@ -104,7 +87,7 @@ class SetHashing(SeededHashing):
         return pack(seeds, buckets)
 
     def _hit(self, hashed: Symbols) -> Mask:
-        """Return which buckets are hit, shape (n, t), l in each row, of the buckets of the held symbols, (n, l)."""
+        """Return which buckets are hit, shape (n, t), l in each row, by the hashes of the held ones, shape (n, l)."""
         hit = np.zeros((len(hashed), self.buckets), dtype=np.bool_)
         hit[np.arange(len(hashed))[:, np.newaxis], hashed] = True
         missing = self.held - hit.sum(axis=1)
@@ -123,17 +106,7 @@ class SetHashing(SeededHashing):
 
 @lru_cache(maxsize=256)
 def best_buckets(held: int, epsilon: float) -> int:
-    """Return the number of buckets with the least mean variance of a share, over those of ``SHARES``.
-
-    Args:
-        held: l.
-        epsilon: Budget of one report in nats.
-    """
+    """Return the number of buckets with the least mean variance of a share, over those of ``SHARES``, for l held."""
     buckets = np.arange(held + 1.0, MOST_BUCKETS + 1)
-    p, q = 1 / (held + (buckets - held) * math.exp(-epsilon)), 1 / buckets
-    total = np.zeros_like(buckets)
-    for share in SHARES:
-        m = q + (p - q) * share
-        total += m * (1 - m)
-    variance: Floats = total / (p - q) ** 2
+    variance = variance_of_items(1 / (held + (buckets - held) * math.exp(-epsilon)), 1 / buckets)
     return int(buckets[variance.argmin()])

@@ -1,10 +1,11 @@
 """Local hashing for sets of items, and of strings that nobody lists, in specs."""
 
+from functools import partial
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.assembly import of_sets
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.encodings.string_set_encoding import StringSetEncoding
@@ -53,11 +54,7 @@ class SetHashingSpec(SizedSetsSpec):
         return ("auto", "empirical") if isinstance(kind, StringSets) else self.estimators
 
     def of_domain(self, kind: Kind) -> Self:
-        """Return this mechanism with the number of buckets for which auto stands, and of strings that of cohorts.
-
-        Raises:
-            ValueError: if there are too few or too many buckets, too many cells, or cohorts of listed items.
-        """
+        """See ``MechanismFamily``; ValueError if the numbers of buckets or cohorts do not fit."""
         buckets = best_buckets(kind.held, self.epsilon) if self.buckets is None else self.buckets
         if not kind.held < buckets <= MOST_BUCKETS:
             raise ValueError(f"buckets: must be more than at_most, {kind.held}, and at most {MOST_BUCKETS:,}, or auto")
@@ -80,11 +77,8 @@ class SetHashingSpec(SizedSetsSpec):
         def build(epsilon: float) -> SetHashing:
             return SetHashing(items + held, epsilon, held, self.buckets)
 
-        mechanism = build(self.epsilon)
-        decoder = SetDecoder(
-            mechanism.channel, items, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
-        )
-        return self.sized(LdpProtocol(SetEncoding(items, held), kept(self, mechanism, build), decoder), variable)
+        protocol = of_sets(variable, self, build, SetEncoding(items, held), partial(SetDecoder, items=items))
+        return self.sized(protocol, variable)
 
     def _of_strings(self, variable: Variable, kind: StringSets) -> LdpProtocol:
         assert self.buckets is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from uldp.mechanisms.families.set_selection.sizes import best_chosen, set_law
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Mask, Packed, Symbols, Values
@@ -45,16 +45,10 @@ class SetSelection(SubsetSelection):
     """
 
     def __init__(self, size: int, epsilon: float, held: int, chosen: int | None = None) -> None:
-        """Build the mechanism.
-
-        Args:
-            size: D, the items and l dummies.
-            epsilon: Budget of one report in nats.
-            held: l, from 1 to D-1.
-            chosen: w, from 1 to D-1; ``best_chosen`` if it is None.
+        """Build the mechanism over D = ``size`` symbols, the items and l dummies; epsilon is of one report, in nats.
 
         Raises:
-            ValueError: if a number is out of range.
+            ValueError: if a number is out of range, or all sets of w symbols have a held one, as far as floats tell.
         """
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
@@ -63,24 +57,19 @@ class SetSelection(SubsetSelection):
         super().__init__(size, epsilon, best_chosen(size, held, epsilon) if chosen is None else chosen)
         self.held = held
         law = set_law(size, held, np.array([float(self.chosen)]), epsilon)
+        if law.p[0] <= law.q[0]:
+            raise ValueError(
+                f"w {self.chosen:,}: of all sets of so many of the {size:,} symbols, so few are without any of the"
+                f" {held:,} that a device holds, that a report says nothing with epsilon {epsilon:g}; take a smaller w"
+            )
         self.noise_probability = 1 / (1 + math.expm1(epsilon) * float(law.hit[0]))
         self.channel = Channel(
-            np.full(size, law.p[0]),
-            np.full(size, law.q[0]),
-            independent_bits=False,
-            supported=self.chosen,
-            held=held,
+            np.full(size, law.p[0]), np.full(size, law.q[0]), independent_bits=False, supported=self.chosen, held=held
         )
         self._numbers = _numbers_of_hits(size, held, self.chosen)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb sets of held symbols, shape (n, l), into packed bits of shape (n, ceil(D/8)).
-
-        The method draws the same numbers for each report, whatever it holds. The shape may be (n,) if l is 1.
-
-        Raises:
-            ValueError: if a symbol is outside of Z, or a device holds another number of them or one twice.
-        """
+        """See the base class. The draws are the same for each report, whatever it holds."""
         return super().perturb(self.held_symbols(symbols, self.held), randomness)
 
     def device_form(self) -> DeviceForm:
@@ -94,8 +83,7 @@ class SetSelection(SubsetSelection):
             "hits": self._numbers.tolist(),
         }
 
-    def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
-        """Draw the sets of the reports, shape (n, D), of held symbols of shape (n, l)."""
+    def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         n, most = len(symbols), min(self.held, self.chosen)
         reports = np.arange(n)[:, np.newaxis]
         sets, members = self._uniform_sets(n, randomness)
@@ -114,7 +102,7 @@ class SetSelection(SubsetSelection):
 def _numbers_of_hits(size: int, held: int, chosen: int) -> Counts:
     """Return the integers below 2^53 from which on a report without noise has two, three, ... held symbols.
 
-    Shape (min(l, w),). From the last on, the report is kept as it is. The integers with h held symbols are
+    From the last of the min(l, w) on, the report is kept as it is. The integers with h held symbols are
     2^53 C(l, h) C(D-l, w-h) / (C(D, w) - C(D-l, w)), rounded down.
     """
     total = comb(size, chosen) - comb(size - held, chosen)
@@ -130,8 +118,7 @@ def _first_shuffled(rows: Values, first: int, randomness: Randomness) -> Symbols
     width = rows.shape[1]
     for place in range(first):
         other = place + randomness.integers(0, width - place, len(rows))
-        shuffled[reports, place], shuffled[reports, other] = (
-            shuffled[reports, other],
-            shuffled[reports, place].copy(),
-        )
+        coming = shuffled[reports, other]
+        shuffled[reports, other] = shuffled[reports, place]
+        shuffled[reports, place] = coming
     return shuffled[:, :first]

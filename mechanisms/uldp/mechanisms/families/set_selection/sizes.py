@@ -31,19 +31,13 @@ class SetLaw(NamedTuple):
 
 
 def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:
-    """Return the law of reports of each of some sizes w, each array of the shape of ``chosen``.
+    """Return the law of reports of each of some sizes w = ``chosen``, over D = ``size`` symbols of which l are held.
 
     A set with one of the l symbols has E times the probability of any other. Of all C(D, w) sets, the part
     miss = C(D-l, w)/C(D, w) has none of them, and of the C(D-1, w-1) sets with a given other symbol, the part
     C(D-1-l, w-1)/C(D-1, w-1). So with Z = E - (E-1) miss,
 
         p = (w/D) E/Z        q = (w/D) (E - (E-1) C(D-1-l, w-1)/C(D-1, w-1))/Z
-
-    Args:
-        size: D, all symbols.
-        held: l.
-        chosen: w.
-        epsilon: Budget of one report in nats.
 
     Source: Wang et al., "PrivSet: Set-Valued Data Analyses with Locale Differential Privacy" (INFOCOM 2018).
     """
@@ -66,13 +60,9 @@ def _missing(size: int, held: int, chosen: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def best_chosen(size: int, held: int, epsilon: float, *, signed: bool = False) -> int:
-    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share.
+    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share, at ``SHARES``.
 
-    Args:
-        size: D.
-        held: l.
-        epsilon: Budget of one report in nats.
-        signed: Whether shares are of keys with two symbols, at ``SHARES_OF_KEYS``, or of items, at ``SHARES``.
+    If ``signed``, the shares are of keys with two symbols, at ``SHARES_OF_KEYS``.
     """
     variance = _variance_of_keys if signed else _variance
     sizes = np.arange(1.0, min(size, _ONE_BY_ONE + 1))
@@ -87,11 +77,16 @@ def best_chosen(size: int, held: int, epsilon: float, *, signed: bool = False) -
 
 def _variance(size: int, held: int, chosen: Floats, epsilon: float) -> Floats:
     law = set_law(size, held, chosen, epsilon)
-    total = np.zeros_like(chosen)
+    return variance_of_items(law.p, law.q)
+
+
+def variance_of_items(p: Floats, q: Floats) -> Floats:
+    """Return the variance of a report about items, summed over ``SHARES``, for each p and q of supports."""
+    total = np.zeros_like(p)
     for share in SHARES:
-        m = law.q + (law.p - law.q) * share
+        m = q + (p - q) * share
         total += m * (1 - m)
-    return _over_gain(total, law)
+    return _over_gain(total, p - q)
 
 
 def _variance_of_keys(size: int, held: int, chosen: Floats, epsilon: float) -> Floats:
@@ -108,11 +103,10 @@ def _variance_of_keys(size: int, held: int, chosen: Floats, epsilon: float) -> F
     for share in SHARES_OF_KEYS:
         m = law.q + (law.p - law.q) * share / 2
         total += 2 * m * (1 - m) + 2 * (b + (a - b) * share - m**2)
-    return _over_gain(total, law)
+    return _over_gain(total, law.p - law.q)
 
 
-def _over_gain(total: Floats, law: SetLaw) -> Floats:
+def _over_gain(total: Floats, gain: Floats) -> Floats:
     """Return a variance of supports as that of shares; infinite where supports say nothing."""
-    gain = law.p - law.q
     variance: Floats = np.divide(total, gain**2, out=np.full_like(total, np.inf), where=gain > 0)
     return variance

@@ -1,8 +1,9 @@
 """Subset selection for sets in specs."""
 
+from functools import partial
 from typing import ClassVar, Literal, Self
 
-from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.assembly import of_sets
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.pair_encoding import PairEncoding
@@ -38,19 +39,16 @@ class SetSelectionSpec(SizedSetsSpec):
     w: BlockSize = None
 
     def of_domain(self, kind: Kind) -> Self:
-        """Return this mechanism with the size of reports for which auto stands.
-
-        Raises:
-            ValueError: if no report has ``w`` symbols.
-        """
+        """See ``MechanismFamily``; ValueError if each report has a symbol that the device holds, whatever it holds."""
         assert isinstance(kind, Sets)
         symbols, signed = kind.symbols + kind.held, isinstance(kind, Pairs)
         if self.w is None:
             return self.model_copy(update={"w": best_chosen(symbols, kind.held, self.epsilon, signed=signed)})
-        if self.w >= symbols:
+        if self.w > kind.symbols:
             raise ValueError(
-                f"w: a report has 1 to {symbols - 1:,} of the {symbols:,} symbols (one for each item, or two for each"
-                f" key of pairs, and a dummy for each of at_most); write {symbols - 1:,} or less, or auto"
+                f"w: a report has 1 to {kind.symbols:,} of the {symbols:,} symbols (one for each item, or two for each"
+                " key of pairs, and a dummy for each of at_most): a larger one always has one of those that a device"
+                f" holds, and says nothing; write {kind.symbols:,} or less, or auto"
             )
         return self
 
@@ -62,23 +60,9 @@ class SetSelectionSpec(SizedSetsSpec):
         def build(epsilon: float) -> SetSelection:
             return SetSelection(size, epsilon, held, self.w)
 
-        mechanism = build(self.epsilon)
-        responses = kept(self, mechanism, build)
         if isinstance(kind, Pairs):
-            pairs = PairDecoder(
-                mechanism.channel,
-                variable.labels,
-                kind.low,
-                kind.high,
-                chance_support=mechanism.chance_support,
-                simultaneous=variable.simultaneous,
-            )
-            encoding = PairEncoding(variable.size, held, kind.low, kind.high)
-            return self.sized(LdpProtocol(encoding, responses, pairs), variable)
-        decoder = SetDecoder(
-            mechanism.channel,
-            variable.size,
-            chance_support=mechanism.chance_support,
-            simultaneous=variable.simultaneous,
-        )
-        return self.sized(LdpProtocol(SetEncoding(variable.size, held), responses, decoder), variable)
+            pairs = PairEncoding(variable.size, held, kind.low, kind.high)
+            keys = partial(PairDecoder, names=variable.labels, low=kind.low, high=kind.high)
+            return self.sized(of_sets(variable, self, build, pairs, keys), variable)
+        items = partial(SetDecoder, items=variable.size)
+        return self.sized(of_sets(variable, self, build, SetEncoding(variable.size, held), items), variable)

@@ -2,26 +2,21 @@
 
 Sources: Ye & Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy" (IEEE
 Transactions on Information Theory 64, 2018); Wang et al., "Mutual Information Optimally Local Private Discrete
-Distribution Estimation" (2016). Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward
-Data Statistics and Analysis" (Sensors 20, 2020), section 3.1.5, has p and q as here. In the probabilities of its
-equation (48) the factor w must be k, so that they sum to 1.
+Distribution Estimation" (2016). The survey of Wang et al. (Sensors 20, 2020), section 3.1.5, has p and q as here. In
+the probabilities of its equation (48) the factor w must be k, so that they sum to 1.
 """
 
 import math
-from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.randomizers.packed_bits import pack_rows, row_totals
+from uldp.mechanisms.randomizers.reports import BitReports
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
-
-# perturb holds a byte for each bit until it packs the bits; those for this many bits fit a core's cache.
-_BITS_AT_ONCE = 1 << 20
 
 
 def best_chosen(size: int, epsilon: float) -> int:
@@ -29,7 +24,7 @@ def best_chosen(size: int, epsilon: float) -> int:
     return max(round(size / (math.exp(epsilon) + 1)), 1)
 
 
-class SubsetSelection(PureMechanism, UniformNoise):
+class SubsetSelection(PureMechanism, BitReports, UniformNoise):
     """Subset selection, also called the w-subset mechanism, and its utility-optimized form, uSS.
 
     A report is a set of w of the v symbols of Z_S, or a symbol of Z_N. With E = e^epsilon, the device draws a set of w
@@ -58,35 +53,26 @@ class SubsetSelection(PureMechanism, UniformNoise):
         noise_probability: v/(wE+v-w), the probability that the report is independent of the true symbol.
     """
 
-    chosen: int
-    noise_probability: float
-    partitions = False
+    bits_at_once = 1 << 20  # a byte for each, and no float
 
     def __init__(self, size: int, epsilon: float, chosen: int | None = None, *, sensitive: Mask | None = None) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            chosen: w, from 1 to v - 1, or 1 for v = 1; ``best_chosen`` of v if it is None.
-            sensitive: Shape (|Z|,): whether each symbol is in Z_S; all are by default.
+        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says what is in Z_S: all by default.
 
         Raises:
-            ValueError: if Z has fewer than two symbols, epsilon is not positive, or w is out of range.
+            ValueError: if |Z| = ``size`` is below 2, epsilon is not positive, or w, ``best_chosen`` by default, is not
+                from 1 to v - 1; it is 1 for v = 1.
         """
         self.sensitive = np.ones(size, dtype=np.bool_) if sensitive is None else np.array(sensitive, dtype=np.bool_)
         v = int(self.sensitive.sum())
         if size < 2:
             raise ValueError(f"subset selection needs two symbols or more, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
-        self.size = self.statistic_size = size
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self.size = size
+        self._of_bits(size)
         self.chosen = w = best_chosen(v, epsilon) if chosen is None else chosen
         if not 1 <= w <= max(v - 1, min(v, 1)):
             raise ValueError(f"a set has 1 to {v - 1} of {v} symbols, got {w}")
         self.chance_support = (w - 1) / max(v - 1, 1)
-        self.form = PayloadForm(width=-(-size // 8))
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self._members = np.flatnonzero(self.sensitive)
         self._place = np.where(self.sensitive, np.cumsum(self.sensitive) - 1, 0)
         self.noise_probability = v / (w * math.expm1(epsilon) + v)
@@ -101,21 +87,8 @@ class SubsetSelection(PureMechanism, UniformNoise):
             q_non_sensitive=np.where(self.sensitive, min(self.noise_probability * w / v, q), 0.0),
         )
         self._non_sensitive_bits = np.packbits(~self.sensitive)
-        self._padding_bits = ~np.packbits(np.ones(size, dtype=np.bool_))[-1]
 
-    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
-
-        The method draws the same numbers for each report, whatever its symbol.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
-        self.check_symbols(symbols)
-        return pack_rows(len(symbols), self.size, lambda block: self._sets(symbols[block], randomness), _BITS_AT_ONCE)
-
-    def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
-        """Draw the sets of the reports, shape (n, |Z|)."""
+    def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         reports, places = np.arange(len(symbols)), self._place[symbols]
         sets, members = self._uniform_sets(len(symbols), randomness)
         noisy = randomness.random(len(symbols)) < self.noise_probability
@@ -153,7 +126,7 @@ class SubsetSelection(PureMechanism, UniformNoise):
         def bits(block: slice) -> Mask:
             return self._over_symbols(self._uniform_sets(len(range(n)[block]), randomness)[0])
 
-        return pack_rows(n, self.size, bits, _BITS_AT_ONCE)
+        return pack_rows(n, self.size, bits, self.bits_at_once)
 
     def _uniform_sets(self, n: int, randomness: Randomness) -> tuple[Mask, Symbols]:
         """Draw n uniform sets of Z_S, and return their bits, shape (n, v), and their members, shape (n, w).
@@ -169,14 +142,6 @@ class SubsetSelection(PureMechanism, UniformNoise):
             members[:, step] = np.where(sets[reports, drawn], last, drawn)
             sets[reports, members[:, step]] = True
         return sets, members
-
-    def describe(self, payload: int | bytes) -> str:
-        """Return the symbols whose bits are set."""
-        return describe_bits(cast(bytes, payload), self.size)
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports with each bit set."""
-        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
@@ -195,5 +160,4 @@ class SubsetSelection(PureMechanism, UniformNoise):
         if not self.sensitive.all():
             named = row_totals(sets & self._non_sensitive_bits)
         fitting = ((named == 0) & (totals == self.chosen)) | ((named == 1) & (totals == 1))
-        possible: Mask = (sets[:, -1] & self._padding_bits == 0) & fitting
-        return possible
+        return np.asarray(self.padded(sets) & fitting)

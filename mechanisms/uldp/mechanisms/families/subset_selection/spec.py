@@ -41,11 +41,7 @@ class UtilityOptimizedSubsetSpec(PrivateSpec):
     w: BlockSize = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """Return this mechanism with the number for which auto stands.
-
-        Raises:
-            ValueError: if no set of the sensitive symbols has ``w`` members.
-        """
+        """See ``MechanismFamily``; ValueError if no set of the sensitive symbols has ``w`` members."""
         if self.w is None:
             return self.model_copy(update={"w": best_subset(self.epsilon, sensitive, size)})
         most = max(sensitive - 1, 1)

@@ -2,40 +2,83 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import share_tables
-from uldp.mechanisms.estimators.by_name import project_to_simplex
+from uldp.mechanisms.estimators.simplex import onto_simplex
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.histogram_noise import noise_variance, tail_of_sum
 from uldp.mechanisms.inference.forecast import equal_shares
+from uldp.mechanisms.laws.channel_laws import Bits
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.estimate import Estimate, part_of
+from uldp.mechanisms.laws.law import Law, moments_of_mixture
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
-from uldp.mechanisms.protocol.linear import LowRankLinear, normal
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import Table
+
+
+class NoisyHistogram(Law):
+    """The law of a histogram of one user with independent symmetric noise in each entry; theta is r.
+
+    Args:
+        size: |Z|.
+        noise: The variance of the noise of an entry.
+        response: See ``Law``.
+    """
+
+    def __init__(self, size: int, noise: float, response: Law | None) -> None:
+        self.size, self.response, self._noise = size, response, np.array(noise)
+
+    def each(self, theta: Floats) -> Cumulants:
+        """See the base class: a mixture of users who hold the symbol, and of others."""
+        probability, entries = np.stack([theta, 1 - theta]), np.array([[1.0], [0.0]])
+        return moments_of_mixture(probability, entries, self._noise, np.zeros(1), theta)
+
+    def one(self, w: Floats, theta: Floats) -> Cumulants:
+        """See the base class: a mixture over the true symbol."""
+        noise = self._noise * (w**2).sum(axis=0)
+        return moments_of_mixture(theta[:, np.newaxis], w, noise, np.zeros(1), theta @ w)
+
+    def times(self, w: Floats, theta: Floats) -> Floats:
+        """See the base class."""
+        return np.asarray(self._noise * w + theta[:, np.newaxis] * (w - theta @ w))
 
 
 class SummationDecoder(SharesDecoder):
     """Reads the sums of ``Summation``.
 
-    All symbols are about equally noisy, so the nearest distribution (``project_to_simplex``) is what ``auto`` gives.
+    All symbols are about equally noisy, so the nearest distribution (``onto_simplex``) is what ``auto`` gives.
 
     Args:
         pum: The values.
         epsilon: The budget of one report in nats.
         largest_step: The most that a possible report moves a sum.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+        lasting: The budget of the bits that devices keep, if they keep any; see ``MemoizedSummation``.
     """
 
     estimators = ("auto", "empirical", "norm-sub")
 
-    def __init__(self, pum: Pum, epsilon: float, largest_step: int, *, simultaneous: bool = False) -> None:
+    def __init__(
+        self,
+        pum: Pum,
+        epsilon: float,
+        largest_step: int,
+        *,
+        simultaneous: bool = False,
+        lasting: float | None = None,
+    ) -> None:
         self._pum, self._epsilon, self._simultaneous = pum, epsilon, simultaneous
         self._largest_step = largest_step
         self._noise = noise_variance(epsilon)
+        response = None if lasting is None else Bits(FlippedBits(pum.size, lasting).channel)
+        self._law = NoisyHistogram(pum.size, self._noise, response)
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these sums."""
@@ -44,27 +87,13 @@ class SummationDecoder(SharesDecoder):
         if np.abs(cells).max() > n * self._largest_step:
             raise ValueError(f"a sum is beyond that of n = {n} entries of {self._largest_step:,}")
 
-    def linear(self, cells: Counts, n: int) -> LowRankLinear:
-        """Return the unbiased estimate over Z.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased estimate over Z, which is the sums over n."""
         require_reports(n)
         self.check(cells, n)
-        return self._linear(cells, n)
-
-    def _linear(self, sums: Counts, n: int) -> LowRankLinear:
-        """Return the estimate r-hat = S/n of sums S.
-
-        An entry of a report is a 0 or 1 and noise of the variance v, so n Cov[r-hat] = diag(v + r) - r r^T, evaluated
-        at r-hat cut to [0, 1]. Intervals are normal: the sum of n noises is near normal for few reports already.
-        """
-        values = sums / n
-        r = np.clip(values, 0.0, 1.0)
-        variance = (self._noise + r * (1 - r)) / n
-        u = r[np.newaxis] / math.sqrt(n)
-        return LowRankLinear(values, variance, np.full(len(sums), n), normal(values, variance), u)
+        values = cells / n
+        part = part_of(self._law, values.clip(0.0, 1.0), n, partial(onto_simplex, values))
+        return Estimate(values, np.full(len(values), n), (part,)).repeated(repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any distribution explains the sums: none is below 0 or above n, and together they are n.
@@ -87,7 +116,7 @@ class SummationDecoder(SharesDecoder):
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class. The sum of n geometric noises is the difference of two negative binomial numbers."""
         up, down = rng.negative_binomial(n, -math.expm1(-self._epsilon / 2), (2, len(r)))
-        return self._shares(self._linear(rng.multinomial(n, r) + up - down, n), estimator) - r
+        return self._shares((rng.multinomial(n, r) + up - down) / n, estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class."""
@@ -109,17 +138,11 @@ class SummationDecoder(SharesDecoder):
         worst = self.forecast(n).max()
         yield "errors", f"standard error of the unbiased estimate at n = {n:,}: {worst:.3g} a symbol"
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the table of shares.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the table of shares."""
         self.require(estimator)
-        linear = self.linear(cells, n)
-        return share_tables(
-            self._pum, self._shares(linear, estimator), linear, basis=Basis.NORMAL, simultaneous=self._simultaneous
-        )
+        linear = self.linear(cells, n, repeats)
+        return share_tables(self._pum, self._shares(linear.values, estimator), linear, simultaneous=self._simultaneous)
 
-    def _shares(self, linear: LowRankLinear, estimator: str) -> Floats:
-        return linear.values if estimator == "empirical" else project_to_simplex(linear.values)
+    def _shares(self, unbiased: Floats, estimator: str) -> Floats:
+        return unbiased if estimator == "empirical" else onto_simplex(unbiased)

@@ -40,15 +40,10 @@ class Reach:
 
     @classmethod
     def of(cls, entries: int, epsilon: float, tail: float) -> Self:
-        """Return the reach of all but a share ``tail`` of honest reports, at least.
+        """Return the reach of all but a share ``tail`` of honest reports of so many entries, at least.
 
         The noise of one entry is above m with the probability a^(m+1)/(1+a), and below -m with the same. So some of k
         is beyond with at most 2k times this. This has half of the tail, and the sum the other.
-
-        Args:
-            entries: The number k of entries of a report.
-            epsilon: The budget of one report in nats.
-            tail: The probability.
         """
         a = math.exp(-epsilon / 2)
         entry = max(math.ceil(math.log(4 * entries / tail / (1 + a)) / (epsilon / 2)) - 1, 0)

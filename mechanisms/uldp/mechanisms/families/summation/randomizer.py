@@ -69,15 +69,7 @@ class Summation(Mechanism):
     partitions = False
 
     def __init__(self, size: int, epsilon: float) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-
-        Raises:
-            ValueError: if size is below 2, or epsilon below ``MIN_EPSILON``.
-        """
+        """Build the mechanism; ValueError if |Z| = ``size`` is below 2, or epsilon below ``MIN_EPSILON``."""
         if size < 2:
             raise ValueError(f"a domain has at least two symbols, got size {size}")
         if not epsilon >= MIN_EPSILON:
@@ -98,11 +90,7 @@ class Summation(Mechanism):
         return self._flipped.repeat_probability
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into payloads of shape (n, 2 |Z|). The draws are the same for all symbols.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         return self._enlarged(len(symbols), lambda block: self._flipped.perturb(symbols[block], randomness), randomness)
 
@@ -139,7 +127,7 @@ class Summation(Mechanism):
         return _within(self._possible, *ends), ~_within(self._probable, *ends)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Sum the entries of each symbol, for each of k groups of payloads."""
+        """Sum the entries of each symbol; see the base class."""
         order = np.argsort(groups, kind="stable")
         entries, groups = _entries(np.concatenate(cast(Sequence[Packed], parts)))[order], groups[order]
         sums: Counts = np.zeros((k, self.size), dtype=np.int64)
@@ -154,12 +142,11 @@ class MemoizedSummation(Summation, WithMemory):
 
     The permanent response is the 0s and the 1, flipped as under the lasting budget. Each report flips the kept bits
     again, such that they are flipped as under epsilon (see ``Memoized``), and draws new magnitudes. So a report has the
-    law of ``Summation``, and an estimate its variance.
+    law of ``Summation``, and an estimate its variance. Kept magnitudes would protect nothing, for they are independent
+    of the symbol, and would stay in the mean over all reports of a device.
 
-    Kept magnitudes would protect nothing, for they are independent of the symbol, and would stay in the mean over all
-    reports of a device. An entry of this mean is (B - f)/(1 - 2f) for a kept bit B that is flipped with probability
-    f = a/(1+a), where a = e^(-lasting/2). Its variance is f(1-f)/(1-2f)^2 = a/(1-a)^2, which is half of that of a kept
-    histogram with its magnitudes. A response takes a bit for each symbol, where a payload takes two bytes.
+    An entry of this mean is (B - f)/(1 - 2f) for a kept bit B that is flipped with probability f = a/(1+a), where
+    a = e^(-lasting/2). Its variance is f(1-f)/(1-2f)^2 = a/(1-a)^2.
 
     Guarantee: one report is epsilon-LDP, by its flips (see ``Summation``). All reports of one symbol follow from the
     kept bits and from draws that are independent of it. So together they have the budget of these bits, the lasting
@@ -170,23 +157,14 @@ class MemoizedSummation(Summation, WithMemory):
     """
 
     def __init__(self, size: int, epsilon: float, lasting: float) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            size: |Z|.
-            epsilon: Budget of one report in nats.
-            lasting: Budget of all reports of one symbol together in nats.
-
-        Raises:
-            ValueError: if size is below 2, epsilon below ``MIN_EPSILON``, or lasting below epsilon.
-        """
+        """Build the mechanism; ValueError as of ``Summation``, or if ``lasting`` is below epsilon."""
         super().__init__(size, epsilon)
         self._kept = Memoized(FlippedBits(size, lasting), self._flipped)
         self.noise: Floats = self._kept.noise
         self.guarantee = replace(self.guarantee, lasting=lasting)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into payloads, each from a permanent response of its own."""
+        """See the base class."""
         return cast(Packed, WithMemory.perturb(self, symbols, randomness))
 
     def device_form(self) -> DeviceForm:
@@ -194,11 +172,7 @@ class MemoizedSummation(Summation, WithMemory):
         return self._kept.device_form() | {"once": super().device_form()}
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)).
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
+        """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)); see the base class."""
         self.check_symbols(symbols)
         return self._kept.permanent(symbols, randomness)
 

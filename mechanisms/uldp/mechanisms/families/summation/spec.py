@@ -41,5 +41,11 @@ class SummationSpec(PrivateSpec):
             mechanism = Summation(variable.size, self.epsilon)
         else:
             mechanism = MemoizedSummation(variable.size, self.epsilon, self.lasting_epsilon)
-        decoder = SummationDecoder(pum, self.epsilon, mechanism.largest_step, simultaneous=variable.simultaneous)
+        decoder = SummationDecoder(
+            pum,
+            self.epsilon,
+            mechanism.largest_step,
+            simultaneous=variable.simultaneous,
+            lasting=self.lasting_epsilon,
+        )
         return LdpProtocol(pum, mechanism, decoder)

@@ -27,19 +27,14 @@ def best_threshold(epsilon: float) -> float:
 
 
 def thresholding(sensitive: Mask, epsilon: float, theta: float) -> UnaryEncoding:
-    """Return THE over Z, the unary encoding with p and q of this module.
+    """Return THE over Z, the unary encoding with p and q of this module, where all symbols are ``sensitive``.
 
     Guarantee: one report is epsilon'-LDP with e^epsilon' = p (1 - q)/((1 - p) q), the largest ratio of the
-    probabilities of two bits under two symbols. epsilon' is below epsilon, the budget of the noise, because a threshold
-    drops a part of what the sums say. The guarantee of the mechanism is epsilon'.
-
-    Args:
-        sensitive: Shape (|Z|,): all true, because THE protects every symbol.
-        epsilon: The budget of the noise in nats.
-        theta: The threshold, inside (0, 1).
+    probabilities of two bits under two symbols. epsilon' is below epsilon, the budget of the noise in nats, because a
+    threshold drops a part of what the sums say. The guarantee of the mechanism is epsilon'.
 
     Raises:
-        ValueError: if epsilon is not positive, or theta is out of range.
+        ValueError: if epsilon is not positive, or theta is not inside (0, 1).
     """
     if not epsilon > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")

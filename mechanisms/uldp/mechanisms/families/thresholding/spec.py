@@ -6,9 +6,7 @@ from pydantic import AfterValidator
 
 from uldp.mechanisms.assembly import of_shares
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
-from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -32,8 +30,8 @@ class ThresholdingSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-
-        def build(sensitive: Mask, epsilon: float) -> UnaryEncoding:
-            return thresholding(sensitive, epsilon, best_threshold(epsilon) if self.theta is None else self.theta)
-
-        return of_shares(variable, self, build)
+        return of_shares(
+            variable,
+            self,
+            lambda sensitive, epsilon: thresholding(sensitive, epsilon, self.theta or best_threshold(epsilon)),
+        )

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.decoders.share_tables import table_of_shares, table_without_tags
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.table_of import table_from, table_of
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
-from uldp.mechanisms.families.tree.linear import TreeLinear, level_weight, tree_linear
+from uldp.mechanisms.families.tree.linear import TreeEstimate, level_weight, tree_estimate
+from uldp.mechanisms.families.tree.published import published_shares
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, heaviest_fact, require_reports
@@ -22,8 +24,8 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.specs.kinds import Kind, Range
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
-#: Early panes have no estimates of more bins, which take a quarter of a second or more.
-MOST_EARLY_BINS = 1 << 16
+#: Early panes have no estimates of more bins, which take a quarter of a second or more. 1,024 take a fortieth.
+MOST_EARLY_BINS = 1 << 14
 # The table of shares below edges has at most so many entries: a page has no room for more.
 _MOST_EDGES = 256
 _SEED = 20
@@ -60,7 +62,8 @@ class TreeDecoder(Decoder):
     """Estimates the shares of bins, and with them of ranges, by least squares over all levels.
 
     - "empirical": unbiased; shares of bins may be negative.
-    - "auto": the shares of 0 or more, with the sum 1, that are nearest to what all levels report.
+    - "auto": shares of 0 or more, with the sum 1: a mixture of those that are nearest to what all levels report and of
+      smooth ones, by what each half of the reports says of fits to the other half. See ``estimators.ordered``.
 
     Intervals lie around the unbiased estimate, for both. The interval of a quantile at q is the hull of the bins of
     which the share below the lower edge may be q or less, and that below the upper edge q or more, each within its
@@ -107,7 +110,7 @@ class TreeDecoder(Decoder):
         """Return the p-values of the levels with Bonferroni's correction, and that of the numbers of their reports."""
         return self._levels.p_values(cells, n)
 
-    def linear(self, cells: Counts, n: int) -> TreeLinear:
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> TreeEstimate:
         """Return the unbiased estimate of the shares of bins.
 
         Raises:
@@ -118,26 +121,30 @@ class TreeDecoder(Decoder):
         split = self._strata.split_cells(cells)
         levels = zip(self._decoders, split, strict=True)
         parts = [decoder.linear(own, reports) if reports else None for decoder, (own, reports) in levels]
-        return tree_linear(self._tree, self._decoders, parts)
+        return tree_estimate(self._tree, self._decoders, parts, repeats)
 
     @property
     def number_of_bins(self) -> int:
-        """See ``HasRanges``."""
+        """See the base class."""
         return self.bins.number
 
-    def range_table(self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str) -> Table:
-        """See ``HasRanges``."""
+    def range_table(
+        self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """See the base class."""
         self.require(estimator)
-        linear = self.linear(cells, n)
-        return self._range_table(linear, self._shares(linear, estimator), n, ranges)
+        linear = self.linear(cells, n, repeats)
+        return self._range_table(linear, self._shares(linear, estimator), ranges)
 
-    def quantile_table(self, cells: Counts, n: int, levels: Sequence[float], estimator: str) -> Table:
-        """See ``HasRanges``."""
+    def quantile_table(
+        self, cells: Counts, n: int, levels: Sequence[float], estimator: str, repeats: float = 0.0
+    ) -> Table:
+        """See the base class."""
         self.require(estimator)
-        linear = self.linear(cells, n)
-        return self._quantile_table(linear, self._shares(linear, estimator), n, levels)
+        linear = self.linear(cells, n, repeats)
+        return self._quantile_table(linear, self._shares(linear, estimator), self._below(linear), levels)
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
 
         There are none if no report is about a bin, as may be with few reports.
@@ -150,35 +157,44 @@ class TreeDecoder(Decoder):
         require_reports(n)
         if not self._strata.split_cells(cells)[-1][1]:
             return ()
-        linear = self.linear(cells, n)
-        shares = self._shares(linear, estimator)
-        ranges = [self._range_table(linear, shares, n, self._ranges)] if self._ranges else []
+        linear = self.linear(cells, n, repeats)
+        shares, cumulants = self._shares(linear, estimator), self._below(linear)
+        ranges = [self._range_table(linear, shares, self._ranges)] if self._ranges else []
         return (
-            table_without_tags(shares, linear, n, basis=Basis.NORMAL, simultaneous=self._simultaneous),
+            table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, whole=True),
             *ranges,
-            self._below_table(linear, shares, n),
-            self._quantile_table(linear, shares, n, QUANTILE_LEVELS),
+            self._below_table(linear, shares, cumulants),
+            self._quantile_table(linear, shares, cumulants, QUANTILE_LEVELS),
         )
 
-    def _shares(self, linear: TreeLinear, estimator: str) -> Floats:
-        return linear.values if estimator == "empirical" else linear.nearest
+    def _shares(self, linear: TreeEstimate, estimator: str) -> Floats:
+        return linear.values if estimator == "empirical" else published_shares(linear)
 
-    def _range_table(self, linear: TreeLinear, shares: Floats, n: int, ranges: Sequence[Range]) -> Table:
+    def _below(self, linear: TreeEstimate) -> Cumulants:
+        return linear.of_edges(np.array(self.bins.edges()[0]))
+
+    def _range_table(self, linear: TreeEstimate, shares: Floats, ranges: Sequence[Range]) -> Table:
         w = self._columns(ranges)
-        unbiased, variance = linear.values @ w, linear.variance_of(w)
-        keys = tuple(each.text for each in ranges)
-        return _shares_table(TableName.RANGE, shares @ w, unbiased, np.sqrt(variance), n, keys)
+        return table_of(TableName.RANGE, shares @ w, linear, w=w, keys=tuple(each.text for each in ranges))
 
-    def _below_table(self, linear: TreeLinear, shares: Floats, n: int) -> Table:
+    def _below_table(self, linear: TreeEstimate, shares: Floats, cumulants: Cumulants) -> Table:
         edges, keys = self.bins.edges()
-        below = np.cumsum(shares)[np.array(edges) - 1]
-        stderr = np.sqrt(linear.variance_below[edges])
-        return _shares_table(TableName.BELOW, below, linear.below[edges], stderr, n, keys)
+        own, unbiased = Cumulants(*(each[edges] for each in cumulants)), linear.below[edges]
+        return table_from(
+            TableName.BELOW,
+            np.cumsum(shares)[np.array(edges) - 1],
+            np.sqrt(own.variance),
+            linear.ends(unbiased, own, INTERVAL_LEVEL),
+            Basis.SCORE,
+            unbiased=unbiased,
+            keys=keys,
+            n=int(linear.n[0]),
+        )
 
-    def _quantile_table(self, linear: TreeLinear, shares: Floats, n: int, levels: Sequence[float]) -> Table:
-        z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
-        half = z * np.sqrt(linear.variance_below)
-        least, most = linear.below - half, linear.below + half
+    def _quantile_table(
+        self, linear: TreeEstimate, shares: Floats, cumulants: Cumulants, levels: Sequence[float]
+    ) -> Table:
+        least, most = linear.ends(linear.below, cumulants, INTERVAL_LEVEL)
         first, last, middle = [], [], []
         ascending = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(shares)]))
         for level in levels:
@@ -193,17 +209,15 @@ class TreeDecoder(Decoder):
         last_of = np.array(last, dtype=np.float64) - (1 if self.bins.kind.ends is None else 0)
         values = self.bins.place(np.array(middle))
         low, high = self.bins.place(np.array(first, dtype=np.float64)), self.bins.place(last_of)
-        low, high = np.minimum(low, values), np.maximum(high, values)
-        return Table(
+        return table_from(
             TableName.QUANTILE,
             values,
-            (high - low) / (2 * z),
-            n,
-            shape=values.shape,
+            (np.maximum(high, values) - np.minimum(low, values)) / (2 * normal_quantile((1 + INTERVAL_LEVEL) / 2)),
+            (low, high),
+            Basis.SCORE,
+            bounds=(-np.inf, np.inf),
             keys=tuple(map(str, levels)),
-            low=low,
-            high=high,
-            basis=Basis.NORMAL,
+            n=int(linear.n[0]),
         )
 
     def _columns(self, ranges: Sequence[Range]) -> Floats:
@@ -250,15 +264,15 @@ class TreeDecoder(Decoder):
         """Return the standard errors of the shares of bins at n reports of equal shares, shape (m,)."""
         return np.sqrt(self._expected(equal_shares(self.bins.number), n).variance)
 
-    def _expected(self, r: Floats, n: int) -> TreeLinear:
+    def _expected(self, r: Floats, n: int) -> TreeEstimate:
         """Return the estimate of n reports whose counts are as expected for the shares r."""
-        parts = []
+        levels = []
         for decoder, own, reports in zip(
             self._decoders, self._tree.spread(r[:, np.newaxis]), self._reports(n), strict=True
         ):
             expected = np.rint(decoder.channel.support_probability(own[:, 0]) * reports).astype(np.int64)
-            parts.append(PureLinear(decoder.channel, expected, reports))
-        return tree_linear(self._tree, self._decoders, parts)
+            levels.append(decoder.linear_of(expected, reports))
+        return tree_estimate(self._tree, self._decoders, levels)
 
     def _reports(self, n: int) -> list[int]:
         """Return the expected number of reports of each level, but at least 1."""
@@ -271,7 +285,7 @@ class TreeDecoder(Decoder):
             decoder.linear_of(decoder.draw_counts(own[:, 0], reports, rng), reports)
             for decoder, own, reports in zip(self._decoders, of_levels, self._reports(n), strict=True)
         ]
-        return self._shares(tree_linear(self._tree, self._decoders, parts), estimator) - r
+        return self._shares(tree_estimate(self._tree, self._decoders, parts), estimator) - r
 
     def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
         """See ``SimulatesBins``."""
@@ -288,7 +302,7 @@ class TreeDecoder(Decoder):
         drawn = [np.sort(rng.choice(self.bins.number + 1, 2, replace=False)) for _ in range(16)]
         halves = self._columns([Range(int(first), int(end), "") for first, end in drawn])
         worst = np.sqrt(linear.variance_of(halves)).mean()
-        edges = np.sqrt(linear.variance_below).max()
+        edges = np.sqrt(self._below(linear).variance).max()
         yield (
             "errors",
             (
@@ -296,14 +310,3 @@ class TreeDecoder(Decoder):
                 f" share below an edge at most {edges:.3g}, of a bin at most {np.sqrt(linear.variance).max():.3g}"
             ),
         )
-
-
-def _shares_table(
-    name: TableName, values: Floats, unbiased: Floats, stderr: Floats, n: int, keys: tuple[str, ...]
-) -> Table:
-    """Return a table of shares that overlap, with normal intervals cut to [0, 1]."""
-    half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * stderr
-    ends = unbiased - half, unbiased + half
-    return table_of_shares(
-        name, values, stderr, ends, Basis.NORMAL, n=n, simultaneous=False, unbiased=unbiased, keys=keys
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.numbers.number import check_range, finite_numbers
+from uldp.mechanisms.encodings.number_encoding import check_range, finite_numbers
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
@@ -37,11 +37,7 @@ class BinEncoding(Encoding):
         return {"form": "bins", "low": self.low, "high": self.high, "bins": self.bins}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the bin of each number, shape (n,). Draws nothing.
-
-        Raises:
-            ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
-        """
+        """Return the bin of each number, shape (n,); see the base class. A number is finite, and behind no tag."""
         inside = np.clip(finite_numbers(columns), self.low, self.high)
         bins = np.floor((inside - self.low) / (self.high - self.low) * self.bins).astype(np.int64)
         return np.minimum(bins, self.bins - 1)
@@ -65,11 +61,7 @@ class BlockEncoding(Encoding):
         return self.bins
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the block of each device, shape (n,). Draws what ``bins`` draws.
-
-        Raises:
-            ValueError: as that of ``bins``.
-        """
+        """Return the block of each device; see the base class. Draws what ``bins`` draws."""
         return self.of_base(self.bins.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:

@@ -6,80 +6,108 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.pooling.pooled_linear import PooledLinear
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.mechanisms.pooling.tree import Tree
-from uldp.schemas.arrays import Floats
+from uldp.schemas.arrays import Counts, Floats
 
-# Exact errors of single bins take a column for each bin.
-_EXACT = 128
+# Exact errors take a column of weights for each bin, or for each edge, and of each a number for each payload.
+_EXACT_BINS, _EXACT_NUMBERS = 128, 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
-class TreeLinear(PooledLinear):
-    """Least squares over the levels of a tree; see ``PooledLinear``.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TreeEstimate(Pooled):
+    """Least squares over the levels of a tree.
 
-    Errors follow from the covariances of the levels. For more than ``_EXACT`` bins, those of single bins and of shares
-    below their edges take these as diag(d) - u u^T, in a time that is linear in the bins: exact for randomized
-    response, and some percent too large for projective geometry, where supports of a report depend on each other.
+    Sums over bins have exact errors. Those of more than ``_EXACT_BINS`` single bins, and of edges that ``of_edges`` has
+    no time for, take the blocks of a level as ``diagonal_and_rank_one`` does, in a time that is linear in the bins.
     """
 
-    parts: Sequence[PureLinear]
+    estimates: Sequence[ShareEstimate]
     design: Tree
 
     @cached_property
-    def variance(self) -> Floats:
-        """Shape (m,): the variance of the share of each bin."""
-        return self._variances(below=False)
+    def nearest(self) -> Floats:
+        """Shape (m,): the shares of 0 or more that are nearest to what all levels report."""
+        return self.design.nearest(self.weights, self.weighted)
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        """Shape (m,): those of the share of each bin; the largest step is that in the level of the bins."""
+        if self.design.size <= _EXACT_BINS:
+            return super().cumulants
+        thirds = [np.zeros(len(each.values)) for each in self.estimates]
+        for level, part in self.numbered():
+            each = part.each()
+            thirds[level] += each.third
+        none = np.full(self.design.size, np.nan)
+        third = self.design.of_blocks(self.weights, thirds, 3)
+        return Cumulants(self._variances(below=False), third, each.step, none, none)
 
     @cached_property
     def below(self) -> Floats:
         """Shape (m + 1,): the share below each edge, from 0 to 1."""
         return np.concatenate([[0.0], np.cumsum(self.values)[:-1], [1.0]])
 
-    @cached_property
-    def variance_below(self) -> Floats:
-        """Shape (m + 1,): the variances of the shares below the edges."""
-        return np.append(self._variances(below=True), 0.0)
+    def of_edges(self, edges: Counts) -> Cumulants:
+        """Return the cumulants of the share below each edge, shape (m + 1,).
+
+        They are exact at the edges that are named, or at as many of them as there is time for. Between two of these,
+        the variance is as much larger than for uncorrelated blocks as at the one where it is larger by more.
+        """
+        numbers = max(part.law.numbers for part in self.parts)
+        known = edges[:: -(-len(edges) * numbers // _EXACT_NUMBERS)]
+        exact = self.sums((np.arange(self.design.size)[:, np.newaxis] < known).astype(np.float64))
+        variance, every = np.append(self._variances(below=True), 0.0), np.arange(self.design.size + 1)
+        ratio, at = exact.variance / variance[known], np.searchsorted(known, every)
+        last = len(known) - 1
+        variance *= np.maximum(
+            ratio[np.minimum(at, last)], ratio[np.maximum(at - (known[np.minimum(at, last)] != every), 0)]
+        )
+        third, step = (
+            np.interp(every, known, own / exact.variance**power) * variance**power
+            for own, power in ((exact.third, 1.5), (exact.step, 0.5))
+        )
+        return Cumulants(variance, third, step, *np.full((2, len(every)), np.nan))
 
     def _variances(self, *, below: bool) -> Floats:
-        if self.design.size <= _EXACT:
-            one = np.eye(self.design.size)
-            return self.variance_of(np.triu(np.ones_like(one), 1) if below else one)
-        pairs = [_diagonal_and_rank_one(part) for part in self.parts]
-        variances = self.design.variances(self.weights, [diagonal for diagonal, _ in pairs], below)
-        columns = [np.zeros((len(part.values), len(pairs))) for part in self.parts]
-        for level, (_, rank_one) in enumerate(pairs):
-            columns[level][:, level] = rank_one
-        moved = self.solve(self.design.gather(self.design.weigh(self.weights, columns)))
+        """Return the variances of bins, or of the sums of those before each; see ``diagonal_and_rank_one``."""
+        diagonals = [np.zeros(len(each.values)) for each in self.estimates]
+        columns = [np.zeros((len(each.values), len(self.parts))) for each in self.estimates]
+        for column, (level, part) in enumerate(self.numbered()):
+            diagonal, columns[level][:, column] = diagonal_and_rank_one(part)
+            diagonals[level] += diagonal
+        assert self.onto is not None
+        moved = self.onto.back(np.concatenate(columns))
         if below:
             moved = np.cumsum(moved, axis=0) - moved
+        variances = self.design.of_blocks(self.weights, diagonals, 2, below=below)
         return np.asarray(np.maximum(variances - (moved**2).sum(axis=1), 0.0))
 
-    @cached_property
-    def nearest(self) -> Floats:
-        """Shape (m,): the shares of 0 or more that are nearest to what all levels report."""
-        of_parts = [part.values[:, np.newaxis] for part in self.parts]
-        weighted = self.design.gather(self.design.weigh(self.weights, of_parts))[:, 0]
-        return self.design.nearest(self.weights, weighted)
 
-
-def tree_linear(tree: Tree, decoders: Sequence[PureDecoder], parts: Sequence[PureLinear | None]) -> TreeLinear:
-    """Return the estimate from the levels that have reports.
+def tree_estimate(
+    tree: Tree, decoders: Sequence[PureDecoder], levels: Sequence[ShareEstimate | None], repeats: float = 0.0
+) -> TreeEstimate:
+    """Return the estimate from the levels that have reports, with its errors at the nearest possible shares.
 
     Args:
         tree: The design of all levels.
         decoders: The decoder of each level.
-        parts: The estimate of each level; None without reports.
+        levels: The estimate of each level; None without reports.
+        repeats: See ``Decoder.linear``.
 
     Raises:
         ValueError: if the last level, that of the bins, has no reports.
     """
-    there = [(width, decoder, part) for width, decoder, part in zip(tree.widths, decoders, parts, strict=True) if part]
+    there = [(width, decoder, own) for width, decoder, own in zip(tree.widths, decoders, levels, strict=True) if own]
     if not there or there[-1][0] != 1:
         raise ValueError("no report is about a bin, so there is no estimate of the bins")
-    weights = [np.asarray(level_weight(decoder, int(part.n[0]))) for _, decoder, part in there]
-    return TreeLinear([part for _, _, part in there], weights, Tree(tree.size, [width for width, _, _ in there]))
+    weights = [np.asarray(level_weight(decoder, int(own.n[0]))) for _, decoder, own in there]
+    design = Tree(tree.size, [width for width, _, _ in there])
+    found = TreeEstimate.of([own for _, _, own in there], weights, design)
+    shares = [own[:, 0] for own in design.spread(found.nearest[:, np.newaxis])]
+    return found.at_shares(shares).repeated(repeats)
 
 
 def level_weight(decoder: PureDecoder, n: int) -> float:
@@ -88,12 +116,3 @@ def level_weight(decoder: PureDecoder, n: int) -> float:
     It depends on no count, so that the estimate is unbiased.
     """
     return float(1 / np.mean(decoder.forecast(n) ** 2))
-
-
-def _diagonal_and_rank_one(part: PureLinear) -> tuple[Floats, Floats]:
-    """Return d and u, with which the covariance of a level is diag(d) - u u^T; see ``Channel.moments``."""
-    channel, r = part.channel, np.clip(part.values, 0.0, 1.0)
-    m, scale = channel.support_probability(r), part.reports * channel.gain**2
-    if channel.one_symbol:
-        return m / scale, m / np.sqrt(scale)
-    return (m * (1 - m) + (channel.gain * r) ** 2) / scale, r / np.sqrt(part.reports)

@@ -22,7 +22,7 @@ from uldp.mechanisms.families.tree.decoder import Bins, TreeDecoder
 from uldp.mechanisms.families.tree.encoding import BinEncoding, BlockEncoding
 from uldp.mechanisms.pooling.tree import Tree, blocks_of, widths_of
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
@@ -75,8 +75,7 @@ class TreeSpec(PrivateSpec):
             for blocks in blocks_of(bins, widths).tolist()
         ]
         growth = np.cumprod([1.0, *[self.branching ** (1 / 3)] * (len(widths) - 1)])
-        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
-        strata = kind([level.mechanism for level in levels], (growth / growth.sum()).tolist(), "level")
+        strata = strata_of([level.mechanism for level in levels], (growth / growth.sum()).tolist(), "level")
         encoding = _bins(variable, bins)
         sources = [StratumSource(BlockEncoding(encoding, width), (0,)) for width in widths]
         decoders = [level.decoder for level in levels if isinstance(level.decoder, PureDecoder)]

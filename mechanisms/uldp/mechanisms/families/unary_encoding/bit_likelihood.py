@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from uldp.mechanisms.estimators.likelihood import floored
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.randomizers.packed_bits import count_bits
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed
@@ -71,9 +72,6 @@ def maximize_bits(mechanism: UnaryEncoding, payloads: Packed, *, gap: float = GA
             memory for each set bit.
         gap: How far the mean log-likelihood of a report may be below the maximum.
 
-    Returns:
-        The estimate, and the gap that it has.
-
     Raises:
         ValueError: if there are no reports, or if rounding keeps the gap above ``gap``.
     """
@@ -86,7 +84,7 @@ def maximize_bits(mechanism: UnaryEncoding, payloads: Packed, *, gap: float = GA
         if at.gap <= gap:
             return BitFit(reports.unpool(r), at.gap, step)
         curvature = damping * at.curvature
-        proposed = _onto_simplex(r + at.gradient / curvature, curvature)
+        proposed = onto_simplex(r + at.gradient / curvature, 1 / curvature)
         ahead, move = reports.evaluate(proposed), proposed - r
         rise = ahead.log_likelihood - at.log_likelihood
         if rise > 0:
@@ -101,10 +99,7 @@ def maximize_bits(mechanism: UnaryEncoding, payloads: Packed, *, gap: float = GA
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The likelihood at a distribution over the classes: its mean over the reports, gradient, and curvature.
-
-    The curvature of a class is the variance, over the reports, of its likelihood ratio.
-    """
+    """The likelihood at a distribution; the curvature of a class is the variance of its ratio over the reports."""
 
     log_likelihood: float
     gradient: Floats
@@ -193,14 +188,6 @@ class _Reports:
             shares = self.named if self.named.any() else np.ones_like(self.named)
             distribution[~self.sensitive] = classes[-1] * shares / shares.sum()
         return distribution
-
-
-def _onto_simplex(x: Floats, curvature: Floats) -> Floats:
-    """Return the point of the simplex with the least sum of curvature times squared distance from ``x``."""
-    falling = np.argsort(-x * curvature)
-    tau = ((np.cumsum(x[falling]) - 1) / np.cumsum(1 / curvature[falling])).max()
-    projection: Floats = np.maximum(x - tau / curvature, 0.0)
-    return projection
 
 
 def _patterns(payloads: Packed, sensitive: Mask) -> tuple[Packed, Counts]:

@@ -6,39 +6,21 @@ Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017
 """
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, thresholds
-from uldp.mechanisms.protocol.mechanism import (
-    BitNoise,
-    Guarantee,
-    PayloadForm,
-    PureMechanism,
-    Randomness,
-)
+from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.bit_totals import BitTotals
-from uldp.mechanisms.randomizers.packed_bits import (
-    BYTES_AT_ONCE,
-    column_bits,
-    describe_bits,
-    pack_rows,
-    tally_bits,
-    word_columns,
-)
-from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+from uldp.mechanisms.randomizers.packed_bits import BYTES_AT_ONCE, column_bits, word_columns
+from uldp.mechanisms.randomizers.reports import BitReports
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Values
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
 OUE_THETA = 0.5
-
-# perturb holds up to a float and a byte for each bit until it packs the bits; those for this many bits fit a core's
-# cache.
-_BITS_AT_ONCE = 1 << 17
 
 
 def sue_theta(epsilon: float) -> float:
@@ -46,7 +28,7 @@ def sue_theta(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon / 2))
 
 
-class UnaryEncoding(PureMechanism, BitNoise):
+class UnaryEncoding(PureMechanism, BitReports, BitNoise):
     """The utility-optimized RAPPOR, uRAP (Definition 5), with the cases generalized RAPPOR, SUE and OUE.
 
     The mechanism reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, it draws each bit
@@ -70,62 +52,47 @@ class UnaryEncoding(PureMechanism, BitNoise):
     """
 
     theta: float
-    partitions = False
 
     def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
-        """Build the mechanism over Z.
-
-        Args:
-            sensitive: Shape (|Z|,): whether each symbol is in Z_S.
-            epsilon: Budget of one report in nats.
-            theta: Between 0 and 1; see the class docstring.
+        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says which symbols are in Z_S.
 
         Raises:
-            ValueError: if epsilon is not positive, theta is not inside (0, 1), or no symbol is sensitive.
+            ValueError: if epsilon is not positive, theta is not inside (0, 1), or so near an end that floats do not
+                tell a true symbol's bit from others, or if no symbol is sensitive.
         """
-        if not np.any(sensitive):
-            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
         if not 0 < theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
         self.theta = theta
         sensitive = np.array(sensitive, dtype=np.bool_)
+        guarantee = Guarantee.of(sensitive, epsilon)
         d1 = theta / ((1 - theta) * math.exp(epsilon) + theta)
         d2 = (1 - theta) + theta * math.exp(-epsilon)
-        self._set(
-            Guarantee.of(sensitive, epsilon), sensitive, np.where(sensitive, 1 - theta, d2), np.where(sensitive, d1, 0)
-        )
+        cleared, q = np.where(sensitive, 1 - theta, d2), np.where(sensitive, d1, 0)
+        if (1 - cleared <= q).any():
+            raise ValueError(
+                f"theta {theta} is so near an end that with epsilon {epsilon:g} a true symbol's bit is not set more"
+                " often than others; take a theta nearer to 0.5"
+            )
+        self._set(guarantee, sensitive, cleared, q)
 
     def _set(self, guarantee: Guarantee, sensitive: Mask, cleared: Floats, q: Floats) -> None:
         """Set all attributes but theta, from the probabilities of the bits."""
         self.guarantee, self.sensitive = guarantee, sensitive
-        self.size = self.bits = self.statistic_size = len(sensitive)
-        self.form = PayloadForm(width=-(-self.size // 8))
+        self.size = self.bits = len(sensitive)
+        self._of_bits(self.size)
         self._sensitive_symbols = np.flatnonzero(sensitive)
         # Keep this beside p = 1 - cleared_probability, because a float p close to 1 lacks the digits that the guarantee
         # needs.
         self.cleared_probability = cleared
         self.channel = Channel(p=1 - cleared, q=q, independent_bits=True)
         self._non_sensitive_words = word_columns(np.packbits(~sensitive)[np.newaxis])
-        self._padding_bits = ~np.packbits(np.ones(self.size, dtype=np.bool_))[-1]
 
     @property
     def bit_law(self) -> tuple[Floats, Floats]:
         """The probability that the device clears the bit of a true symbol, and that it sets another, shape (|Z|,)."""
         return self.cleared_probability, self.channel.q
 
-    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
-
-        A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
-        self.check_symbols(symbols)
-        return pack_rows(len(symbols), self.size, lambda block: self._bits(symbols[block], randomness), _BITS_AT_ONCE)
-
-    def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
-        """Draw the bits of the reports, shape (n, |Z|)."""
+    def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         n = len(symbols)
         bits = np.zeros((n, self.size), dtype=np.bool_)
         # q is 0 on Z_N, so only the sensitive columns need noise. The true symbol's own bit then replaces its noise.
@@ -133,14 +100,6 @@ class UnaryEncoding(PureMechanism, BitNoise):
         bits[:, self._sensitive_symbols] = noise < self.channel.q[self._sensitive_symbols]
         bits[np.arange(n), symbols] = randomness.random(n) >= self.cleared_probability[symbols]
         return bits
-
-    def describe(self, payload: int | bytes) -> str:
-        """Return the symbols whose bits are set."""
-        return describe_bits(cast(bytes, payload), self.size)
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports with each bit set, without copying if payloads come in runs of a group."""
-        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
@@ -168,14 +127,9 @@ class UnaryEncoding(PureMechanism, BitNoise):
         return BitTotals.of_symbols(*self.bit_law)
 
     def form_and_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
-        """Return which payloads have the form of a report, and the number of set bits in each, in one pass.
-
-        Returns:
-            Two arrays of shape (n,): which payloads have zero padding and at most one bit of Z_N set, and the totals,
-            which may include padding.
-        """
+        """Return which payloads have zero padding and at most one bit of Z_N set, and how many bits each has set."""
         bits = cast(Packed, payloads)
-        well_formed: Mask = bits[:, -1] & self._padding_bits == 0
+        well_formed = self.padded(bits)
         totals = np.empty(len(bits), dtype=np.int64)
         rows = max(1, BYTES_AT_ONCE // bits.shape[1])
         for start in range(0, len(bits), rows):

@@ -1,10 +1,10 @@
 """Unary encoding in specs: a bit for each value."""
 
+import math
 from typing import ClassVar, Literal, Self
 
 from uldp.mechanisms.assembly import of_shares
 from uldp.mechanisms.families.auto import AutoTheta
-from uldp.mechanisms.families.unary_encoding.best_theta import best_theta
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
@@ -14,8 +14,8 @@ from uldp.schemas.specs.variable import Variable
 
 class _Encoding(PrivateSpec):
     def theta_at(self, epsilon: float) -> float:
-        """Return the probability that the bit of the true value is set."""
-        raise NotImplementedError
+        """Return the probability that the bit of the true value is set; by default that of OUE."""
+        return OUE_THETA
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
@@ -67,10 +67,6 @@ class OptimizedUnaryEncodingSpec(_Encoding):
 
     name: Literal["oue"]
 
-    def theta_at(self, epsilon: float) -> float:
-        """See ``_Encoding``."""
-        return OUE_THETA
-
 
 class _UtilityOptimized(_Encoding):
     utility_optimized = True
@@ -113,6 +109,20 @@ class UoueSpec(_UtilityOptimized):
 
     name: Literal["uoue"]
 
-    def theta_at(self, epsilon: float) -> float:
-        """See ``_Encoding``."""
-        return OUE_THETA
+
+def best_theta(epsilon: float, sensitive: int, size: int) -> float:
+    """Return the theta of uRAP with the least ``expected_l1``, of the multiples of 1/256 inside (0, 1)."""
+    return min((step / 256 for step in range(1, 256)), key=lambda theta: expected_l1(epsilon, sensitive, size, theta))
+
+
+def expected_l1(epsilon: float, sensitive: int, size: int, theta: float) -> float:
+    """Return the l1 error of uRAP's unbiased estimate, equation (17), over k equal shares, times sqrt(pi n / 2).
+
+    It is the sum of the standard deviations of r-hat; ``Channel.expected_l1`` has it for other shares.
+    """
+    odds = math.exp(epsilon)
+    d1, p = theta / ((1 - theta) * odds + theta), theta * (1 - 1 / odds)
+    m = d1 + (theta - d1) / size
+    return sensitive * math.sqrt(m * (1 - m)) / (theta - d1) + (size - sensitive) * math.sqrt(
+        (1 - p / size) / (p * size)
+    )

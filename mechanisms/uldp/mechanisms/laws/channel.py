@@ -19,13 +19,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.intervals import clopper_pearson
+from uldp.mechanisms.kernels.intervals import clopper_pearson, near_clopper_pearson
+from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.schemas.arrays import Counts, Floats, Mask, Reports
 
 #: Numbers of either kind; the result has the kind of the argument.
@@ -34,14 +34,31 @@ NumbersT = TypeVar("NumbersT", Counts, Floats)
 Product = Callable[[Floats], Floats]
 
 
+# Probabilities of a report sum to 1 but for so much.
+_ROUNDING = 1e-9
+
+
 def _readonly(values: npt.ArrayLike) -> Floats:
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
 
 
-class Blocks(Protocol):
-    """The incidence of cells and symbols, where each report is in one cell, and a cell supports a set of symbols.
+class Incidence(Protocol):
+    """Which symbols each cell supports, where each report is in one cell: products with a matrix of 0 and 1."""
+
+    def fold(self, cells: Counts) -> Counts:
+        """Return the support counts of cells, exactly; shape (|Z|,)."""
+
+    def supports(self, cells: Floats) -> Floats:
+        """Sum vectors over the cells that support each symbol; shape (cells, j) becomes (|Z|, j)."""
+
+    def supported(self, symbols: Floats) -> Floats:
+        """Sum vectors over the symbols that each cell supports: the transpose of ``supports``."""
+
+
+class Blocks(Incidence, Protocol):
+    """The incidence of cells and symbols of a channel in which a cell supports several symbols.
 
     Attributes:
         cells: The number of cells.
@@ -61,15 +78,6 @@ class Blocks(Protocol):
     def incidence(self) -> Floats:
         """See the class."""
 
-    def fold(self, cells: Counts) -> Counts:
-        """Return the support counts of cells, exactly; shape (|Z|,)."""
-
-    def supports(self, cells: Floats) -> Floats:
-        """Sum vectors over the cells that support each symbol; shape (cells, j) becomes (|Z|, j)."""
-
-    def supported(self, symbols: Floats) -> Floats:
-        """Sum vectors over the symbols that each cell supports: the transpose of ``supports``."""
-
     def law(self, r: Floats) -> Floats:
         """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``."""
 
@@ -87,7 +95,8 @@ class Channel:
             for the non-sensitive symbols.
         independent_bits: Whether a report holds one independent bit per symbol.
         supported: The number w of sensitive symbols that a report supports, unless it supports one non-sensitive symbol
-            alone. If it is 1, the counts are multinomial. If it is more, all sensitive symbols have the same p and q,
+            alone. If it is 1, the counts are multinomial, and a report supports none where the probabilities of a true
+            symbol sum to less than 1. If it is more, all sensitive symbols have the same p and q,
             and apart from the true symbol, all sets of w of them are equally probable.
         q_non_sensitive: Shape (|Z|,): q', the probability that a report supports z, if its true symbol is a
             non-sensitive one, but not z. It is q unless given.
@@ -123,7 +132,7 @@ class Channel:
         if self.q_non_sensitive is not None:
             if not ((self.q_non_sensitive >= 0) & (self.q_non_sensitive <= self.q)).all():
                 raise ValueError("a non-sensitive symbol must not support another one more often than a sensitive one")
-            if self.independent_bits or (self.p[~self._sensitive] != self._named).any():
+            if self.independent_bits or (self.p[~self._sensitive] != self.named).any():
                 raise ValueError("a channel with q' needs dependent bits, and the same p for all non-sensitive symbols")
 
     @property
@@ -134,7 +143,17 @@ class Channel:
     @property
     def one_symbol(self) -> bool:
         """Whether each report supports one symbol, so that the counts determine the likelihood."""
+        return self._one_at_most and not self.may_support_none
+
+    @property
+    def _one_at_most(self) -> bool:
         return not self.independent_bits and self.supported == 1 and self.held == 1 and self.blocks is None
+
+    @cached_property
+    def may_support_none(self) -> bool:
+        """Whether a report supports one symbol or none: the probabilities of some true symbol sum to less than 1."""
+        sums = self.gain + self.q.sum() - np.where(self._sensitive, 0.0, self.loss.sum())
+        return self._one_at_most and bool((sums < 1 - _ROUNDING).any())
 
     @cached_property
     def gain(self) -> Floats:
@@ -153,16 +172,21 @@ class Channel:
         return self.q > 0
 
     @cached_property
-    def _named(self) -> float:
+    def named(self) -> float:
         """The probability that a report names its true symbol, if that is not sensitive."""
         return float(self.p[~self._sensitive].max(initial=0.0)) or 1.0
 
     @cached_property
-    def _loss(self) -> Floats:
+    def loss(self) -> Floats:
         """q - q', by which a non-sensitive true symbol lowers the probability of supporting each symbol."""
         if self.q_non_sensitive is None or self._sensitive.all():
             return _readonly(np.zeros(self.size))
         return _readonly(self.q - self.q_non_sensitive)
+
+    @cached_property
+    def names(self) -> Floats | None:
+        """Shape (|Z|,): s, by which a report that names a non-sensitive symbol estimates R_N; None if q' is q."""
+        return _readonly(np.where(self._sensitive, 0.0, 1 / self.named)) if self.loss.any() else None
 
     @cached_property
     def joined(self) -> "Channel":
@@ -170,8 +194,8 @@ class Channel:
         inside = self._sensitive
         if inside.all():
             return self
-        p, q, noise = (np.append(each[inside], 0.0) for each in (self.p, self.q, self.q - self._loss))
-        p[-1] = self._named
+        p, q, noise = (np.append(each[inside], 0.0) for each in (self.p, self.q, self.q - self.loss))
+        p[-1] = self.named
         blocks = None if self.blocks is None else self.blocks.joined()
         return Channel(p, q, self.independent_bits, self.supported, noise, blocks)
 
@@ -183,7 +207,7 @@ class Channel:
         """Return the probability that a report supports each symbol, if nobody held it, but else r was as it is."""
         if self.q_non_sensitive is None:
             return self.q
-        return self.q - self._loss * self.non_sensitive(r)
+        return self.q - self.loss * self.non_sensitive(r)
 
     def support_probability(self, r: Floats) -> Floats:
         """Return m, the probability that a report supports each symbol, if true symbols are distributed as ``r``."""
@@ -192,7 +216,7 @@ class Channel:
     def unbiased(self, counts: Counts, n: Reports) -> Floats:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
-        Without q', this, ``variance`` and ``confidence_interval`` take rows of several windows too.
+        This takes rows of several windows too, and without q', so do ``variance`` and ``confidence_interval``.
 
         Raises:
             ValueError: as ``check`` does.
@@ -200,7 +224,7 @@ class Channel:
         self.check(counts, n)
         if self.q_non_sensitive is None:
             return (counts / n - self.q) / self.gain
-        return (counts / n - self.q + self._loss * self._names(counts) / (n * self._named)) / self.gain
+        return (counts / n - self.q + self.loss * self._names(counts) / (n * self.named)) / self.gain
 
     def check(self, counts: Counts, n: Reports) -> None:
         """Raise ValueError if ``n`` is not positive, or ``counts``, or each row of it, is not of the shape of p."""
@@ -209,22 +233,30 @@ class Channel:
         if counts.shape[-1:] != self.p.shape:
             raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
 
-    def _names(self, counts: Counts) -> int:
-        """Return the number of reports that name a non-sensitive symbol."""
-        return int(counts[~self._sensitive].sum())
+    def _names(self, counts: Counts) -> Counts:
+        """Return the number of reports that name a non-sensitive symbol, shape (..., 1)."""
+        names: Counts = counts[..., ~self._sensitive].sum(axis=-1, keepdims=True)
+        return names
+
+    def cumulants(self, r: Floats) -> Cumulants:
+        """Return the cumulants of what one report adds to each r-hat_z, for users' values that are i.i.d. from ``r``.
+
+        A support is one event with the probability m, so its score has the variance m (1 - m) / (p - q)^2. With q',
+        a report that names a non-sensitive symbol has a third score, because it estimates R_N.
+        """
+        m, gain = self.support_probability(r), self.gain
+        if self.names is None:
+            variance, step = m * (1 - m) / gain**2, np.maximum(m, 1 - m) / gain
+            low, high = (np.broadcast_to(each / gain, m.shape) for each in (-self.q, 1 - self.q))
+            return Cumulants(variance, variance * (1 - 2 * m) / gain, step, low, high)
+        # A report that names a symbol supports no sensitive one; of a named symbol, its support is the name.
+        named = np.where(self.loss > 0, self.named * self.non_sensitive(r), 0.0)
+        scores = np.stack([1 - self.q, self.loss / self.named - self.q, -self.q]) / gain
+        return of_points(np.stack([m, named, 1 - m - named]), scores)
 
     def variance(self, r: Floats, n: Reports) -> Floats:
-        """Return Var[r-hat_z], for users' values that are drawn i.i.d. from ``r``: m (1 - m) / (n (p - q)^2) if q' = q.
-
-        Otherwise let f be the probability of a report that names a non-sensitive symbol, which then supports no
-        sensitive one, and t = (q - q') R_N / f its weight in r-hat_z: m (1 - m) + t^2 f (1 - f) - 2 t m f in place of
-        m (1 - m).
-        """
-        m = self.support_probability(r)
-        if self.q_non_sensitive is None:
-            return m * (1 - m) / (n * self.gain**2)
-        t, f = self._loss / self._named, self._named * self.non_sensitive(r)
-        return (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (n * self.gain**2)
+        """Return Var[r-hat_z] of n reports; see ``cumulants``."""
+        return self.cumulants(r).variance / n
 
     def variance_given_values(self, r: Floats, n: int, non_sensitive: float | None = None) -> Floats:
         """Return Var[r-hat_z] from the devices' randomness alone, for users' values with the fixed histogram ``r``.
@@ -238,7 +270,7 @@ class Channel:
         free = np.minimum(self.non_sensitive(r) if non_sensitive is None else non_sensitive, 1 - r)
         own, others = self.p * (1 - self.p), self.q * (1 - self.q)
         # A report of a non-sensitive symbol either supports z, or it names its symbol and adds t; q is its mean.
-        from_free = self._loss**2 / self._named - self._loss - self.q**2 + self.q
+        from_free = self.loss**2 / self.named - self.loss - self.q**2 + self.q
         return (r * own + (1 - r - free) * others + free * from_free) / (n * self.gain**2)
 
     def pair_probabilities(self) -> tuple[float, float, float]:
@@ -266,7 +298,7 @@ class Channel:
             rest = 1 - (p - float(self.q[first])) / (p * one) if one else 1.0
             return p * alone, p * alone * (1 - two + rest * two), 0.0
         others = (w - 1) * (p * (w - 2) + (1 - p) * w) / ((v - 1) * (v - 2))
-        return p * alone, others, float(self.q[first] - self._loss[first]) * alone
+        return p * alone, others, float(self.q[first] - self.loss[first]) * alone
 
     def moments(self, r: Floats) -> Product:
         """Return the product with E[y y^T], for the supports y of one report, without the matrix.
@@ -307,21 +339,21 @@ class Channel:
         r-hat = G (y + l s^T y) + const, with G = diag(1/(p - q)), l = q - q', and s = 1/p on the non-sensitive symbols,
         0 on others. So Cov[r-hat] = G (I + l s^T) Cov[y] (I + s l^T) G.
         """
-        m, s = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named)
+        m, s = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self.named)
         moments, gain = self.moments(r), self.gain[:, np.newaxis]
 
         def times(w: Floats) -> Floats:
             scaled = w / gain
-            scaled = scaled + np.outer(s, self._loss @ scaled)
+            scaled = scaled + np.outer(s, self.loss @ scaled)
             moved = moments(scaled) - np.outer(m, m @ scaled)
-            product: Floats = (moved + np.outer(self._loss, s @ moved)) / gain
+            product: Floats = (moved + np.outer(self.loss, s @ moved)) / gain
             return product
 
         return times
 
     def covariance_matrix(self, r: Floats, moments: Floats) -> Floats:
         """Return n Cov[r-hat] as a matrix, given E[y y^T] as one; see ``covariance``."""
-        m, s, loss = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named), self._loss
+        m, s, loss = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self.named), self.loss
         of_supports = moments - np.outer(m, m)
         shifted = np.outer(loss, of_supports @ s + (s @ of_supports @ s / 2) * loss)
         covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
@@ -346,7 +378,7 @@ class Channel:
         Raises:
             ValueError: under the same conditions as ``unbiased``, or if a count is not in 0..n.
         """
-        middle = self.unbiased(counts, n)
+        self.check(counts, n)
         # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
         if isinstance(n, int):
             different, place = np.unique(counts, return_inverse=True)
@@ -355,16 +387,27 @@ class Channel:
             pairs, place = np.unique(counts + 1j * n, return_inverse=True)
             low, high = clopper_pearson(pairs.real, pairs.imag, coverage)
             place = place.reshape(counts.shape)  # NumPy 2.1 has it flat
-        if not self._loss.any():
-            return (low[place] - self.q) / self.gain, (high[place] - self.q) / self.gain
-        assert isinstance(n, int), "rows of windows with q'"
-        named, fraction = self._names(counts) / n, counts / n
+        of_names = clopper_pearson(self._names(counts), n, coverage) if self.loss.any() else None
+        return self._ends(counts, n, (low[place], high[place]), of_names)
+
+    def near_interval(self, counts: Counts, n: int, coverage: float) -> tuple[Floats, Floats]:
+        """Return ``confidence_interval`` by a formula that is nearly right and fast; ``counts`` may have rows."""
+        of_names = near_clopper_pearson(self._names(counts), n, coverage) if self.loss.any() else None
+        return self._ends(counts, n, near_clopper_pearson(counts, n, coverage), of_names)
+
+    def _ends(
+        self, counts: Counts, n: Reports, of_counts: tuple[Floats, Floats], of_names: tuple[Floats, Floats] | None
+    ) -> tuple[Floats, Floats]:
+        """Return ends of shares from those of the proportions of counts, and with q' of ``_names``."""
+        low, high = of_counts
+        if of_names is None:
+            return (low - self.q) / self.gain, (high - self.q) / self.gain
+        named, fraction, middle = self._names(counts) / n, counts / n, self.unbiased(counts, n)
         odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
         correlation = -np.minimum(np.sqrt(odds), 1.0)
-        of_names = clopper_pearson(self._names(counts), n, coverage)
 
         def distance(of_counts: Floats, of_named: Floats) -> Floats:
-            one, other = of_counts[place] - fraction, (of_named - named) * self._loss / self._named
+            one, other = of_counts - fraction, (of_named - named) * self.loss / self.named
             square: Floats = one**2 + other**2 + 2 * correlation * one * other
             return np.sqrt(np.maximum(square, 0.0)) / self.gain
 
@@ -399,8 +442,3 @@ def _part_without(size: int, chosen: int, held: int) -> float:
     for i in range(held):
         part *= max(size - chosen - i, 0) / (size - i)
     return part
-
-
-def normal_quantile(probability: float) -> float:
-    """Return Phi^-1, the quantile function of the standard normal distribution."""
-    return NormalDist().inv_cdf(probability)

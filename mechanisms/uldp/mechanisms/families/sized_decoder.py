@@ -1,14 +1,15 @@
 """The decoder of collections in which some of the users report the size of their set in place of its items."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeRanges
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports, two_digits
-from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import Ends
+from uldp.mechanisms.protocol.decoder import Decoder, Part, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -37,7 +38,7 @@ class SizedDecoder(Decoder):
         self.estimators = items.estimators
 
     @property
-    def items(self) -> Decoder:
+    def without_sizes(self) -> Decoder:
         """The decoder of the items."""
         return self._items
 
@@ -54,13 +55,19 @@ class SizedDecoder(Decoder):
         items, _ = self._parts.parts(cells, n)
         return items.cells, items.n
 
-    def linear(self, cells: Counts, n: int) -> Linear:
+    def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
+        """Yield the items alone; see the base class."""
+        of_items = self.of_items(cells, n)
+        if of_items[1]:
+            yield Part("", self._items, *of_items)
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares of items, or of keys.
 
         Raises:
             ValueError: if there are no reports about items, or the cells do not fit.
         """
-        return self._items.linear(*self.of_items(cells, n))
+        return self._items.linear(*self.of_items(cells, n), repeats)
 
     def tested(self, table: Table) -> int:
         """See the base class."""
@@ -69,6 +76,12 @@ class SizedDecoder(Decoder):
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""
         return self._sizes.heaviest(table) if table.name is TableName.SIZE else self._items.heaviest(table)
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> Ends | None:
+        """See the base class."""
+        if table.name is TableName.SIZE:
+            return self._sizes.forged_ends(table, cells, forged)
+        return self._items.forged_ends(table, self._strata.split_cells(cells)[0][0], forged)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return those of the parts, and that of more than ``MOST_CUT`` of sets that are cut.
@@ -94,7 +107,7 @@ class SizedDecoder(Decoder):
     def _of_sizes(self, n: int) -> int:
         return max(n - self._of_items(n), 1)
 
-    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of items or keys, and ``size``; see the class.
 
         Raises:
@@ -103,10 +116,10 @@ class SizedDecoder(Decoder):
         require_reports(n)
         self.require(estimator)
         items, sizes = self._parts.parts(cells, n)
-        found = self._items.tables(items.cells, items.n, estimator) if items.n else ()
+        found = self._items.tables(items.cells, items.n, estimator, repeats) if items.n else ()
         if not sizes.n:
             return found
-        (share,) = self._sizes.tables(sizes.cells, sizes.n, self._sizes.known(estimator))
+        (share,) = self._sizes.tables(sizes.cells, sizes.n, self._sizes.known(estimator), repeats)
         return *found, replace(share, name=TableName.SIZE, keys=self._ranges.names)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""The law of the tests as tables: ``python -m benchmarks.numbers``."""

@@ -1,0 +1,76 @@
+"""Tables of an estimate: what is published, with the errors and intervals of the unbiased estimate beside it."""
+
+from typing import Any
+
+import numpy as np
+
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import Ends
+from uldp.schemas.arrays import Floats
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: The probability that any of the tested strings or keys is found which nobody holds.
+FALSELY_FOUND = 0.05
+
+
+def table_of(
+    name: TableName,
+    values: Floats,
+    estimate: Estimate,
+    *,
+    w: Floats | None = None,
+    simultaneous: bool = False,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    **fields: Any,
+) -> Table:
+    """Return a table of an unbiased estimate, or of sums of it.
+
+    Args:
+        name: The quantity.
+        values: Shape (m,) or (j,): what is published; of rows of several windows, rows.
+        estimate: The unbiased estimate.
+        w: Shape (m, j): the weights of the sums; None for the values of the estimate.
+        simultaneous: Whether all intervals of the table are to cover the truth at once (Bonferroni), or each alone.
+        bounds: The range of the quantity, to which intervals are cut.
+        fields: Further fields of ``Table``; n is that of the estimate unless given.
+    """
+    unbiased, cumulants = (
+        (estimate.values, estimate.cumulants) if w is None else (estimate.values @ w, estimate.sums(w))
+    )
+    ends = estimate.ends(unbiased, cumulants, coverage_of(values.shape[-1], simultaneous), w)
+    return table_from(
+        name,
+        values,
+        np.sqrt(cumulants.variance),
+        ends,
+        Basis.EXACT if cumulants.exact.all() else Basis.SCORE,
+        unbiased=unbiased,
+        simultaneous=simultaneous,
+        bounds=bounds,
+        **{"n": int(np.max(estimate.n))} | fields,
+    )
+
+
+def table_from(
+    name: TableName,
+    values: Floats,
+    stderr: Floats,
+    ends: Ends,
+    basis: Basis,
+    *,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    **fields: Any,
+) -> Table:
+    """Return a table whose intervals are cut to a range, and hold what is published.
+
+    The published value and the unbiased one are two estimates, so the former may be outside of the interval around the
+    latter. A wider interval covers no less.
+    """
+    low, high = (end.clip(*bounds) for end in ends)
+    low, high = np.minimum(low, values), np.maximum(high, values)
+    return Table(name, values, stderr, low=low, high=high, basis=basis, **{"shape": values.shape} | fields)
+
+
+def coverage_of(intervals: int, simultaneous: bool) -> float:
+    """Return the probability with which each of some intervals of a table is to cover."""
+    return 1 - (1 - INTERVAL_LEVEL) / intervals if simultaneous else INTERVAL_LEVEL

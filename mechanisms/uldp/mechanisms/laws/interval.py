@@ -1,0 +1,124 @@
+"""Intervals and p-values of sums of unbiased estimates, all from their cumulants.
+
+Where a sum counts the reports of one event, its interval is exact: that of Clopper and Pearson for a binomial
+proportion. Any other sum T has the variance V and the third cumulant K at the estimate of theta. A score interval holds
+the values v that T does not contradict, with the law that T would have at v. Theta moves to v along its least
+favourable line, theta-hat + Cov w (v - T) / V, on which the variance changes by dV/dv = K / V, as in an exponential
+family. With J, the step of a user of whom no report has come yet,
+
+    b+ = (K + J^3) / (V + J^2)    upper end T + d:    d - c = q(g) sqrt(V + b+ d)    g = b+ / sqrt(V + b+ d)
+    b- = (K - J^3) / (V + J^2)    lower end T - d:    d - c = q(g) sqrt(V - b- d)    g = b- / sqrt(V - b- d)
+
+where q(g) is a quantile of a standardized gamma distribution with the skewness g, by Wilson and Hilferty (PNAS 17,
+1931), and c = J/4 a correction for continuity. Of a count without noise, it is close to the score interval of Poisson.
+"""
+
+from statistics import NormalDist
+
+import numpy as np
+
+from uldp.mechanisms.kernels.intervals import clopper_pearson
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.schemas.arrays import Floats, Reports
+
+#: Lower and upper ends of intervals, not cut to any range.
+Ends = tuple[Floats, Floats]
+
+# The correction for continuity, in steps.
+_STEP = 1 / 4
+# Halvings of the interval of a root.
+_HALVINGS = 48
+# A skewness below this is none: the root of its cube would lose all digits.
+_STRAIGHT = 1e-5
+
+
+def score_interval(values: Floats, cumulants: Cumulants, coverage: float) -> Ends:
+    """Return intervals of sums that cover alone with about this probability; see the module.
+
+    Args:
+        values: Shape (j,): the sums.
+        cumulants: Their cumulants.
+        coverage: The probability, inside (0, 1).
+    """
+    z = normal_quantile(0.5 + coverage / 2)
+    return values - _distance(cumulants, z, -1), values + _distance(cumulants, z, 1)
+
+
+def exact_interval(values: Floats, cumulants: Cumulants, n: Reports | Floats, coverage: float) -> Ends:
+    """Return intervals of means of n scores of one of two values, which cover with this probability or more.
+
+    Args:
+        values: Shape (j,): the means.
+        cumulants: Their cumulants, with the two scores; other means get any numbers.
+        n: Shape (j,), or one number: the number of scores.
+        coverage: The probability, inside (0, 1).
+    """
+    width = cumulants.high - cumulants.low
+    counts = np.rint(np.nan_to_num(n * (values - cumulants.low) / np.where(width > 0, width, 1.0)).clip(0, n))
+    # Many means have the same count, and the ends of an interval cost a microsecond or more each.
+    if np.ndim(n):
+        pairs, place = np.unique(counts + 1j * n, return_inverse=True)
+        ends = clopper_pearson(pairs.real, pairs.imag, coverage)
+    else:
+        different, place = np.unique(counts, return_inverse=True)
+        ends = clopper_pearson(different, n, coverage)
+    low, high = (end[place].reshape(values.shape) * width + cumulants.low for end in ends)
+    return low, high
+
+
+def p_value(values: Floats, cumulants: Cumulants) -> Floats:
+    """Return two-sided p-values of sums whose mean is 0: below 1 - coverage where the score interval does not hold 0.
+
+    Args:
+        values: Shape (j,): the sums.
+        cumulants: Their cumulants, at parameters under which their means may be 0.
+    """
+    from scipy import special  # takes a quarter of a second, and devices need none
+
+    side = np.where(values > 0, -1, 1)
+    slope = side * _slope(cumulants, side)
+    d, inner = np.abs(values), np.maximum(np.abs(values) - _STEP * cumulants.step, 0.0)
+    return np.asarray(np.minimum(2 * special.ndtr(-_deviate(inner, cumulants.variance + slope * d, slope)), 1.0))
+
+
+def normal_quantile(probability: float) -> float:
+    """Return Phi^-1, the quantile function of the standard normal distribution."""
+    return NormalDist().inv_cdf(probability)
+
+
+def _distance(cumulants: Cumulants, z: float, side: int) -> Floats:
+    """Return how far the upper ends (1), or the lower ones (-1), are from the sums, for a normal quantile z."""
+    step = cumulants.step
+    slope = side * _slope(cumulants, side)
+    least = _STEP * step
+    most = least + 10 * z * (np.sqrt(cumulants.variance) + z * np.abs(slope) + step)
+    for _ in range(_HALVINGS):
+        d = (least + most) / 2
+        inside = _deviate(d - _STEP * step, cumulants.variance + slope * d, slope) < z
+        least, most = np.where(inside, d, least), np.where(inside, most, d)
+    return np.asarray((least + most) / 2)
+
+
+def _slope(cumulants: Cumulants, side: float | Floats) -> Floats:
+    """Return b of each side."""
+    square = cumulants.step**2
+    slope = (cumulants.third + side * cumulants.step * square) / np.maximum(cumulants.variance + square, 1e-300)
+    return np.asarray(slope)
+
+
+def _deviate(d: Floats, variance: Floats, slope: Floats) -> Floats:
+    """Return the normal deviate of a distance from the mean that a gamma distribution has, by Wilson and Hilferty.
+
+    Args:
+        d: The distances, 0 or more.
+        variance: The variances at this distance; where none is left, the distance is beyond all.
+        slope: How the variance grows with the distance.
+    """
+    none = variance <= 0
+    deviation = np.sqrt(np.where(none, 1.0, variance))
+    # The tail lies where the variance falls: an estimate below v is in the lower tail of its law at v.
+    skewness = -slope / deviation
+    x, straight = d / deviation, np.abs(skewness) < _STRAIGHT
+    g = np.where(straight, 1.0, skewness)
+    bent = 6 / g * (np.cbrt(1 + g * x / 2) - 1) + g / 6
+    return np.where(none, np.where(d > 0, np.inf, 0.0), np.where(straight, x, bent))

@@ -1,0 +1,96 @@
+"""The law of one report: what it adds to a linear function of unbiased estimates, as exact cumulants.
+
+An unbiased estimate of m parameters theta is the mean over n reports y of a vector with the mean theta. So the sum
+w^T theta-hat is the mean of a score a(y), and its cumulants are those of one score, over n, n^2, ...
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from uldp.mechanisms.laws.cumulants import Cumulants, chained
+from uldp.schemas.arrays import Floats, Mask
+
+#: So many numbers are in the arrays of one product.
+NUMBERS = 1 << 22
+
+
+class Law(ABC):
+    """The law of one report, at any parameters that the caller names.
+
+    Attributes:
+        size: m, the number of parameters.
+        numbers: How many numbers a column of weights becomes, such as one for each payload.
+        response: The law of the response that a device keeps, from which it draws reports; None if devices keep none,
+            or if the law is not known: reports of one device are then taken to be the same.
+    """
+
+    size: int
+    response: "Law | None" = None
+
+    @property
+    def numbers(self) -> int:
+        """See the class."""
+        return self.size
+
+    @abstractmethod
+    def each(self, theta: Floats) -> Cumulants:
+        """Return the cumulants of each parameter alone, shape (m,), or of rows of several windows."""
+
+    @abstractmethod
+    def one(self, w: Floats, theta: Floats) -> Cumulants:
+        """Return the cumulants of the sums with the weights ``w``, of shape (m, j)."""
+
+    @abstractmethod
+    def times(self, w: Floats, theta: Floats) -> Floats:
+        """Return Cov @ w, of shape (m, j)."""
+
+    def sums(self, w: Floats, theta: Floats, alone: Floats | None = None) -> Cumulants:
+        """Return ``one``, of a part of the columns at a time; sums of one parameter alone are as ``each`` has them.
+
+        Args:
+            w: Shape (m, j): the weights.
+            theta: The parameters.
+            alone: Those for sums of one parameter alone; the same unless given.
+        """
+        at_once = max(NUMBERS // max(self.numbers, 1), 1)
+        parts = [self.one(w[:, first : first + at_once], theta) for first in range(0, w.shape[1], at_once)]
+        sums = parts[0] if len(parts) == 1 else chained(parts)
+        single: Mask = np.count_nonzero(w, axis=0) == 1
+        if not single.any():
+            return sums
+        at = np.argmax(w != 0, axis=0)
+        each = Cumulants(*(number[at] for number in self.each(theta if alone is None else alone)))
+        pairs = zip(each.scaled(w[at, np.arange(w.shape[1])]), sums, strict=True)
+        return Cumulants(*(np.where(single, *pair) for pair in pairs))
+
+
+def moments_of_mixture(probability: Floats, mean: Floats, variance: Floats, third: Floats, centre: Floats) -> Cumulants:
+    """Return the cumulants of a mixture of components around its mean; it is no law of two scores.
+
+    Args:
+        probability: Shape (components, 1): sums to 1.
+        mean: Shape (components, j): the mean of each component.
+        variance: Likewise its variance.
+        third: Likewise its third central moment.
+        centre: Shape (j,): the mean of the mixture.
+    """
+    moved = mean - centre
+    square, cube = variance + moved**2, third + (3 * variance + moved**2) * moved
+    none = np.full(moved.shape[1], np.nan)
+    variance, skewed = ((probability * each).sum(axis=0) for each in (square, cube))
+    return Cumulants(variance, skewed, largest_step(square, cube), none, none)
+
+
+def largest_step(square: Floats, cube: Floats) -> Floats:
+    """Return J: the largest step of a user, whose reports alone would have the skewness of steps of this size.
+
+    A user whose reports have a large score seldom, and else none, moves a sum by this score, which is the ratio of the
+    third moment to the second one. Where noise hides the score, it is the root mean square.
+
+    Args:
+        square: Shape (users, j): the mean of squared scores less the mean score, by true symbol.
+        cube: Shape (users, j): that of their cubes.
+    """
+    ratio = np.abs(cube) / np.where(square > 0, square, 1.0)
+    return np.asarray(np.maximum(np.sqrt(square), ratio).max(axis=0))

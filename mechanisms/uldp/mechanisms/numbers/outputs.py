@@ -1,0 +1,125 @@
+"""The mean of a number from counts of outputs, each of which counts as a number with noise."""
+
+import numpy as np
+
+from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.estimate import Estimate, part_of
+from uldp.mechanisms.laws.law import Law, largest_step
+from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
+from uldp.schemas.arrays import Counts, Floats
+
+
+class NumberLaw(Law):
+    """The law of the number y that a report counts as; theta is the first three moments mu of users' numbers t.
+
+    Both are about the middle of the range, so that t is between -h and h. A report has the mean t, and
+
+        Var[y | t] = v + b (t^2 - h^2)        E[(y - t)^3 | t] = c t + d t^3
+
+    so that over all users, whose numbers are drawn i.i.d.,
+
+        kappa_2 = v + b (mu_2 - h^2) + mu_2 - mu_1^2
+        kappa_3 = c mu_1 + (1 + 3b + d) mu_3 - 3 (1 + b) mu_1 mu_2 + 2 mu_1^3
+
+    Args:
+        half: h, in units of the number.
+        noise: v, the variance of the noise at both ends.
+        bend: b.
+        third: c and d.
+        ends: The two numbers, not about the middle, that reports count as, if there are no others.
+        response: See ``Law``.
+    """
+
+    size = 1
+
+    def __init__(
+        self,
+        half: float,
+        noise: float,
+        bend: float = 0.0,
+        third: tuple[float, float] = (0.0, 0.0),
+        *,
+        ends: tuple[float, float] = (np.nan, np.nan),
+        response: "NumberLaw | None" = None,
+    ) -> None:
+        self._half, self._noise, self._bend, self._third = half, noise, bend, third
+        self._ends, self.response = ends, response
+
+    def each(self, theta: Floats) -> Cumulants:
+        """See the base class. The largest step is that of a user at an end of the range."""
+        one, two, three = theta
+        (c, d), ends = self._third, np.array([-self._half, self._half])
+        variance = self._noise + self._bend * (two - self._half**2) + two - one**2
+        third = c * one + self._cubes * three - 3 * (1 + self._bend) * one * two + 2 * one**3
+        off = ends - one
+        step = largest_step(self._noise + off**2, c * ends + d * ends**3 + (3 * self._noise + off**2) * off)
+        return Cumulants(*(np.array([each]) for each in (variance, third, step, *self._ends)))
+
+    def one(self, w: Floats, theta: Floats) -> Cumulants:
+        """See the base class."""
+        return self.each(theta).scaled(w[0])
+
+    def times(self, w: Floats, theta: Floats) -> Floats:
+        """See the base class."""
+        return self.each(theta).variance * w
+
+    @property
+    def _cubes(self) -> float:
+        return 1 + 3 * self._bend + self._third[1]
+
+    def moments(self, mean: float, variance: float, third: float) -> Floats:
+        """Return the moments of numbers that give reports these cumulants, or the nearest that some numbers have."""
+        half, spread = self._half, 1 + self._bend
+        one = min(max(mean, -half), half)
+        if spread == 0:  # whatever the numbers, reports are those of the ends of the range
+            return np.array([one, half**2, half**2 * one])
+        two = (variance - self._noise + self._bend * half**2 + one**2) / spread
+        two = min(max(two, one**2), half**2)
+        three = (third - self._third[0] * one + 3 * spread * one * two - 2 * one**3) / self._cubes
+        least, most = _least_cube(one, two, half), -_least_cube(-one, two, half)
+        return np.array([one, two, min(max(three, least), most)])
+
+
+def _least_cube(one: float, two: float, half: float) -> float:
+    """Return the least mu_3 of numbers from -h with these moments: of s = t + h, E[s^3] E[s] >= E[s^2]^2."""
+    first, second = one + half, two + 2 * half * one + half**2
+    cube = second**2 / first if first > 0 else 0.0
+    return cube - half * (3 * two + 3 * half * one + half**2)
+
+
+class OutputsDecoder(NumberDecoder):
+    """Estimates the mean of a number in [low, high] by that of the numbers that reports count as.
+
+    Errors are those of numbers with the moments that the reports suggest, within the range. So few reports never seem
+    to have less than the noise.
+
+    Args:
+        low: Lower end of the range.
+        high: Upper end.
+        numbers: Shape (outputs,): the number that each output counts as.
+        law: The law of these numbers.
+    """
+
+    def __init__(self, low: float, high: float, numbers: Floats, law: NumberLaw) -> None:
+        self.low, self.high, self.numbers, self.law = low, high, numbers, law
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if the cells are not the outputs of n reports."""
+        require_output_counts(cells, n, len(self.numbers))
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """See the base class."""
+        self.check(cells, n)
+        require_reports(n)
+        middle, shares = self.low + (self.high - self.low) / 2, cells / n
+        mean = float(shares @ self.numbers)
+        centred = self.numbers - mean
+        variance = float(shares @ centred**2) * n / max(n - 1, 1)  # of the sample, without bias
+        theta = self.law.moments(mean - middle, variance, float(shares @ centred**3))
+        return Estimate(np.array([mean]), np.array([n]), (part_of(self.law, theta, n),)).repeated(repeats)
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return float(np.ptp(self.numbers)) / (self.high - self.low)

@@ -1,0 +1,76 @@
+"""What mechanisms have in common whose report is one symbol that a cell counts, or a bit for each cell."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, Randomness, UniformNoise
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
+from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
+
+
+class CountedReports(Mechanism):
+    """A mechanism whose payload is the number of the cell that counts it."""
+
+    partitions = True
+    counts_payloads = True
+
+    def _of_payloads(self, number: int) -> None:
+        """Set the form and the size of the statistic."""
+        self.form, self.statistic_size = PayloadForm(symbols=number), number
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads are numbers of cells."""
+        return payloads < self.statistic_size
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """See the base class; all groups at once."""
+        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
+
+
+class UniformReports(CountedReports, UniformNoise):
+    """A mechanism whose noise is uniform over all its payloads, each with a cell of its own."""
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """See the base class."""
+        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
+
+
+class BitReports(Mechanism):
+    """A mechanism whose report is a bit for each cell, most significant bit first, padded with zeros to whole bytes."""
+
+    partitions = False
+    # perturb holds up to a float and two bytes for each bit; those for this many bits fit a core's cache.
+    bits_at_once = 1 << 17
+
+    def _of_bits(self, number: int) -> None:
+        """Set the form and the size of the statistic."""
+        self.form, self.statistic_size = PayloadForm(width=-(-number // 8)), number
+        self._padding_bits = ~np.packbits(np.ones(number, dtype=np.bool_))[-1]
+
+    @abstractmethod
+    def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
+        """Draw the bits of the reports, shape (n, statistic_size); the draws are the same for all symbols."""
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """See the base class: packed bits, shape (n, ceil(cells/8)). The draws are the same for all symbols."""
+        self.check_symbols(symbols)
+        n, bits = len(symbols), self.statistic_size
+        return pack_rows(n, bits, lambda block: self._drawn(symbols[block], randomness), self.bits_at_once)
+
+    def padded(self, payloads: Packed) -> Mask:
+        """Return which payloads have only zeros behind the bits."""
+        padded: Mask = payloads[:, -1] & self._padding_bits == 0
+        return padded
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols whose bits are set, from 0."""
+        return describe_bits(cast(bytes, payload), self.statistic_size)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set, without copying if payloads come in runs of a group."""
+        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.statistic_size)

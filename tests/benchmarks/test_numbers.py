@@ -1,0 +1,63 @@
+"""The benchmark of numbers: its settings, and that each block measures what its module says."""
+
+import re
+
+import pytest
+
+from benchmarks.numbers import auto, borda, compare, kept, ordered, table
+from benchmarks.numbers.before import before
+
+
+def test_blocks_have_their_settings() -> None:
+    blocks = (auto, ordered, borda, kept, compare)
+    assert [len(set(block.settings())) for block in blocks] == [420, 48, 42, 16, 56]
+    assert before("auto").keys() == {str(at) for at in range(420)}
+    assert before("ordered").keys() == {str(at) for at in range(48)}
+
+
+def test_the_table_has_the_worst_setting_of_each_statistic() -> None:
+    heading, _, columns, _, *rows = "\n".join(table.lines(24, ["warner"])).split("\n")
+    assert heading == "Windows of a setting: 24, and 12 where there are many reports or values."
+    assert columns.count("|") == 11
+    of = dict(row.strip("| ").split(" | ", 1) for row in rows if row.startswith("| ") and row.count("|") == 11)
+    assert {
+        "share",
+        "sums",
+        "flags",
+        "compare",
+        "compare, whole",
+        "compare, unequal",
+        "compare, whole, unequal",
+    } <= of.keys()
+    assert re.match(r"9 \| \d \| -?\d", of["share"])
+
+
+def test_equal_settings_have_equal_draws() -> None:
+    few = auto.Setting("urr", 20, 1.0, "zipf", 10_000)
+    # wls is not worse by more than chance than it is at a million reports, where noise is a hundredth.
+    assert auto.errors(few, "wls", 8) == auto.errors(few, "wls", 8) > auto.errors(few._replace(n=1_000_000), "wls", 8)
+
+
+def test_ranges_of_a_smooth_shape_are_near_to_the_truth() -> None:
+    errors = ordered.measure(ordered.Setting(256, 3.0, 20_000, "beta"), windows=2)
+    assert 0 < errors.published < 1e-3
+    assert 0 < errors.best < 1e-3
+    assert errors.p90 < 0.2
+    assert abs(errors.upper) < 0.1
+
+
+@pytest.mark.slow
+def test_scores_of_many_reports_about_each_pair_cover() -> None:
+    figures, bias, error = borda.measure(borda.Setting(7, 1_000, "worths", 4.0), windows=100)
+    assert figures.mean > 0.9
+    assert bias < error
+
+
+@pytest.mark.slow
+def test_roll_ups_and_comparisons_are_measured() -> None:
+    measured = kept.measure(kept.Setting("duchi", 3.0, 1.0, 6), roll_ups=60)
+    assert measured["roll-up: mean"][1] > 0.75
+    whole, single, least = compare.measure(compare.Setting("rr", 1.0, 3_000, 3_000), windows=60)
+    assert whole < 0.2
+    assert single < 0.25
+    assert least > 0.75
