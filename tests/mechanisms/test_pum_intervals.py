@@ -170,6 +170,7 @@ def test_the_band_begins_with_what_is_visible_and_ends_with_all_tags() -> None:
     tables = tables_of(flat(50.0, 50.0), windows(MECHANISMS["urr"], np.random.default_rng(9))[0])
     visible, band, hidden = (tables[name] for name in (TableName.VISIBLE, TableName.BAND, TableName.HIDDEN))
     np.testing.assert_allclose(band.values, visible.values + hidden.values.sum())
+    assert band.low is not None
     assert band.high is not None
     assert visible.low is not None
     np.testing.assert_allclose(band.low, visible.low.clip(0.0), atol=1e-15)
