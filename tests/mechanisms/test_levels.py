@@ -102,7 +102,7 @@ def test_the_pooled_estimate_has_the_variance_of_both_levels_together(name: str)
     for _ in range(300):
         held = [Held(rng.integers(0, 6, 2000), np.full(2000, -1))]
         estimates.append(decoder.linear(protocol.mechanism.statistic(protocol.perturb(held, rng)), 2000).values)
-    variances = [each.forecast(1000)[0] ** 2 for each in decoder._decoders]
+    variances = [each.forecast(1000)[0] ** 2 for each in decoder.decoders]
     together = sum(variances) / 4
     assert decoder.forecast(2000) ** 2 == pytest.approx(together, rel=1e-12)
     # The logarithm of a mean of six sample variances of 300 normal variables has a variance below 2/300.
@@ -132,9 +132,7 @@ def windows(*held: Floats, reports: int = REPORTS) -> tuple[LevelsDecoder, list[
     decoder = protocol.decoder
     assert isinstance(decoder, LevelsDecoder)
     drawn = [
-        np.concatenate(
-            [each.draw_counts(r, reports // 2, rng) for each, r in zip(decoder._decoders, held, strict=True)]
-        )
+        np.concatenate([each.draw_counts(r, reports // 2, rng) for each, r in zip(decoder.decoders, held, strict=True)])
         for _ in range(WINDOWS)
     ]
     return decoder, drawn
@@ -167,7 +165,7 @@ def test_levels_that_are_alike_are_pooled_but_in_one_window_of_twenty() -> None:
     assert (p_values <= DIFFER_LEVEL).sum() < expected + 4 * np.sqrt(expected)
     pooled = [decoder.tables(cells, 5000, "auto")[0] for cells in np.array(drawn)[p_values == 1]]
     # The inverse variances add up to less than that of the level with the larger epsilon.
-    assert all((table.stderr < 1.1 * decoder._decoders[1].forecast(2500)).all() for table in pooled)
+    assert all((table.stderr < 1.1 * decoder.decoders[1].forecast(2500)).all() for table in pooled)
 
 
 def test_the_page_names_each_level() -> None:

@@ -86,7 +86,7 @@ class PureDecoder(SharesDecoder):
     ) -> None:
         self.channel = channel
         self.pum = pum
-        self._response = response
+        self.response = response
         self._chance_support = chance_support
         self.simultaneous = simultaneous
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
@@ -118,7 +118,7 @@ class PureDecoder(SharesDecoder):
     @cached_property
     def law(self) -> ChannelLaw:
         """The law of a report."""
-        return law_of(self.channel, None if self._response is None else law_of(self._response))
+        return law_of(self.channel, None if self.response is None else law_of(self.response))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
         """Return the unbiased estimate over Z."""

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeRanges
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.estimate import Estimate
-from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.protocol.decoder import Decoder, Part, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -19,7 +18,7 @@ from uldp.schemas.table import Table, TableName
 MOST_CUT = 0.1
 
 
-class SizedDecoder(Decoder):
+class SizedDecoder(PartsDecoder[Decoder]):
     """Reads counts of items, or of keys, by their own decoder, and those of sizes beside them.
 
     The tables are those of the items, and ``size``: the share of users whose set has a size of each range. The number
@@ -33,8 +32,8 @@ class SizedDecoder(Decoder):
     """
 
     def __init__(self, items: Decoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:
-        self._items, self._sizes, self._ranges, self._strata = items, sizes, ranges, strata
-        self._parts = StrataDecoder(("items", "sizes"), (items, sizes), strata)
+        super().__init__(("items", "sizes"), (items, sizes), strata)
+        self._items, self._sizes, self._ranges = items, sizes, ranges
         self.estimators = items.estimators
 
     @property
@@ -42,46 +41,24 @@ class SizedDecoder(Decoder):
         """The decoder of the items."""
         return self._items
 
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        self._parts.check(cells, n)
-
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """Return the number of reports about items, and about sizes."""
-        return self._parts.reports(cells, n)
-
-    def of_items(self, cells: Counts, n: int) -> tuple[Counts, int]:
-        """Return the cells of the reports about items, and their number."""
-        items, _ = self._parts.parts(cells, n)
-        return items.cells, items.n
+        return tuple(part.n for part in self.parts(cells, n))
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
         """Yield the items alone; see the base class."""
-        of_items = self.of_items(cells, n)
-        if of_items[1]:
-            yield Part("", self._items, *of_items)
+        items, _ = self.parts(cells, n)
+        if items.n:
+            yield items._replace(name="")
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of items, or of keys.
+        """Return the unbiased estimate of the shares of items, or of keys, from the reports about them."""
+        items, _ = self.parts(cells, n)
+        return self._items.linear(items.cells, items.n, repeats)
 
-        Raises:
-            ValueError: if there are no reports about items, or the cells do not fit.
-        """
-        return self._items.linear(*self.of_items(cells, n), repeats)
-
-    def tested(self, table: Table) -> int:
+    def part_of(self, table: Table) -> int:
         """See the base class."""
-        return self._items.tested(table)
-
-    def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
-        return self._sizes.heaviest(table) if table.name is TableName.SIZE else self._items.heaviest(table)
-
-    def forged_ends(self, table: Table, cells: Counts, forged: float) -> Ends | None:
-        """See the base class."""
-        if table.name is TableName.SIZE:
-            return self._sizes.forged_ends(table, cells, forged)
-        return self._items.forged_ends(table, self._strata.split_cells(cells)[0][0], forged)
+        return int(table.name is TableName.SIZE)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return those of the parts, and that of more than ``MOST_CUT`` of sets that are cut.
@@ -89,8 +66,8 @@ class SizedDecoder(Decoder):
         The number of reports of large sizes is binomial: randomized response says each such size with q if a set is
         small, and also the true one with p - q if it is large.
         """
-        found = dict(self._parts.p_values(cells, n))
-        _, sizes = self._parts.parts(cells, n)
+        found = dict(super().p_values(cells, n))
+        _, sizes = self.parts(cells, n)
         if sizes.n:
             p, q, first = float(self._sizes.channel.p[0]), float(self._sizes.channel.q[0]), self._ranges.first_cut
             expected = q * (self._ranges.count - first) + (p - q) * MOST_CUT
@@ -99,23 +76,14 @@ class SizedDecoder(Decoder):
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of items at the number of their reports to expect."""
-        return self._items.forecast(self._of_items(n))
-
-    def _of_items(self, n: int) -> int:
-        return max(round(n * float(self._strata.shares[0])), 1)
-
-    def _of_sizes(self, n: int) -> int:
-        return max(n - self._of_items(n), 1)
+        (_, of_items), _ = self.expected(n)
+        return self._items.forecast(of_items)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of items or keys, and ``size``; see the class.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return the tables of items or keys, and ``size``; see the class."""
         require_reports(n)
         self.require(estimator)
-        items, sizes = self._parts.parts(cells, n)
+        items, sizes = self.parts(cells, n)
         found = self._items.tables(items.cells, items.n, estimator, repeats) if items.n else ()
         if not sizes.n:
             return found
@@ -124,18 +92,19 @@ class SizedDecoder(Decoder):
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the facts of the items, and what the reports about sizes can do."""
-        share, sizes = float(self._strata.shares[1]), self._of_sizes(n)
-        yield "sizes", f"{share:.3g} of the reports are of sizes: {', '.join(self._ranges.names)}"
-        yield from self._items.describe(self._of_items(n), estimator)
+        (_, items), (_, sizes) = self.expected(n)
+        yield "sizes", f"{self.shares[1]:.3g} of the reports are of sizes: {', '.join(self._ranges.names)}"
+        yield from self._items.describe(items, estimator)
         yield "errors", f"of the share of a size at n = {sizes:,}: {float(self._sizes.forecast(sizes).max()):.3g}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield those of the items, and a line if sizes have so few reports that a tenth of cut sets stays hidden."""
-        yield from self._items.warnings(self._of_items(n), users, estimator)
+        (_, items), (_, sizes) = self.expected(n)
+        yield from self._items.warnings(items, users, estimator)
         cut = self._ranges.count - self._ranges.first_cut
         p, q = float(self._sizes.channel.p[0]), float(self._sizes.channel.q[0])
         m = q * cut + (p - q) * MOST_CUT
-        error = (m * (1 - m) / self._of_sizes(n)) ** 0.5 / (p - q)
+        error = (m * (1 - m) / sizes) ** 0.5 / (p - q)
         if 2 * error > MOST_CUT:
             need = two_digits(users * (2 * error / MOST_CUT) ** 2)
             yield (

@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import by_reports, difference_p_value, pool
-from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
-from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.protocol.decoder import heaviest_fact
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -25,7 +25,7 @@ from uldp.schemas.table import Table
 DIFFER_LEVEL = 0.05
 
 
-class LevelsDecoder(Decoder):
+class LevelsDecoder(SharesOfParts):
     """Estimates the shares of values from the reports of all levels.
 
     There is one estimate of all users, and one of the users of each level. That of all users over Z is the mean of the
@@ -38,103 +38,60 @@ class LevelsDecoder(Decoder):
     - "auto": empirical Bayes, as for several versions, which weighs by precision. If the levels differ at
       ``DIFFER_LEVEL`` (``difference_p_value``), the mean by reports of the estimates of the levels.
 
-    Args:
-        strata: The mechanism.
-        names: The name of each level.
-        decoders: The decoder of each level.
+    Users choose levels, so no share of a level is wrong.
     """
 
-    estimators = ("auto", "empirical")
-
-    def __init__(self, strata: Strata, names: Sequence[str], decoders: Sequence[PureDecoder]) -> None:
-        self._strata, self._names, self._decoders = strata, tuple(names), tuple(decoders)
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: each level is checked, and the sum of their reports."""
-        if cells.shape != (self._strata.statistic_size,):
-            raise ValueError(f"the cells have shape {cells.shape}, but there are {self._strata.statistic_size} cells")
-        split = self._strata.split_cells(cells)
-        if min(reports for _, reports in split) < 0 or sum(reports for _, reports in split) != n:
-            raise ValueError(f"the numbers of reports of the levels do not sum to n = {n}")
-        for name, decoder, (own, reports) in zip(self._names, self._decoders, split, strict=True):
-            try:
-                decoder.check(own, reports)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from error
+    drawn = False
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of all users.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of all users."""
         return by_reports(list(self._linears(cells, n, repeats).values())).mean
 
     def _linears(self, cells: Counts, n: int, repeats: float = 0.0) -> dict[str, ShareEstimate]:
         """Return the unbiased estimates of the levels that have reports, by the names of the levels."""
-        self.check(cells, n)
-        require_reports(n)
-        levels = zip(self._names, self._decoders, self._strata.split_cells(cells), strict=True)
-        return {name: decoder.linear(own, reports, repeats) for name, decoder, (own, reports) in levels if reports}
+        levels = zip(self.part_names, self.estimates(cells, n, repeats), strict=True)
+        return {name: own for name, own in levels if own}
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the levels with Bonferroni's correction, and that of the levels against each other.
-
-        Users choose levels, so no share of a level is wrong.
-        """
-        found: dict[Flag, list[float]] = {}
-        for decoder, (own, reports) in zip(self._decoders, self._strata.split_cells(cells), strict=True):
-            for flag, p_value in decoder.p_values(own, reports).items() if reports else ():
-                found.setdefault(flag, []).append(p_value)
-        of_levels = {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+        """Return those of the levels, and that of the levels against each other."""
+        found = super().p_values(cells, n)
         if not n:
-            return of_levels
-        parts = list(self._linears(cells, n).values())
-        return of_levels | {Flag.LEVELS_DIFFER: difference_p_value(parts)}
+            return found
+        return {**found, Flag.LEVELS_DIFFER: difference_p_value(list(self._linears(cells, n).values()))}
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols, with the expected shares of levels."""
-        variances = [(reports / n * decoder.forecast(reports)) ** 2 for decoder, reports in self._expected(n)]
+        variances = [(reports / n * decoder.forecast(reports)) ** 2 for decoder, reports in self.expected(n)]
         return np.asarray(np.sqrt(np.sum(variances, axis=0)))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the share of each level and its p and q, and the error at n reports."""
-        for name, (decoder, reports) in zip(self._names, self._expected(n), strict=True):
+        for name, (decoder, reports) in zip(self.part_names, self.expected(n), strict=True):
             p, q = decoder.channel.p, decoder.channel.q
             yield "level", f"{name}: {reports:,} of {n:,} reports expected; p {p.max():.6g}, q {q.max():.6g}"
         yield heaviest_fact(self._weight(), n)
-        size = self._decoders[0].channel.size
+        size = self.decoders[0].channel.size
         yield "errors", one_simulation_text(self.simulate, size, estimator, n, self.forecast(n))
 
     def _weight(self) -> float:
         """Return the number of users for whom the heaviest report counts, in the estimate of all users."""
-        return float(max((1 / decoder.channel.gain).max() for decoder in self._decoders))
+        return float(max((1 / decoder.channel.gain).max() for decoder in self.decoders))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class. In the table of all users, forgers choose the level in which a report counts for most."""
-        if not table.of:
-            return self._weight() * self._decoders[0].supported_in(table)
-        (name,) = table.of
-        return self._decoders[self._names.index(name)].heaviest(table)
+        return super().heaviest(table) if table.of else self._weight() * self.decoders[0].supported_in(table)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""
-        parts = [
-            decoder.linear_of(decoder.draw_counts(r, reports, rng), reports) for decoder, reports in self._expected(n)
-        ]
-        pum = self._decoders[0].pum
+        parts, pum = self.draw([r] * len(self.decoders), n, rng), self.pum
         return pum.distribution(self._shares(parts, estimator)) - pum.distribution(r)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``."""
         self.require(estimator)
         levels = self._linears(cells, n, repeats)
-        parts, first = list(levels.values()), self._decoders[0]
-        tables = partial(share_tables, first.pum, simultaneous=first.simultaneous)
+        parts = list(levels.values())
+        tables = partial(share_tables, self.pum, simultaneous=self.decoders[0].simultaneous)
         of_levels = (
             replace(table, of=(name,))
             for name, part in levels.items()
@@ -149,11 +106,11 @@ class LevelsDecoder(Decoder):
         if difference_p_value(parts) <= DIFFER_LEVEL:
             reports = np.array([part.reports for part in parts])
             return np.asarray(reports @ [self._of_level(part, estimator) for part in parts] / reports.sum())
-        return pooled_bayes(*pool(parts), self._bots)
+        return pooled_bayes(*pool(parts), len(self.pum.tags))
 
     def _of_level(self, part: ShareEstimate, estimator: str) -> Floats:
         """Return the published estimate of one level over Z."""
-        return estimate_intermediate(estimator, part.channel, part.counts, int(part.n[0]), self._bots)
+        return estimate_intermediate(estimator, part.channel, part.counts, int(part.n[0]), len(self.pum.tags))
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
         """See the base class."""
@@ -162,13 +119,4 @@ class LevelsDecoder(Decoder):
     @property
     def pum(self) -> Pum:
         """The values and tags, which are those of each level."""
-        return self._decoders[0].pum
-
-    @property
-    def _bots(self) -> int:
-        return len(self._decoders[0].pum.tags)
-
-    def _expected(self, n: int) -> list[tuple[PureDecoder, int]]:
-        """Return the decoder of each level, and the expected number of its reports, but at least 1."""
-        shares = self._strata.shares.tolist()
-        return [(decoder, max(round(n * share), 1)) for decoder, share in zip(self._decoders, shares, strict=True)]
+        return self.decoders[0].pum

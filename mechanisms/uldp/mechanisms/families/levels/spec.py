@@ -171,4 +171,4 @@ class LevelsSpec(MechanismFamily):
         decoders = [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)]
         sources = [StratumSource(Pum.of(variable), (0,))] * len(names)
         encoding = StrataEncoding(sources, strata, AtLevel(names))
-        return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))
+        return LdpProtocol(encoding, strata, LevelsDecoder(names, decoders, strata))

@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.families.marginals.conditional import conditional, independence
-from uldp.mechanisms.families.marginals.linear import TablesEstimate, tables_estimate, view_weight
+from uldp.mechanisms.families.marginals.linear import TablesEstimate
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.pooling.cell_errors import scores
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.decoder import Cost, Part, heaviest_fact
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
 
 #: Early panes have no estimates of views with more cells, counted once for each of their subsets: they take a second.
@@ -45,7 +44,7 @@ class Asked:
     given: tuple[tuple[int, int], ...]
 
 
-class MarginalsDecoder(Decoder):
+class MarginalsDecoder(SharesOfParts):
     """Estimates tables of attributes, each by the interactions in it, and each interaction by all views that hold it.
 
     - "empirical": unbiased; shares may be negative.
@@ -63,8 +62,6 @@ class MarginalsDecoder(Decoder):
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni).
     """
 
-    estimators = ("auto", "empirical")
-
     def __init__(
         self,
         sizes: Sequence[int],
@@ -75,11 +72,9 @@ class MarginalsDecoder(Decoder):
         *,
         simultaneous: bool = False,
     ) -> None:
-        self._sizes, self._views, self._strata, self._decoders = tuple(sizes), tuple(views), strata, tuple(decoders)
-        self.asked, self._simultaneous = asked, simultaneous
+        self._sizes, self._views, self.asked, self._simultaneous = tuple(sizes), tuple(views), asked, simultaneous
         self._about: int | None = None
-        names = [" x ".join(self._names(view)) for view in views]
-        self._parts = StrataDecoder(names, decoders, strata)
+        super().__init__([" x ".join(self._names(view)) for view in views], decoders, strata)
 
     def _names(self, attributes: Attributes) -> tuple[str, ...]:
         return tuple(self.asked.names[attribute] for attribute in attributes)
@@ -89,30 +84,17 @@ class MarginalsDecoder(Decoder):
         cells = sum(prod(2 * self._sizes[attribute] for attribute in view) for view in self._views)
         return Cost.PANE if cells <= MOST_EARLY_CELLS else Cost.FINAL
 
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: each view is checked, and the sum of their reports."""
-        self._parts.check(cells, n)
-
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the views with Bonferroni's correction, and that of the numbers of their reports."""
-        return self._parts.p_values(cells, n)
-
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased tables, those about which there are reports; of ``variables``, that of one attribute.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
-        found, _ = self._linear(cells, n, repeats)
+        """Return the unbiased tables, those about which there are reports; of ``variables``, that of one attribute."""
+        found = self._pooled(self.estimates(cells, n), repeats)
         return found if self._about is None else found.at(found.of_tables[self._about,])
 
-    def _linear(self, cells: Counts, n: int, repeats: float) -> tuple[TablesEstimate, Sequence[Estimate | None]]:
-        """Return the unbiased tables, and the estimates of the views alone."""
-        require_reports(n)
-        parts = zip(self._decoders, self._parts.parts(cells, n), strict=True)
-        views = [decoder.linear(part.cells, part.n) if part.n else None for decoder, part in parts]
-        of_tables = tables_estimate(self._sizes, self._views, self._decoders, views, self.asked.tables, repeats)
-        return of_tables, [view and view.repeated(repeats) for view in views]
+    def _pooled(self, views: Sequence[ShareEstimate | None], repeats: float) -> TablesEstimate:
+        """Return those of the tables about which there are reports."""
+        of_views = zip(self._views, self._precisions, views, strict=True)
+        there = [(view, np.asarray(precision * own.n[0]), own) for view, precision, own in of_views if own]
+        held, weights, estimates = zip(*there, strict=True)
+        return TablesEstimate.of_views(estimates, weights, Interactions(self._sizes, held), self.asked.tables, repeats)
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
         """See the base class."""
@@ -122,21 +104,17 @@ class MarginalsDecoder(Decoder):
             yield Part(name, about, cells, n)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return a table ``share`` for each set of attributes, ``given`` for what is asked, and ``independence``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return a table ``share`` for each set of attributes, ``given`` for what is asked, and ``independence``."""
         self.require(estimator)
-        self.check(cells, n)
-        linear, views = self._linear(cells, n, repeats)
+        views = self.estimates(cells, n)
+        linear = self._pooled(views, repeats)
         published = linear.values if estimator == "empirical" else linear.nearest
         shares = {table: published[linear.of_tables[table]] for table in linear.tables}
         # One search for the ends of all tables takes about as long as for one.
         coverages = {table: coverage_of(len(of), self._simultaneous) for table, of in shares.items()}
         ends = {coverage: linear.interval(coverage) for coverage in set(coverages.values())}
         found = [
-            self._share_table(linear, table, of, ends[coverages[table]], self._alone(table, views))
+            self._share_table(linear, table, of, ends[coverages[table]], self._alone(table, views, repeats))
             for table, of in shares.items()
         ]
         for given, asked in self.asked.given:
@@ -167,15 +145,17 @@ class MarginalsDecoder(Decoder):
         stderr = np.sqrt(linear.variance[place])
         return table_from(TableName.SHARE, shares, stderr, (low, high), Basis.SCORE, **fields)
 
-    def _alone(self, table: Attributes, views: Sequence[Estimate | None]) -> Estimate | None:
+    def _alone(self, table: Attributes, views: Sequence[ShareEstimate | None], repeats: float) -> ShareEstimate | None:
         """Return the estimate of a view that is a table and shares no attribute with another: its cells are counts.
 
         Other channels than those of one value or of random sets estimate shares whose sum is not 1.
         """
         about = [number for number, view in enumerate(self._views) if {*view} & {*table}]
         (first, *others) = about
-        independent = self._decoders[first].channel.independent_bits
-        return views[first] if not others and self._views[first] == table and not independent else None
+        if others or self._views[first] != table or self.decoders[first].channel.independent_bits:
+            return None
+        own = views[first]
+        return own and own.repeated(repeats)
 
     def _tested(self, linear: TablesEstimate) -> list[Attributes]:
         """Return the pairs of attributes whose independence is tested."""
@@ -186,12 +166,16 @@ class MarginalsDecoder(Decoder):
     def _cells(self, attributes: Attributes) -> int:
         return prod(self._sizes[attribute] for attribute in attributes)
 
+    def part_of(self, table: Table) -> None:
+        """See the base class: a table is of all views, and names its attributes."""
+
     def heaviest(self, table: Table) -> float | None:
         """See the base class. A forger chooses the view and the payload; of conditional tables it is not known."""
         if table.name is not TableName.SHARE:
             return None
         attributes = tuple(self.asked.names.index(name) for name in table.of)
-        about = sum(share for view, share in self._of_shares if set(attributes) <= set(view))
+        of_views = zip(self._views, self.shares, strict=True)
+        about = sum(share for view, share in of_views if set(attributes) <= set(view))
         return about * self._weight(attributes)
 
     def _weight(self, table: Attributes) -> float:
@@ -201,14 +185,13 @@ class MarginalsDecoder(Decoder):
         cell of the table.
         """
         heaviest = 0.0
-        for number, (view, share) in enumerate(self._of_shares):
+        for number, (view, decoder, share) in enumerate(zip(self._views, self.decoders, self.shares, strict=True)):
             if not (common := tuple(sorted({*view} & {*table}))):
                 continue
-            decoder = self._decoders[number]
             of_matched = scores(self._design, self._divisors, view, self._weights[number], table)
             own = np.array(list(of_matched.values()))
             cells = np.array([self._unmatched(view, common, matched) for matched in of_matched])
-            most = 1 if decoder.channel.one_symbol else int(np.ceil(decoder.channel.p.sum()))
+            most = self.most_supported(number)
             for sign in (1.0, -1.0):
                 order = np.argsort(-sign * own)
                 taken = np.minimum(np.cumsum(cells[order]), most)
@@ -222,19 +205,19 @@ class MarginalsDecoder(Decoder):
         return prod(others) * self._design.rest(view, common)
 
     @cached_property
-    def _of_shares(self) -> list[tuple[Attributes, float]]:
-        return list(zip(self._views, self._strata.shares.tolist(), strict=True))
-
-    @cached_property
     def _design(self) -> Interactions:
         return Interactions(self._sizes, self._views)
 
     @cached_property
+    def _precisions(self) -> list[float]:
+        """Those of ``precisions`` in a direction in which the shares of a view sum to 0."""
+        cells = map(self._cells, self._views)
+        return [(1 - 1 / size) * precision for size, precision in zip(cells, self.precisions, strict=True)]
+
+    @cached_property
     def _weights(self) -> list[float]:
         """The weight of each view of one report, by its share."""
-        return [
-            share * view_weight(decoder, 1) for decoder, (_, share) in zip(self._decoders, self._of_shares, strict=True)
-        ]
+        return [share * precision for share, precision in zip(self.shares, self._precisions, strict=True)]
 
     @cached_property
     def _divisors(self) -> dict[Attributes, float]:
@@ -269,9 +252,9 @@ class MarginalsDecoder(Decoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the views, how far forged reports reach, and the errors at n reports."""
         numbers: dict[tuple[int, int, int], list[tuple[str, float]]] = {}
-        for (view, share), decoder in zip(self._of_shares, self._decoders, strict=True):
+        for view, decoder, name, share in zip(self._views, self.decoders, self.part_names, self.shares, strict=True):
             key = len(view), self._cells(view), decoder.channel.supported
-            numbers.setdefault(key, []).append((" x ".join(self._names(view)), share))
+            numbers.setdefault(key, []).append((name, share))
         for (together, cells, supported), of in numbers.items():
             first = of[0][0] if len(of) == 1 else f"{len(of)} of {together} attributes, as {of[0][0]}"
             reports = max(round(n * of[0][1]), 1)

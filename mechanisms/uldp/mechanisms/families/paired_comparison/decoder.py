@@ -1,44 +1,22 @@
 """Who beats whom, and the mean Borda scores, from answers about single pairs of candidates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
+from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.families.paired_comparison.scores import borda
-from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.estimate import Estimate
-from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.decoder import heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
 
 
-class Wins(NamedTuple):
-    """For each pair of candidates, the share of users who rank the first above the second; shape (pairs,) each.
-
-    Of a pair without reports nothing is known: 1/2 stands for its share, which is then no estimate, its error is 1/2,
-    and its interval from 0 to 1.
-
-    Attributes:
-        shares: The unbiased estimates, of pairs with reports.
-        variance: Their variances.
-        low: The lower ends of their intervals.
-        high: The upper ends.
-    """
-
-    shares: Floats
-    variance: Floats
-    low: Floats
-    high: Floats
-
-
-class RankingDecoder(Decoder):
+class RankingDecoder(SharesOfParts):
     """Reads the answers about all pairs: the matrix of who beats whom, and the Borda scores.
 
     The answers about a pair are randomized responses of users drawn at random, so the estimates of pairs with reports
@@ -52,11 +30,9 @@ class RankingDecoder(Decoder):
         candidates: The names of the candidates.
         of_pair: The decoder of a pair, the same for each.
         strata: The mechanism, with a part for each pair, in the order of ``combinations``.
-        response: The channel of the responses that devices keep; None if they keep none.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    estimators = ("auto", "empirical")
     quantity = TableName.SCORE
 
     def __init__(
@@ -66,35 +42,23 @@ class RankingDecoder(Decoder):
         strata: Strata,
         *,
         simultaneous: bool = False,
-        response: Channel | None = None,
     ) -> None:
         self._candidates, self._simultaneous = tuple(candidates), simultaneous
         self._pairs = np.array(list(combinations(range(len(candidates)), 2)))
         names = [f"{candidates[first]} > {candidates[second]}" for first, second in self._pairs]
-        self._parts = StrataDecoder(names, [of_pair] * len(names), strata)
+        super().__init__(names, [of_pair] * len(names), strata)
+        response = of_pair.response
         self._gain = float(of_pair.channel.gain[0])
         self._of_response = None if response is None else float(response.gain[0])
         each = np.arange(len(names))
         self._signs = np.zeros((len(candidates), len(names)))
         self._signs[self._pairs.T[0], each], self._signs[self._pairs.T[1], each] = 1.0, -1.0
 
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: those of each pair are checked, and their sum."""
-        self._parts.check(cells, n)
-
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased Borda scores.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased Borda scores."""
         require_reports(n)
-        answers = np.stack([part.cells for part in self._parts.parts(cells, n)], axis=1)
+        answers = np.stack([part.cells for part in self.parts(cells, n)], axis=1)
         return borda(answers, self._signs, self._gain, self._of_response).repeated(repeats)
-
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the pairs with Bonferroni's correction, and that of the numbers of their reports."""
-        return self._parts.p_values(cells, n)
 
     def heaviest(self, table: Table) -> float:
         """See the base class. A forger chooses the pair, and a pair has few of the reports."""
@@ -110,23 +74,19 @@ class RankingDecoder(Decoder):
         pairs, candidates = len(self._pairs), len(self._candidates)
         yield "pairs", f"{pairs} of {candidates} candidates, each with {max(round(n / pairs), 1):,} of the reports"
         yield heaviest_fact(pairs / self._gain, n)
-        share, score = float(self._parts.forecast(n)[0]), self.forecast(n)[0]
+        of_pair, reports = self.expected(n)[0]
+        share, score = of_pair.forecast(reports)[0], self.forecast(n)[0]
         yield (
             "errors",
             f"standard error of a share who prefer one of two {share:.3g}, of a mean Borda score {score:.3g}",
         )
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the matrix of who beats whom, and the scores.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
-        require_reports(n)
+        """Return the matrix of who beats whom, and the scores."""
         self.require(estimator)
-        wins, scores = self._wins(cells, n, repeats), self.linear(cells, n, repeats)
-        k, names = len(self._candidates), self._candidates
-        of_pairs, of_scores = wins.shares, scores.values
+        shares, variance, low, high = self._wins(cells, n, repeats)
+        scores, k, names = self.linear(cells, n, repeats), len(self._candidates), self._candidates
+        of_pairs, of_scores = shares, scores.values
         if estimator != "empirical":
             of_pairs, of_scores = of_pairs.clip(0.0, 1.0), of_scores.clip(0.0, k - 1.0)
         score = table_of(
@@ -134,32 +94,39 @@ class RankingDecoder(Decoder):
         )
         beats = table_from(
             TableName.BEATS,
-            self._matrix(of_pairs, 1 - of_pairs).ravel(),
-            np.sqrt(self._matrix(wins.variance, wins.variance)).ravel(),
-            (self._matrix(wins.low, 1 - wins.high).ravel(), self._matrix(wins.high, 1 - wins.low).ravel()),
+            self._matrix(of_pairs, 1 - of_pairs),
+            np.sqrt(self._matrix(variance, variance)),
+            (self._matrix(low, 1 - high), self._matrix(high, 1 - low)),
             Basis.SCORE if repeats else Basis.EXACT,
             n=n,
             shape=(k, k),
             keys=tuple(f"{winner} > {loser}" for winner in names for loser in names),
             simultaneous=self._simultaneous,
-            unbiased=self._matrix(wins.shares, 1 - wins.shares).ravel(),
+            unbiased=self._matrix(shares, 1 - shares),
         )
         return score, beats
 
-    def _wins(self, cells: Counts, n: int, repeats: float) -> Wins:
-        """Return the share of each pair from its own reports."""
-        coverage, found = coverage_of(len(self._pairs), self._simultaneous), []
-        for part in self._parts.parts(cells, n):
-            if not part.n:
-                found.append((0.5, 0.25, 0.0, 1.0))
-                continue
-            linear = part.decoder.linear(part.cells, part.n, repeats)
-            low, high = linear.interval(coverage)
-            found.append((linear.values[0], linear.variance[0], low[0], high[0]))
-        return Wins(*np.array(found).T)
+    def _wins(self, cells: Counts, n: int, repeats: float) -> Floats:
+        """Return the shares of users who rank the first of each pair above the second, by its own reports.
+
+        Of a pair without reports nothing is known: 1/2 stands for its share, which is then no estimate, its error is
+        1/2, and its interval from 0 to 1.
+
+        Returns:
+            Shape (4, pairs): the unbiased estimates, their variances, and the lower and upper ends of their intervals.
+        """
+        coverage, unknown = coverage_of(len(self._pairs), self._simultaneous), [0.5, 0.25, 0.0, 1.0]
+        return np.array(
+            [
+                unknown
+                if own is None
+                else [own.values[0], own.variance[0], *(end[0] for end in own.interval(coverage))]
+                for own in self.estimates(cells, n, repeats)
+            ]
+        ).T
 
     def _matrix(self, above: Floats, below: Floats) -> Floats:
-        """Return what pairs say as a matrix, with 0 on its diagonal.
+        """Return what pairs say as a flat matrix, with 0 on its diagonal.
 
         Args:
             above: Shape (pairs,): of the first candidate over the second.
@@ -168,4 +135,4 @@ class RankingDecoder(Decoder):
         matrix = np.zeros((len(self._candidates),) * 2)
         first, second = self._pairs.T
         matrix[first, second], matrix[second, first] = above, below
-        return matrix
+        return matrix.ravel()

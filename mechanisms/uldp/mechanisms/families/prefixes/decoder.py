@@ -1,11 +1,11 @@
 """The decoder that finds strings: it walks down their prefixes, and tests what it finds by reports of whole strings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata
@@ -14,11 +14,10 @@ from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
 
 
-class WalkDecoder(FindingDecoder):
+class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
     """Finds strings that nobody has listed, and estimates which share of the users holds each.
 
     The reports about prefixes show which strings may be frequent; see ``Walk``. These, and the candidates of the spec,
@@ -29,7 +28,6 @@ class WalkDecoder(FindingDecoder):
     ``unexplained`` is the share of users who hold none of these; of sets of strings, ``mean_size`` is in its place.
     """
 
-    estimators = ("auto", "empirical")
     names: tuple[str, ...]
 
     def __init__(
@@ -53,42 +51,30 @@ class WalkDecoder(FindingDecoder):
             response: See ``CandidateDecoder``.
         """
         self.names = tuple(candidates)
-        self._mechanism, self._strata, self.walk = mechanism, strata, walk
+        self._mechanism, self.walk = mechanism, walk
         self._build = partial(
             CandidateDecoder, mechanism, longest=walk.longest, simultaneous=simultaneous, response=response
         )
         self._asked = self._build(self.names)
         parts = [*(f"prefixes of {length:,}" for length in walk.lengths), "whole strings"]
-        self._parts = StrataDecoder(parts, [self._build(())] * len(parts), strata)
+        super().__init__(parts, [*[self._build(())] * len(walk.lengths), self._asked], strata)
 
     def cost(self, estimator: str) -> Cost:
         """See the base class: the walk takes seconds."""
         return Cost.FINAL
 
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        self._parts.check(cells, n)
-
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """Return the number of reports of each length, and that of whole strings."""
-        return self._parts.reports(cells, n)
-
-    def _whole(self, cells: Counts, n: int) -> tuple[Counts, int]:
-        """Return the cells of whole strings, and the number of their reports."""
-        part = self._parts.parts(cells, n)[-1]
-        return part.cells, part.n
+        return tuple(part.n for part in self.parts(cells, n))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of the candidates.
+        """Return the unbiased estimate of the shares of the candidates, from the reports of whole strings."""
+        whole = self.parts(cells, n)[-1]
+        return self._asked.linear(whole.cells, whole.n, repeats)
 
-        Raises:
-            ValueError: if there are no reports of whole strings, or the cells do not fit.
-        """
-        return self._asked.linear(*self._whole(cells, n), repeats)
-
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return those of ``StrataDecoder``."""
-        return self._parts.p_values(cells, n)
+    def part_of(self, table: Table) -> int:
+        """See the base class: all tables are of whole strings."""
+        return len(self.decoders) - 1
 
     @property
     def _most_tested(self) -> int:
@@ -98,41 +84,33 @@ class WalkDecoder(FindingDecoder):
         """See the base class: the tables leave out strings of the search that are not found."""
         return self._most_tested
 
-    def heaviest(self, table: Table) -> float | None:
-        """See the base class; known of shares."""
-        return self._asked.heaviest(table)
-
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of rare candidates at n reports."""
         return self._asked.forecast(self._of_a_part(n))
 
     def _of_a_part(self, n: int) -> int:
         """Return the number of reports of a part to expect."""
-        return max(round(n * float(self._strata.shares[-1])), 1)
+        return self.expected(n)[-1][1]
 
     def found(self, cells: Counts, n: int) -> list[str]:
         """Return the strings that the reports about prefixes show, but for the candidates."""
         shape = self._mechanism.cohorts, self._mechanism.cohort_channel.positions
-        walked = self.walk.run([part.cells.reshape(shape) for part in self._parts.parts(cells, n)[:-1]])
+        walked = self.walk.run([part.cells.reshape(shape) for part in self.parts(cells, n)[:-1]])
         return [text for text in walked if text not in self.names]
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
-
-        Raises:
-            ValueError: if there are no reports of whole strings, the cells do not fit, or there is no such estimator.
-        """
+        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class."""
         self.require(estimator)
-        own, of_whole = self._whole(cells, n)
-        require_reports(of_whole)
+        whole = self.parts(cells, n)[-1]
+        require_reports(whole.n)
         tested = self._build((*self.names, *self.found(cells, n)))
-        return tested.tables_of_found(own, of_whole, estimator, repeats, asked=len(self.names))
+        return tested.tables_of_found(whole.cells, whole.n, estimator, repeats, asked=len(self.names))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""
         walk, spelling, of_each = self.walk, self.walk.spelling, self._of_a_part(n)
         lengths = " to ".join(f"{length:,}" for length in sorted({walk.lengths[0], walk.lengths[-1]}))
-        of_all = f"each length, and whole strings, have {1 / len(self._strata.parts):.3g} of the reports"
+        of_all = f"each length, and whole strings, have {1 / len(self.decoders):.3g} of the reports"
         yield "prefixes", f"of {lengths} of {len(spelling.pieces):,} pieces; {of_all}"
         yield "discover", f"keeps {walk.keep:,} prefixes of each length, and tests up to {walk.most:,} strings"
         facts = dict(self._asked.describe(of_each, estimator))

@@ -1,26 +1,25 @@
 """Shares of bins, shares of ranges, shares below edges, and quantiles, from the reports of all levels of a tree."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.table_of import table_from, table_of
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
-from uldp.mechanisms.families.tree.linear import TreeEstimate, level_weight, tree_estimate
+from uldp.mechanisms.families.tree.linear import TreeEstimate
 from uldp.mechanisms.families.tree.published import published_shares
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.pooling.tree import Tree
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.decoder import Cost, heaviest_fact
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.flags import Flag
 from uldp.schemas.specs.kinds import Kind, Range
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
@@ -58,7 +57,7 @@ class Bins:
         return edges, tuple(self.kind.bin_text(edge - 1 if whole else edge, self.number) for edge in edges)
 
 
-class TreeDecoder(Decoder):
+class TreeDecoder(SharesOfParts):
     """Estimates the shares of bins, and with them of ranges, by least squares over all levels.
 
     - "empirical": unbiased; shares of bins may be negative.
@@ -79,7 +78,6 @@ class TreeDecoder(Decoder):
         simultaneous: Whether all intervals of the table of bins are to cover the truth at once (Bonferroni).
     """
 
-    estimators = ("auto", "empirical")
     quantity = TableName.SHARE
     bins_estimator, smooths = "auto", False
 
@@ -93,35 +91,27 @@ class TreeDecoder(Decoder):
         *,
         simultaneous: bool = False,
     ) -> None:
-        self._strata, self._decoders, self._tree, self.bins = strata, tuple(decoders), tree, bins
-        names = [f"blocks of {width:,}" for width in tree.widths]
-        self._levels = StrataDecoder(names, decoders, strata)
-        self._ranges, self._simultaneous = tuple(ranges), simultaneous
+        super().__init__([f"blocks of {width:,}" for width in tree.widths], decoders, strata)
+        self._tree, self.bins, self._ranges, self._simultaneous = tree, bins, tuple(ranges), simultaneous
 
     def cost(self, estimator: str) -> Cost:
         """See the base class."""
         return Cost.PANE if self.bins.number <= MOST_EARLY_BINS else Cost.FINAL
 
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: each level is checked, and the sum of their reports."""
-        self._levels.check(cells, n)
-
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the levels with Bonferroni's correction, and that of the numbers of their reports."""
-        return self._levels.p_values(cells, n)
-
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> TreeEstimate:
-        """Return the unbiased estimate of the shares of bins.
+        """Return the unbiased estimate of the shares of bins; ValueError also if no report is about a bin."""
+        return self._pooled(self.estimates(cells, n)).repeated(repeats)
 
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or no report is about a bin.
-        """
-        self.check(cells, n)
-        require_reports(n)
-        split = self._strata.split_cells(cells)
-        levels = zip(self._decoders, split, strict=True)
-        parts = [decoder.linear(own, reports) if reports else None for decoder, (own, reports) in levels]
-        return tree_estimate(self._tree, self._decoders, parts, repeats)
+    def _pooled(self, levels: Sequence[ShareEstimate | None]) -> TreeEstimate:
+        """Return the estimate from the levels that have reports, with its errors at the nearest possible shares."""
+        if levels[-1] is None:
+            raise ValueError("no report is about a bin, so there is no estimate of the bins")
+        of_levels = zip(self._tree.widths, self.precisions, levels, strict=True)
+        there = [(width, np.asarray(precision * own.n[0]), own) for width, precision, own in of_levels if own]
+        widths, weights, estimates = zip(*there, strict=True)
+        design = Tree(self._tree.size, widths)
+        found = TreeEstimate.of(estimates, weights, design)
+        return found.at_shares([own[:, 0] for own in design.spread(found.nearest[:, np.newaxis])])
 
     @property
     def number_of_bins(self) -> int:
@@ -148,16 +138,12 @@ class TreeDecoder(Decoder):
         """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
 
         There are none if no report is about a bin, as may be with few reports.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
         self.require(estimator)
-        self.check(cells, n)
-        require_reports(n)
-        if not self._strata.split_cells(cells)[-1][1]:
+        levels = self.estimates(cells, n)
+        if levels[-1] is None:
             return ()
-        linear = self.linear(cells, n, repeats)
+        linear = self._pooled(levels).repeated(repeats)
         shares, cumulants = self._shares(linear, estimator), self._below(linear)
         ranges = [self._range_table(linear, shares, self._ranges)] if self._ranges else []
         return (
@@ -246,46 +232,35 @@ class TreeDecoder(Decoder):
 
         Forgers choose a level and a payload. A payload supports at most so many blocks as if they were the heaviest.
         """
-        shares = self._strata.shares
-        weights = [
-            np.asarray(level_weight(decoder, 1) * share) for decoder, share in zip(self._decoders, shares, strict=True)
-        ]
-        design = self._tree
+        weights = [np.asarray(each * share) for each, share in zip(self.precisions, self.shares, strict=True)]
+        design, heaviest = self._tree, 0.0
         own = design.weigh(weights, design.spread(design.solve(weights)(w)))
-        heaviest = 0.0
-        for decoder, share, of_level in zip(self._decoders, shares.tolist(), own, strict=True):
+        for level, (decoder, share, of_level) in enumerate(zip(self.decoders, self.shares, own, strict=True)):
             scores = np.sort(of_level / decoder.channel.gain[:, np.newaxis], axis=0)
-            most = 1 if decoder.channel.one_symbol else int(np.ceil(decoder.channel.p.sum()))
+            most = self.most_supported(level)
             sums = np.cumsum(scores[::-1], axis=0)[:most].max(), -np.cumsum(scores, axis=0)[:most].min()
             heaviest = max(heaviest, *(float(each) / share for each in sums))
         return heaviest
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of bins at n reports of equal shares, shape (m,)."""
-        return np.sqrt(self._expected(equal_shares(self.bins.number), n).variance)
+        return np.sqrt(self._as_expected(equal_shares(self.bins.number), n).variance)
 
-    def _expected(self, r: Floats, n: int) -> TreeEstimate:
+    def _as_expected(self, r: Floats, n: int) -> TreeEstimate:
         """Return the estimate of n reports whose counts are as expected for the shares r."""
-        levels = []
-        for decoder, own, reports in zip(
-            self._decoders, self._tree.spread(r[:, np.newaxis]), self._reports(n), strict=True
-        ):
-            expected = np.rint(decoder.channel.support_probability(own[:, 0]) * reports).astype(np.int64)
-            levels.append(decoder.linear_of(expected, reports))
-        return tree_estimate(self._tree, self._decoders, levels)
+        levels = [
+            decoder.linear_of(np.rint(decoder.channel.support_probability(own) * reports).astype(np.int64), reports)
+            for (decoder, reports), own in zip(self.expected(n), self._of_levels(r), strict=True)
+        ]
+        return self._pooled(levels)
 
-    def _reports(self, n: int) -> list[int]:
-        """Return the expected number of reports of each level, but at least 1."""
-        return [max(round(n * share), 1) for share in self._strata.shares.tolist()]
+    def _of_levels(self, r: Floats) -> list[Floats]:
+        """Return the shares of the blocks of each level."""
+        return [own[:, 0] for own in self._tree.spread(r[:, np.newaxis])]
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """Draw a window of n reports, and return the errors of the published shares of bins, shape (m,)."""
-        of_levels = self._tree.spread(r[:, np.newaxis])
-        parts = [
-            decoder.linear_of(decoder.draw_counts(own[:, 0], reports, rng), reports)
-            for decoder, own, reports in zip(self._decoders, of_levels, self._reports(n), strict=True)
-        ]
-        return self._shares(tree_estimate(self._tree, self._decoders, parts), estimator) - r
+        return self._shares(self._pooled(self.draw(self._of_levels(r), n, rng)), estimator) - r
 
     def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
         """See ``SimulatesBins``."""
@@ -293,11 +268,11 @@ class TreeDecoder(Decoder):
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the levels, how far forged reports reach, and the errors at n reports."""
-        for decoder, width, share in zip(self._decoders, self._tree.widths, self._strata.shares.tolist(), strict=True):
+        for decoder, width, share in zip(self.decoders, self._tree.widths, self.shares, strict=True):
             blocks, mechanism = decoder.channel.size, "rr" if decoder.channel.one_symbol else "pgr"
             yield "level", f"{blocks:,} blocks of {width:,}: {share:.4g} of the reports, by {mechanism}"
         yield heaviest_fact(self._weight(self._first_and_last()), n)
-        linear = self._expected(falling_shares(self.bins.number), n)
+        linear = self._as_expected(falling_shares(self.bins.number), n)
         rng = np.random.default_rng(_SEED)
         drawn = [np.sort(rng.choice(self.bins.number + 1, 2, replace=False)) for _ in range(16)]
         halves = self._columns([Range(int(first), int(end), "") for first, end in drawn])

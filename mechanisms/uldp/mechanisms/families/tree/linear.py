@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.mechanisms.pooling.tree import Tree
@@ -84,35 +84,3 @@ class TreeEstimate(Pooled):
             moved = np.cumsum(moved, axis=0) - moved
         variances = self.design.of_blocks(self.weights, diagonals, 2, below=below)
         return np.asarray(np.maximum(variances - (moved**2).sum(axis=1), 0.0))
-
-
-def tree_estimate(
-    tree: Tree, decoders: Sequence[PureDecoder], levels: Sequence[ShareEstimate | None], repeats: float = 0.0
-) -> TreeEstimate:
-    """Return the estimate from the levels that have reports, with its errors at the nearest possible shares.
-
-    Args:
-        tree: The design of all levels.
-        decoders: The decoder of each level.
-        levels: The estimate of each level; None without reports.
-        repeats: See ``Decoder.linear``.
-
-    Raises:
-        ValueError: if the last level, that of the bins, has no reports.
-    """
-    there = [(width, decoder, own) for width, decoder, own in zip(tree.widths, decoders, levels, strict=True) if own]
-    if not there or there[-1][0] != 1:
-        raise ValueError("no report is about a bin, so there is no estimate of the bins")
-    weights = [np.asarray(level_weight(decoder, int(own.n[0]))) for _, decoder, own in there]
-    design = Tree(tree.size, [width for width, _, _ in there])
-    found = TreeEstimate.of([own for _, _, own in there], weights, design)
-    shares = [own[:, 0] for own in design.spread(found.nearest[:, np.newaxis])]
-    return found.at_shares(shares).repeated(repeats)
-
-
-def level_weight(decoder: PureDecoder, n: int) -> float:
-    """Return the weight of a level with n reports: the inverse of the variance of its blocks at equal shares.
-
-    It depends on no count, so that the estimate is unbiased.
-    """
-    return float(1 / np.mean(decoder.forecast(n) ** 2))
