@@ -76,9 +76,9 @@ def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, 
 def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float], FoldedMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism with a fold. ``build`` gets |X| and an epsilon, as for ``of_shares``."""
     pum, mechanism = Pum.of(variable), build(variable.size, spec.epsilon)
-    responses = kept(spec, mechanism, partial(build, variable.size))
-    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous, kept=responses)
-    return LdpProtocol(pum, responses, decoder)
+    response = None if spec.lasting_epsilon is None else build(variable.size, spec.lasting_epsilon)
+    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous, response=response)
+    return LdpProtocol(pum, mechanism if response is None else Memoized(response, mechanism), decoder)
 
 
 def of_sets(

@@ -11,9 +11,8 @@ from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.channel_laws import Payloads
 from uldp.mechanisms.laws.law import Law
-from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.protocol.decoder import require_output_counts
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -32,7 +31,7 @@ class FoldedDecoder(PureDecoder):
         mechanism: The mechanism.
         pum: The values.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        kept: The mechanism of devices that keep their responses, if they do.
+        response: The mechanism of the responses that devices keep; None if they keep none.
     """
 
     def __init__(
@@ -41,24 +40,19 @@ class FoldedDecoder(PureDecoder):
         pum: Pum,
         *,
         simultaneous: bool = False,
-        kept: Mechanism | None = None,
+        response: FoldedMechanism | None = None,
     ) -> None:
         super().__init__(mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=simultaneous)
-        self._mechanism, self._kept = mechanism, kept
+        self._mechanism, self._response = mechanism, response
 
     @cached_property
     def law(self) -> Payloads:
         """The law of a report."""
-        kept = self._kept.inner if isinstance(self._kept, Memoized) else None
-        return _law(self._mechanism, _law(kept) if isinstance(kept, FoldedMechanism) else None)
+        return _law(self._mechanism, None if self._response is None else _law(self._response))
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
-        size = self._mechanism.statistic_size
-        if cells.shape != (size,):
-            raise ValueError(f"the cells have shape {cells.shape}, but there are {size} payloads")
-        if cells.min() < 0 or cells.sum() != n:
-            raise ValueError(f"the cells are not the numbers of {n} reports: they sum to {cells.sum()}")
+        require_output_counts(cells, n, self._mechanism.statistic_size)
 
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts over Z."""

@@ -6,6 +6,7 @@ both of its symbols together, and its mean is the difference of both over this s
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -40,35 +41,17 @@ class PairDecoder(SetDecoder):
         names: The names of the keys, k of them.
         low: The lower end of the range of numbers.
         high: The upper end.
-        chance_support: See ``PureMechanism``.
-        simultaneous: Whether all intervals of the shares are to cover the truth at once (Bonferroni), or each alone.
-        response: The channel of the responses that devices keep; None if they keep none.
+        fields: The keywords of ``CountsDecoder``.
     """
 
     one = "key"
 
-    def __init__(
-        self,
-        channel: Channel,
-        names: Sequence[str],
-        low: float,
-        high: float,
-        *,
-        chance_support: float = 0.0,
-        simultaneous: bool = False,
-        response: Channel | None = None,
-    ) -> None:
-        super().__init__(
-            channel, len(names), chance_support=chance_support, simultaneous=simultaneous, response=response
-        )
+    def __init__(self, channel: Channel, names: Sequence[str], low: float, high: float, **fields: Any) -> None:
+        super().__init__(channel, len(names), **fields)
         self.keys, self.low, self.high = tuple(names), low, high
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of keys.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of the shares of keys."""
         return self._sums(cells, n, np.arange(self.items), np.ones((self.items, 2)), repeats)
 
     def _sums(self, cells: Counts, n: int, keys: Counts, weights: Floats, repeats: float) -> Estimate:
@@ -83,11 +66,7 @@ class PairDecoder(SetDecoder):
         return f"{self.items:,} keys of two signs each, and {self.channel.held:,} dummies"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables; see the class.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return the tables; see the class."""
         share, mean_size = super().tables(cells, n, estimator, repeats)
         p_values = self._p_values_of_keys(cells, n, repeats)
         found = p_values <= FALSELY_FOUND / self.items

@@ -18,7 +18,7 @@ from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
 from uldp.mechanisms.laws.estimate import Estimate, part_of
-from uldp.mechanisms.protocol.decoder import Pooling, SharesDecoder, heaviest_fact, two_digits
+from uldp.mechanisms.protocol.decoder import Pooling, SharesDecoder, heaviest_fact, require_output_counts, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.flags import Flag
@@ -62,18 +62,18 @@ def share_estimate(law: ChannelLaw, counts: Counts, n: Reports) -> ShareEstimate
     return ShareEstimate(values, reports, (part,), channel=law.channel, counts=counts, reports=n)
 
 
-class PureDecoder(SharesDecoder):
-    """Reads support counts over Z by a channel, and redistributes the tags of PUM over X.
+class CountsDecoder(SharesDecoder):
+    """Reads support counts by a channel.
 
     Args:
-        channel: p and q of the mechanism over Z.
+        channel: p and q of the mechanism over all symbols, Z.
         pum: The values and tags behind the symbols.
         chance_support: See ``PureMechanism``.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
         response: The channel of the responses that devices keep; None if they keep none.
     """
 
-    pooling = Pooling.SHARES
+    estimators: tuple[str, ...] = OF_COUNTS
 
     def __init__(
         self,
@@ -84,17 +84,15 @@ class PureDecoder(SharesDecoder):
         simultaneous: bool = False,
         response: Channel | None = None,
     ) -> None:
-        self.channel = channel
-        self.pum = pum
-        self.response = response
+        self.channel, self.pum, self.simultaneous, self.response = channel, pum, simultaneous, response
         self._chance_support = chance_support
-        self.simultaneous = simultaneous
-        self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
+        if channel.one_symbol:
+            self.estimators = OF_SYMBOLS
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
         if self.channel.blocks is not None:
-            _check_partition(cells, n, self.channel.blocks.cells)
+            require_output_counts(cells, n, self.channel.blocks.cells)
             return
         if cells.shape != (self.channel.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
@@ -120,17 +118,48 @@ class PureDecoder(SharesDecoder):
         """The law of a report."""
         return law_of(self.channel, None if self.response is None else law_of(self.response))
 
-    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
-        """Return the unbiased estimate over Z."""
-        return self.linear_of(self.supports(cells), n).repeated(repeats)
+    def tags_at(self, cells: Counts, n: int) -> Pum:
+        """See the base class."""
+        return self.pum
 
     def linear_of(self, supports: Counts, n: Reports) -> ShareEstimate:
         """Return the unbiased estimate over Z from the support counts of n reports, or from rows of several windows."""
         return share_estimate(self.law, supports, n)
 
-    def tags_at(self, cells: Counts, n: int) -> Pum:
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Test whether any distribution explains the support counts."""
+        p_value = self.test(self.supports(cells), n)
+        return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
+
+    def test(self, supports: Counts, n: int) -> float | None:
+        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.inference.plausibility import counts_p_value
+
+        return counts_p_value(self.channel, supports, n)
+
+    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
+        """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``."""
+        return draw_counts(self.channel, r, n, rng)
+
+    def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class."""
-        return self.pum
+        return np.sqrt(self.channel.variance(r, n))[: self.pum.size]
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return float(1 / self.channel.gain[self.channel.q > 0].min())
+
+
+class PureDecoder(CountsDecoder):
+    """Reads support counts over Z, and redistributes the tags of PUM over X; see ``CountsDecoder``."""
+
+    pooling = Pooling.SHARES
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
+        """Return the unbiased estimate over Z."""
+        return self.linear_of(self.supports(cells), n).repeated(repeats)
 
     def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
         """Yield the support count, p and q, and the formula; see the base class."""
@@ -146,11 +175,6 @@ class PureDecoder(SharesDecoder):
             yield f"noise: none; no report supports it by chance, and each that does counts for {1 / p:.3g} users"
         yield f"formula: (count / n - q) / (p - q) = ({support:.5f} - {q:.5f}) / {p - q:.5f}"
 
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Test whether any distribution explains the support counts."""
-        p_value = self.test(self.supports(cells), n)
-        return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
-
     def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
         """See the base class."""
         from uldp.mechanisms.inference.plausibility import counts_p_values  # as in ``test``
@@ -158,13 +182,6 @@ class PureDecoder(SharesDecoder):
         supports = np.array([self.supports(cells) for cells, _ in windows])
         p_values = counts_p_values(self.channel, supports, np.array([n for _, n in windows]))
         return [{} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value} for p_value in p_values]
-
-    def test(self, supports: Counts, n: int) -> float | None:
-        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""
-        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.inference.plausibility import counts_p_value
-
-        return counts_p_value(self.channel, supports, n)
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols."""
@@ -175,19 +192,6 @@ class PureDecoder(SharesDecoder):
         name = "mle" if estimator == "em" else estimator
         r_hat = estimate_intermediate(name, self.channel, self.draw_counts(r, n, rng), n, len(self.pum.tags))
         return self.pum.distribution(r_hat) - self.pum.distribution(r)
-
-    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
-        """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``."""
-        return draw_counts(self.channel, r, n, rng)
-
-    def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class."""
-        return np.sqrt(self.pum.visible(self.channel.variance(r, n)))
-
-    @property
-    def weight(self) -> float:
-        """See the base class."""
-        return float(1 / self.channel.gain[self.channel.q > 0].min())
 
     @property
     def _heaviest(self) -> float:
@@ -283,12 +287,3 @@ class PureDecoder(SharesDecoder):
         linear = self.linear_of(supports, n[:, np.newaxis])
         tables = tables_by_rows(r_hat, linear, n.tolist(), simultaneous=self.simultaneous)
         return [(table,) for table in tables]
-
-
-def _check_partition(cells: Counts, n: int, size: int) -> None:
-    if cells.shape != (size,):
-        raise ValueError(f"the cells have shape {cells.shape}, but there are {size} payloads")
-    if cells.min() < 0 or cells.sum() != n:
-        raise ValueError(
-            f"each report is in one cell, but the cells sum to {cells.sum()} with n = {n}, or are negative"
-        )

@@ -5,26 +5,25 @@ l, and the dummies say how many items users report.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import share_estimate
+from uldp.mechanisms.decoders.pure import CountsDecoder
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
-from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, forecast_errors
+from uldp.mechanisms.inference.forecast import LARGEST, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.held_laws import MeanSize
-from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.decoder import heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS
 from uldp.schemas.table import Table, TableName
 
@@ -32,7 +31,7 @@ from uldp.schemas.table import Table, TableName
 _WINDOWS = 8
 
 
-class SetDecoder(SharesDecoder):
+class SetDecoder(CountsDecoder):
     """Reads support counts over k items and l dummies.
 
     - ``share``: the share of users who report each item, with its interval. They do not sum to 1. Of users with more
@@ -42,56 +41,20 @@ class SetDecoder(SharesDecoder):
     Args:
         channel: The channel of all symbols.
         items: k.
-        chance_support: See ``PureMechanism``.
-        simultaneous: Whether all intervals of the shares are to cover the truth at once (Bonferroni), or each alone.
-        response: The channel of the responses that devices keep; None if they keep none.
+        fields: The keywords of ``CountsDecoder``.
     """
 
-    estimators = OF_COUNTS
     #: What the shares are of.
     one = "item"
 
-    def __init__(
-        self,
-        channel: Channel,
-        items: int,
-        *,
-        chance_support: float = 0.0,
-        simultaneous: bool = False,
-        response: Channel | None = None,
-    ) -> None:
-        self.channel, self.items, self.simultaneous, self.response = channel, items, simultaneous, response
-        self._chance_support = chance_support
-
-    @cached_property
-    def pum(self) -> Pum:
-        """The items, of which none has a tag."""
-        return Pum(np.ones(self.items, dtype=np.bool_), (), np.zeros((0, self.items)), np.zeros(0))
-
-    def tags_at(self, cells: Counts, n: int) -> Pum:
-        """See the base class."""
-        return self.pum
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        if cells.shape != (self.channel.size,):
-            raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
-        if cells.min() < 0 or cells.max() > n:
-            raise ValueError(f"no {n} reports have counts from {cells.min()} to {cells.max()}")
-        if not self.channel.independent_bits and cells.sum() != n * self.channel.supported:
-            raise ValueError(
-                f"each of n = {n} reports supports {self.channel.supported} different symbols, but the counts sum to"
-                f" {cells.sum()}, from {cells.min()} to {cells.max()}"
-            )
+    def __init__(self, channel: Channel, items: int, **fields: Any) -> None:
+        pum = Pum(np.ones(items, dtype=np.bool_), (), np.zeros((0, items)), np.zeros(0))
+        super().__init__(channel, pum, **fields)
+        self.items, self.estimators = items, OF_COUNTS
 
     @property
     def _symbols_text(self) -> str:
         return f"{self.items:,} items and {self.channel.held:,} dummies"
-
-    @cached_property
-    def law(self) -> ChannelLaw:
-        """The law of a report about all symbols."""
-        return law_of(self.channel, None if self.response is None else law_of(self.response))
 
     @cached_property
     def size_law(self) -> MeanSize:
@@ -99,28 +62,16 @@ class SetDecoder(SharesDecoder):
         return MeanSize(self.channel, None if self.response is None else MeanSize(self.response))
 
     def of_symbols(self, cells: Counts, n: int) -> Estimate:
-        """Return the unbiased estimate of the shares of all symbols.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of the shares of all symbols."""
         require_reports(n)
-        return share_estimate(self.law, cells, n)
+        return self.linear_of(cells, n)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of items; for the errors of sums, see ``Held``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of the shares of items; for the errors of sums, see ``Held``."""
         return self.of_symbols(cells, n).at(slice(0, self.items)).repeated(repeats)
 
     def mean_size(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the mean number of items that users report.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of the mean number of items that users report."""
         dummies = self.of_symbols(cells, n).values[-self.channel.held :]
         part = part_of(self.size_law, dummies.clip(0.0, 1.0), n)
         return Estimate(np.array([self.channel.held - dummies.sum()]), np.array([n]), (part,)).repeated(repeats)
@@ -130,29 +81,17 @@ class SetDecoder(SharesDecoder):
         size, bounds = self.mean_size(cells, n, repeats), (0.0, float(self.channel.held))
         return table_of(TableName.MEAN_SIZE, size.values.clip(*bounds), size, bounds=bounds)
 
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Test whether any sets explain the support counts."""
-        p_value = self.test(cells, n)
-        return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
-
-    def test(self, cells: Counts, n: int) -> float | None:
-        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``.
+    def test(self, supports: Counts, n: int) -> float | None:
+        """See the base class.
 
         Of hashes, a count is between binomial ones with q and p whatever devices hold, which Bonferroni's bound tests.
         """
-        if self.channel.independent_bits:
-            p, q = self.channel.p[:1], self.channel.q[:1]
-            return outside_p_value(cells, n, q, p) if n > 0 else None
-        from uldp.mechanisms.inference.plausibility import counts_p_value  # needs SciPy, and devices need none
-
-        return counts_p_value(self.channel, cells, n) if n > 0 else None
+        if not self.channel.independent_bits:
+            return super().test(supports, n)
+        return outside_p_value(supports, n, self.channel.q[:1], self.channel.p[:1]) if n > 0 else None
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share`` and ``mean_size``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return the tables ``share`` and ``mean_size``."""
         self.require(estimator)
         published = self.published(cells, n, estimator)
         linear = self.linear(cells, n, repeats)
@@ -167,22 +106,13 @@ class SetDecoder(SharesDecoder):
         """See the base class."""
         return {TableName.SHARE: self.weight, TableName.MEAN_SIZE: self.size_law.reach}.get(table.name)
 
-    @property
-    def weight(self) -> float:
-        """See the base class."""
-        return float(1 / self.channel.gain[0])
-
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of items at n reports of uniform sets, shape (k,)."""
         return self.stderr(self.symbol_shares(np.ones(self.items)), n)
 
-    def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class; ``r`` is over items and dummies."""
-        return np.sqrt(self.channel.variance(r, n))[: self.items]
-
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class; ``r`` is over items and dummies, and the errors are those of items."""
-        return self.published(draw_counts(self.channel, r, n, rng), n, estimator) - self.shares_of(r)
+        return self.published(self.draw_counts(r, n, rng), n, estimator) - self.shares_of(r)
 
     def shares_of(self, r: Floats) -> Floats:
         """Return the shares of items, shape (k,), of those of all symbols."""
