@@ -154,6 +154,17 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
         return [float(1 / np.mean(decoder.forecast(1) ** 2)) for decoder in self.decoders]
 
     def most_supported(self, part: int) -> int:
-        """Return the most symbols that an honest report of a part may be taken to support."""
+        """Return the most symbols of a part that one payload supports as if they were those that count most."""
         channel = self.decoders[part].channel
         return 1 if channel.one_symbol else int(np.ceil(channel.p.sum()))
+
+    def heaviest_in(self, part: int, scores: Floats) -> float:
+        """Return the number of all reports for which the heaviest one of a part counts.
+
+        Args:
+            part: The number of the part.
+            scores: Shape (m, j): how much its symbols count in each of some sums, or the symbols that may count most.
+        """
+        ascending, most = np.sort(scores, axis=0), self.most_supported(part)
+        sums = np.cumsum(ascending[::-1], axis=0)[:most].max(), -np.cumsum(ascending, axis=0)[:most].min()
+        return max(0.0, *map(float, sums)) / self.shares[part] / float(self.decoders[part].channel.gain[0])

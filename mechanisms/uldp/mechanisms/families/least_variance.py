@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.families.subset_selection.randomizer import best_chosen
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.specs.kinds import ListedValues
-from uldp.schemas.specs.mechanism_family import family
+from uldp.schemas.specs.mechanism_family import PrivateSpec, family
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 
@@ -32,12 +33,17 @@ def least_variance(size: int, epsilon: float) -> str:
     return "ss" if best_chosen(size, epsilon) > 1 else "rr"
 
 
-def symbols_protocol(
-    variable: Variable, size: int, name: str, epsilon: float, lasting_epsilon: float | None
-) -> LdpProtocol:
-    """Return the protocol of a mechanism for so many symbols of a variable, without tags."""
-    keys = {"name": name, "epsilon": epsilon, "lasting_epsilon": lasting_epsilon}
-    return build_variable(
+def symbols_part(variable: Variable, spec: PrivateSpec, size: int, name: str) -> tuple[Mechanism, PureDecoder]:
+    """Return a mechanism for so many symbols of a variable, without tags, and its decoder.
+
+    Args:
+        variable: The variable.
+        spec: Its budgets are those of the mechanism.
+        size: The number of symbols.
+        name: The mechanism, as a spec names it.
+    """
+    keys = {"name": name, "epsilon": spec.epsilon, "lasting_epsilon": spec.lasting_epsilon}
+    protocol = build_variable(
         replace(
             variable,
             size=size,
@@ -48,3 +54,5 @@ def symbols_protocol(
             background=np.zeros((0, size)),
         )
     )
+    assert isinstance(protocol.decoder, PureDecoder)
+    return protocol.mechanism, protocol.decoder

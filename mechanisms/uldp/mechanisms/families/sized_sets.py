@@ -4,10 +4,9 @@ import math
 
 from pydantic import Field
 
-from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeEncoding, SizeRanges
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
-from uldp.mechanisms.families.least_variance import symbols_protocol
+from uldp.mechanisms.families.least_variance import symbols_part
 from uldp.mechanisms.families.sized_decoder import SizedDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import strata_of
@@ -29,11 +28,10 @@ class SizedSetsSpec(PrivateSpec):
         if self.sizes is None:
             return protocol
         ranges = ranges_of(variable.kind.held, self.epsilon)
-        of_sizes = symbols_protocol(variable, ranges.count, "rr", self.epsilon, self.lasting_epsilon)
-        assert isinstance(of_sizes.decoder, PureDecoder)
-        strata = strata_of([protocol.mechanism, of_sizes.mechanism], [1 - self.sizes, self.sizes], noun="question")
+        mechanism, of_sizes = symbols_part(variable, self, ranges.count, "rr")
+        strata = strata_of([protocol.mechanism, mechanism], [1 - self.sizes, self.sizes], noun="question")
         sources = [StratumSource(each, (0,)) for each in (protocol.encoding, SizeEncoding(ranges, variable.size))]
-        decoder = SizedDecoder(protocol.decoder, of_sizes.decoder, ranges, strata)
+        decoder = SizedDecoder(protocol.decoder, of_sizes, ranges, strata)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
 

@@ -14,10 +14,11 @@ from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.families.marginals.conditional import conditional, independence
 from uldp.mechanisms.families.marginals.linear import TablesEstimate
+from uldp.mechanisms.families.marginals.views import squared_error
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.pooling.cell_errors import scores
-from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
+from uldp.mechanisms.pooling.interactions import Attributes, Interactions
 from uldp.mechanisms.protocol.decoder import Cost, Part, heaviest_fact
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -184,20 +185,15 @@ class MarginalsDecoder(SharesOfParts):
         A report supports some cells of its view. How much each counts depends on which of its values are those of the
         cell of the table.
         """
-        heaviest = 0.0
-        for number, (view, decoder, share) in enumerate(zip(self._views, self.decoders, self.shares, strict=True)):
-            if not (common := tuple(sorted({*view} & {*table}))):
-                continue
-            of_matched = scores(self._design, self._divisors, view, self._weights[number], table)
-            own = np.array(list(of_matched.values()))
-            cells = np.array([self._unmatched(view, common, matched) for matched in of_matched])
-            most = self.most_supported(number)
-            for sign in (1.0, -1.0):
-                order = np.argsort(-sign * own)
-                taken = np.minimum(np.cumsum(cells[order]), most)
-                sums = np.cumsum(sign * own[order] * np.diff(taken, prepend=0))
-                heaviest = max(heaviest, float(sums.max()) / share / float(decoder.channel.gain[0]))
-        return heaviest
+        heaviest = []
+        for number, view in enumerate(self._views):
+            if common := tuple(sorted({*view} & {*table})):
+                of_matched = scores(self._design, self._divisors, view, self._weights[number], table)
+                most = self.most_supported(number)
+                cells = [min(self._unmatched(view, common, matched), most) for matched in of_matched]
+                own = np.repeat(list(of_matched.values()), cells)
+                heaviest.append(self.heaviest_in(number, own[:, np.newaxis]))
+        return max(heaviest)
 
     def _unmatched(self, view: Attributes, common: Attributes, matched: Attributes) -> int:
         """Return how many cells of a view match another one in some of the common attributes alone."""
@@ -236,18 +232,12 @@ class MarginalsDecoder(SharesOfParts):
         """
         squares: dict[int, list[float]] = {}
         for table in self.asked.tables:
-            squares.setdefault(len(table), []).append(self._cells(table) * self._variance(table) / n)
+            squares.setdefault(len(table), []).append(squared_error(self._design, table, self._divisors) / n)
         return {together: float(np.sqrt(np.mean(of))) for together, of in squares.items()}
 
     def _variance(self, table: Attributes) -> float:
         """Return the variance of a cell of a table of one report at equal shares."""
-        return sum(
-            prod(1 - 1 / self._sizes[attribute] for attribute in held)
-            / self._design.rest(table, held) ** 2
-            / self._divisors[held]
-            for held in subsets(table)
-            if held
-        )
+        return squared_error(self._design, table, self._divisors) / self._cells(table)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the views, how far forged reports reach, and the errors at n reports."""

@@ -15,9 +15,8 @@ import numpy as np
 from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
 
 from uldp.mechanisms.assembly import of_shares
-from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
-from uldp.mechanisms.families.least_variance import least_variance, symbols_protocol
+from uldp.mechanisms.families.least_variance import least_variance, symbols_part
 from uldp.mechanisms.families.marginals.decoder import Asked, MarginalsDecoder
 from uldp.mechanisms.families.marginals.views import all_of, best_views
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
@@ -204,20 +203,17 @@ class MarginalsSpec(PrivateSpec):
         views = self._views(variables)
         design = Interactions(sizes, views)
         first = next(iter(variables.values()))
-        of_size = {
-            size: symbols_protocol(first, size, least_variance(size, self.epsilon), self.epsilon, self.lasting_epsilon)
-            for size in {design.cells(view) for view in views}
-        }
-        protocols = [of_size[design.cells(view)] for view in views]
+        cells = [design.cells(view) for view in views]
+        of_size = {size: symbols_part(first, self, size, least_variance(size, self.epsilon)) for size in {*cells}}
+        mechanisms, decoders = zip(*(of_size[size] for size in cells), strict=True)
         named = [" x ".join(names[each] for each in view) for view in views]
-        strata = strata_of([each.mechanism for each in protocols], noun="view", names=named)
+        strata = strata_of(mechanisms, noun="view", names=named)
         sources = [
             StratumSource(
                 ViewEncoding(tuple(encodings[each] for each in view), tuple(sizes[each] for each in view)), view
             )
             for view in views
         ]
-        decoders = [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)]
         asked = Asked(
             tuple(names), self._tables(views), tuple((names.index(one), names.index(two)) for one, two in given)
         )

@@ -65,11 +65,11 @@ def error(sizes: Sequence[int], views: Sequence[Attributes], epsilon: float) -> 
     weights = np.array([1 / (len(views) * noise(design.cells(view), epsilon)) for view in views])
     divisors = design.divisors(weights)
     pairs = [held for held in design.sets if len(held) == 2]
-    return float(np.mean([_of_table(design, pair, divisors) for pair in pairs]))
+    return float(np.mean([squared_error(design, pair, divisors) for pair in pairs]))
 
 
-def _of_table(design: Interactions, table: Attributes, divisors: Mapping[Attributes, float]) -> float:
-    """Return the mean squared error of a table."""
+def squared_error(design: Interactions, table: Attributes, divisors: Mapping[Attributes, float]) -> float:
+    """Return the sum of the mean squared errors of the cells of a table of one report, at equal shares."""
     return sum(
         math.prod(design.sizes[attribute] - 1 for attribute in held) / design.rest(table, held) / divisors[held]
         for held in subsets(table)

@@ -228,19 +228,10 @@ class TreeDecoder(SharesOfParts):
         return columns
 
     def _weight(self, w: Floats) -> float:
-        """Return the number of users for whom the heaviest report counts in the sums w, of shape (m, j).
-
-        Forgers choose a level and a payload. A payload supports at most so many blocks as if they were the heaviest.
-        """
+        """Return the number of users for whom the heaviest report counts in the sums w, of shape (m, j)."""
         weights = [np.asarray(each * share) for each, share in zip(self.precisions, self.shares, strict=True)]
-        design, heaviest = self._tree, 0.0
-        own = design.weigh(weights, design.spread(design.solve(weights)(w)))
-        for level, (decoder, share, of_level) in enumerate(zip(self.decoders, self.shares, own, strict=True)):
-            scores = np.sort(of_level / decoder.channel.gain[:, np.newaxis], axis=0)
-            most = self.most_supported(level)
-            sums = np.cumsum(scores[::-1], axis=0)[:most].max(), -np.cumsum(scores, axis=0)[:most].min()
-            heaviest = max(heaviest, *(float(each) / share for each in sums))
-        return heaviest
+        own = self._tree.weigh(weights, self._tree.spread(self._tree.solve(weights)(w)))
+        return max(self.heaviest_in(level, of_level) for level, of_level in enumerate(own))
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of bins at n reports of equal shares, shape (m,)."""

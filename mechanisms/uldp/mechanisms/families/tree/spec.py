@@ -14,9 +14,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
-from uldp.mechanisms.families.least_variance import of_symbols, symbols_protocol
+from uldp.mechanisms.families.least_variance import of_symbols, symbols_part
 from uldp.mechanisms.families.projective_geometry.spec import ProjectiveGeometrySpec
 from uldp.mechanisms.families.tree.decoder import Bins, TreeDecoder
 from uldp.mechanisms.families.tree.encoding import BinEncoding, BlockEncoding
@@ -70,27 +69,18 @@ class TreeSpec(PrivateSpec):
         """See ``MechanismFamily``."""
         bins = self.bins_of(variable.kind)
         widths = widths_of(bins, self.branching)
-        levels = [
-            symbols_protocol(variable, blocks, of_symbols(blocks, self.epsilon), self.epsilon, self.lasting_epsilon)
-            for blocks in blocks_of(bins, widths).tolist()
-        ]
+        blocks = blocks_of(bins, widths).tolist()
+        levels = [symbols_part(variable, self, size, of_symbols(size, self.epsilon)) for size in blocks]
+        mechanisms, decoders = zip(*levels, strict=True)
         growth = np.cumprod([1.0, *[self.branching ** (1 / 3)] * (len(widths) - 1)])
-        strata = strata_of([level.mechanism for level in levels], (growth / growth.sum()).tolist(), "level")
+        strata = strata_of(mechanisms, (growth / growth.sum()).tolist(), "level")
         encoding = _bins(variable, bins)
         sources = [StratumSource(BlockEncoding(encoding, width), (0,)) for width in widths]
-        decoders = [level.decoder for level in levels if isinstance(level.decoder, PureDecoder)]
-        return LdpProtocol(
-            StrataEncoding(sources, strata),
-            strata,
-            TreeDecoder(
-                strata,
-                decoders,
-                Tree(bins, widths),
-                Bins(variable.kind, bins),
-                variable.ranges,
-                simultaneous=variable.simultaneous,
-            ),
+        of_kind = Bins(variable.kind, bins)
+        decoder = TreeDecoder(
+            strata, decoders, Tree(bins, widths), of_kind, variable.ranges, simultaneous=variable.simultaneous
         )
+        return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
 
 def _bins(variable: Variable, bins: int) -> BinEncoding | Pum:
