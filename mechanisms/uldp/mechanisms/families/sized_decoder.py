@@ -69,10 +69,16 @@ class SizedDecoder(PartsDecoder[Decoder]):
         found = dict(super().p_values(cells, n))
         _, sizes = self.parts(cells, n)
         if sizes.n:
-            p, q, first = float(self._sizes.channel.p[0]), float(self._sizes.channel.q[0]), self._ranges.first_cut
-            expected = q * (self._ranges.count - first) + (p - q) * MOST_CUT
-            found[Flag.SETS_CUT] = lower_tail(int(sizes.cells[:first].sum()), sizes.n, 1 - expected)
+            found[Flag.SETS_CUT] = lower_tail(
+                int(sizes.cells[: self._ranges.first_cut].sum()), sizes.n, 1 - self._cut_reported
+            )
         return found
+
+    @property
+    def _cut_reported(self) -> float:
+        """The probability of a report of a large size, if ``MOST_CUT`` of the sets are cut."""
+        q, gain = float(self._sizes.channel.q[0]), float(self._sizes.channel.gain[0])
+        return q * (self._ranges.count - self._ranges.first_cut) + gain * MOST_CUT
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of items at the number of their reports to expect."""
@@ -101,10 +107,8 @@ class SizedDecoder(PartsDecoder[Decoder]):
         """Yield those of the items, and a line if sizes have so few reports that a tenth of cut sets stays hidden."""
         (_, items), (_, sizes) = self.expected(n)
         yield from self._items.warnings(items, users, estimator)
-        cut = self._ranges.count - self._ranges.first_cut
-        p, q = float(self._sizes.channel.p[0]), float(self._sizes.channel.q[0])
-        m = q * cut + (p - q) * MOST_CUT
-        error = (m * (1 - m) / sizes) ** 0.5 / (p - q)
+        m = self._cut_reported
+        error = (m * (1 - m) / sizes) ** 0.5 / float(self._sizes.channel.gain[0])
         if 2 * error > MOST_CUT:
             need = two_digits(users * (2 * error / MOST_CUT) ** 2)
             yield (

@@ -1,12 +1,10 @@
 """The mean of a number, from the reports of both mechanisms; ``spec`` has the source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
-from uldp.mechanisms.families.block.decoder import BlockDecoder
-from uldp.mechanisms.families.duchi.decoder import MeanDecoder
 from uldp.mechanisms.laws.estimate import Estimate, weighted
 from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.randomizers.strata import Strata
@@ -20,14 +18,13 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
     are the worst ones: so each report counts once, and the mean has no bias. The numbers of reports are given.
 
     Args:
-        strata: The mechanism: the arm of ``Duchi``, and that of ``Block``.
-        bit: The decoder of the first arm.
-        block: That of the second.
+        arms: The decoder of the arm of ``Duchi``, and that of ``Block``.
+        strata: The mechanism.
     """
 
-    def __init__(self, strata: Strata, bit: MeanDecoder, block: BlockDecoder) -> None:
-        super().__init__(("duchi", "block"), (bit, block), strata)
-        self.low, self.high = bit.low, bit.high
+    def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:
+        super().__init__(("duchi", "block"), arms, strata)
+        self.low, self.high = arms[0].low, arms[0].high
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """See the base class."""

@@ -11,24 +11,20 @@ the worst x, as long as both variances are equal somewhere: there, 0 <= x^2 = (C
 """
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field
 
-from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
-from uldp.mechanisms.families.block.decoder import BlockDecoder
 from uldp.mechanisms.families.block.randomizer import Block
-from uldp.mechanisms.families.duchi.decoder import MeanDecoder
-from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.families.block.spec import BlockSpec
+from uldp.mechanisms.families.duchi.spec import DuchiSpec
 from uldp.mechanisms.families.hybrid.decoder import HybridDecoder
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
+from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import strata_of
-from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -54,22 +50,14 @@ class HybridSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        number = variable.of_kind(Number)
-        grid = GRID if self.lasting_epsilon is None else 1
-        bit, block = Duchi(self.epsilon, grid), Block(self.epsilon, self.bins)
-        share = self._share(block)
-        arms: list[Mechanism] = [bit, block]
-        lasting = None
-        if self.lasting_epsilon is not None:
-            lasting = Block(self.lasting_epsilon, self.bins, block.width)
-            arms = [Memoized(Duchi(self.lasting_epsilon, grid), bit), Memoized(lasting, block)]
-        strata = strata_of(arms, [share, 1 - share], "arm")
-        sources = [StratumSource(NumberEncoding(number.low, number.high, steps), (0,)) for steps in (grid, self.bins)]
-        decoders = (
-            MeanDecoder(number.low, number.high, self.epsilon, self.lasting_epsilon),
-            BlockDecoder(block, number.low, number.high, lasting),
-        )
-        return LdpProtocol(StrataEncoding(sources, strata), strata, HybridDecoder(strata, *decoders))
+        share = self._share(Block(self.epsilon, self.bins))
+        budgets: dict[str, Any] = {"epsilon": self.epsilon, "lasting_epsilon": self.lasting_epsilon}
+        bit, block = DuchiSpec(name="duchi", **budgets), BlockSpec(name="block", bins=self.bins, **budgets)
+        arms = [bit.protocol(variable), block.protocol(variable)]
+        strata = strata_of([arm.mechanism for arm in arms], [share, 1 - share], "arm")
+        sources = [StratumSource(arm.encoding, (0,)) for arm in arms]
+        decoders = [cast(NumberDecoder, arm.decoder) for arm in arms]
+        return LdpProtocol(StrataEncoding(sources, strata), strata, HybridDecoder(decoders, strata))
 
     def _share(self, block: Block) -> float:
         """Return the share of devices that report by ``Duchi``; ValueError if one of the two alone is as good."""

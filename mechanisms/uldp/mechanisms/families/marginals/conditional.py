@@ -1,7 +1,6 @@
 """What two attributes have to do with each other: shares of one given the other, and whether they are independent."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -69,32 +68,26 @@ def independence(linear: TablesEstimate, pairs: Sequence[Attributes]) -> dict[At
     while first < len(tests):
         # One product for many pairs takes about as long as for one.
         end, columns = first, 0
-        while end < len(tests) and (end == first or (columns + tests[end].free) * linear.design.size <= _NUMBERS):
-            columns += tests[end].free
+        while end < len(tests) and (end == first or (columns + len(tests[end][0])) * linear.design.size <= _NUMBERS):
+            columns += len(tests[end][0])
             end += 1
-        gradients = np.concatenate([test.gradient for test in tests[first:end]], axis=1)
+        gradients = np.concatenate([gradient for _, gradient in tests[first:end]], axis=1)
         own, diagonal, means = linear.pooled.in_parts(gradients)
-        for pair, test in zip(pairs[first:end], tests[first:end], strict=True):
-            (of_cells, own), (of_means, means) = (np.split(each, [test.free], axis=1) for each in (own, means))
+        for pair, (values, _) in zip(pairs[first:end], tests[first:end], strict=True):
+            (of_cells, own), (of_means, means) = (np.split(each, [len(values)], axis=1) for each in (own, means))
             covariance = of_cells.T @ (diagonal[:, np.newaxis] * of_cells) - of_means.T @ of_means
-            statistic = float(test.values @ np.linalg.solve(covariance, test.values))
-            found[pair] = float(special.chdtrc(test.free, max(statistic, 0.0)))
+            statistic = float(values @ np.linalg.solve(covariance, values))
+            found[pair] = float(special.chdtrc(len(values), max(statistic, 0.0)))
         first = end
     return found
 
 
-class _Difference(NamedTuple):
-    """The differences x_ij - x_i x_j of a pair that do not follow from others, and their derivatives."""
+def _difference(linear: TablesEstimate, pair: Attributes) -> tuple[Floats, Floats]:
+    """Return the differences x_ij - x_i x_j of a pair that do not follow from others, and their derivatives.
 
-    values: Floats  # shape (free,)
-    gradient: Floats  # shape (m, free)
-
-    @property
-    def free(self) -> int:
-        return len(self.values)
-
-
-def _difference(linear: TablesEstimate, pair: Attributes) -> _Difference:
+    Returns:
+        Shape (free,), and shape (m, free).
+    """
     places, values = linear.design.places, linear.pooled.values
     first, second = (values[places[attribute,]] for attribute in pair)
     cells = (np.arange(len(first) - 1)[:, np.newaxis] * len(second) + np.arange(len(second) - 1)).ravel()
@@ -103,4 +96,4 @@ def _difference(linear: TablesEstimate, pair: Attributes) -> _Difference:
     gradient[places[pair].start + cells, each] = 1.0
     gradient[places[pair[0],].start + a, each] = -second[b]
     gradient[places[pair[1],].start + b, each] = -first[a]
-    return _Difference(values[places[pair]][cells] - first[a] * second[b], gradient)
+    return values[places[pair]][cells] - first[a] * second[b], gradient

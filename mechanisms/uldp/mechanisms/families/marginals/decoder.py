@@ -19,6 +19,7 @@ from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.pooling.cell_errors import scores
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions
+from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.mechanisms.protocol.decoder import Cost, Part, heaviest_fact
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -91,11 +92,27 @@ class MarginalsDecoder(SharesOfParts):
         return found if self._about is None else found.at(found.of_tables[self._about,])
 
     def _pooled(self, views: Sequence[ShareEstimate | None], repeats: float) -> TablesEstimate:
-        """Return those of the tables about which there are reports."""
+        """Return those of the tables about which there are reports, with errors at the shares that all views know."""
         of_views = zip(self._views, self._precisions, views, strict=True)
         there = [(view, np.asarray(precision * own.n[0]), own) for view, precision, own in of_views if own]
         held, weights, estimates = zip(*there, strict=True)
-        return TablesEstimate.of_views(estimates, weights, Interactions(self._sizes, held), self.asked.tables, repeats)
+        design = Interactions(self._sizes, held)
+        pooled = Pooled.of(estimates, weights, design)
+        possible = [own[:, 0].clip(0.0) for own in design.spread(pooled.values[:, np.newaxis])]
+        pooled = pooled.at_shares([own / own.sum() for own in possible]).repeated(repeats)
+        known = [table for table in self.asked.tables if table in design.places]
+        reports = [sum(int(own.n[0]) for view, _, own in there if set(table) <= set(view)) for table in known]
+        onto = design.onto(known)
+        found = pooled.mapped(onto.times(pooled.values[:, np.newaxis])[:, 0], onto.transposed, onto.times)
+        return TablesEstimate(
+            found.values,
+            np.repeat(reports, [design.cells(table) for table in known]),
+            *(found.parts, found.onto, found.stacked, found.places),
+            pooled=pooled,
+            design=design,
+            tables=known,
+            reports=reports,
+        )
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
         """See the base class."""

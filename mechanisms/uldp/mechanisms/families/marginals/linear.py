@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -30,42 +29,6 @@ class TablesEstimate(Estimate):
     design: Interactions
     tables: Sequence[Attributes]
     reports: Sequence[int]
-
-    @classmethod
-    def of_views(
-        cls,
-        views: Sequence[Estimate],
-        weights: Sequence[Floats],
-        design: Interactions,
-        tables: Sequence[Attributes],
-        repeats: float,
-    ) -> Self:
-        """Return those of the tables about which there are reports, with errors at the shares that all views know.
-
-        Args:
-            views: The estimate of each view.
-            weights: The weight of each.
-            design: Their design.
-            tables: The attributes of each table.
-            repeats: See ``Decoder.linear``.
-        """
-        pooled = Pooled.of(views, weights, design)
-        shares = [own[:, 0].clip(0.0) for own in design.spread(pooled.values[:, np.newaxis])]
-        pooled = pooled.at_shares([own / own.sum() for own in shares]).repeated(repeats)
-        known = [table for table in tables if table in design.places]
-        pairs = list(zip(design.views, views, strict=True))
-        reports = [sum(int(own.n[0]) for view, own in pairs if set(table) <= set(view)) for table in known]
-        onto = design.onto(known)
-        found = pooled.mapped(onto.times(pooled.values[:, np.newaxis])[:, 0], onto.transposed, onto.times)
-        return cls(
-            found.values,
-            np.repeat(reports, [design.cells(table) for table in known]),
-            *(found.parts, found.onto, found.stacked, found.places),
-            pooled=pooled,
-            design=design,
-            tables=known,
-            reports=reports,
-        )
 
     @cached_property
     def errors(self) -> CellErrors:

@@ -2,23 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from uldp.mechanisms.assembly import kept, response_of
-from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.least_variance import symbols_part
 from uldp.mechanisms.families.paired_comparison.decoder import RankingDecoder
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.strata import strata_of
-from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Values
 from uldp.schemas.specs.kinds import Ranking
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -62,13 +56,9 @@ class PairsSpec(PrivateSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         candidates = variable.of_kind(Ranking).of
-        both = np.ones(2, dtype=np.bool_)
-        once = RandomizedResponse(both, self.epsilon)
-        pair = kept(self, once, partial(RandomizedResponse, both))
+        mechanism, of_pair = symbols_part(variable, self, 2, "rr")
         pairs = list(combinations(range(len(candidates)), 2))
-        strata = strata_of([pair] * len(pairs), noun="pair")
+        strata = strata_of([mechanism] * len(pairs), noun="pair")
         encoding = StrataEncoding([StratumSource(PairEncoding(*each), (0,)) for each in pairs], strata)
-        pum = Pum(both, (), np.zeros((0, 2)), np.zeros(0))
-        of_pair = PureDecoder(once.channel, pum, response=response_of(pair))
         decoder = RankingDecoder(candidates, of_pair, strata, simultaneous=variable.simultaneous)
         return LdpProtocol(encoding, strata, decoder)

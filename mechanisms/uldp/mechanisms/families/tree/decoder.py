@@ -160,7 +160,7 @@ class TreeDecoder(SharesOfParts):
         return linear.of_edges(np.array(self.bins.edges()[0]))
 
     def _range_table(self, linear: TreeEstimate, shares: Floats, ranges: Sequence[Range]) -> Table:
-        w = self._columns(ranges)
+        w = self._columns([(each.first, each.end) for each in ranges])
         return table_of(TableName.RANGE, shares @ w, linear, w=w, keys=tuple(each.text for each in ranges))
 
     def _below_table(self, linear: TreeEstimate, shares: Floats, cumulants: Cumulants) -> Table:
@@ -180,21 +180,17 @@ class TreeDecoder(SharesOfParts):
     def _quantile_table(
         self, linear: TreeEstimate, shares: Floats, cumulants: Cumulants, levels: Sequence[float]
     ) -> Table:
-        least, most = linear.ends(linear.below, cumulants, INTERVAL_LEVEL)
-        first, last, middle = [], [], []
+        at, (least, most) = np.array(levels), linear.ends(linear.below, cumulants, INTERVAL_LEVEL)
+        inside = (least[:-1] <= at[:, np.newaxis]) & (most[1:] >= at[:, np.newaxis])
+        first, last = inside.argmax(axis=1), len(shares) - inside[:, ::-1].argmax(axis=1)
         ascending = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(shares)]))
-        for level in levels:
-            inside = np.flatnonzero((least[:-1] <= level) & (most[1:] >= level))
-            first.append(inside[0])
-            last.append(inside[-1] + 1)
-            above = int(np.searchsorted(ascending, level * ascending[-1], side="left").clip(1, len(shares)))
-            step = ascending[above] - ascending[above - 1]
-            rest = (level * ascending[-1] - ascending[above - 1]) / step if step > 0 else 0.5
-            middle.append(above - 1 + min(max(rest, 0.0), 1.0))
+        asked = at * ascending[-1]
+        above = np.searchsorted(ascending, asked, side="left").clip(1, len(shares))
+        step, rest = ascending[above] - ascending[above - 1], asked - ascending[above - 1]
+        inner = np.divide(rest, step, out=np.full(len(at), 0.5), where=step > 0).clip(0.0, 1.0)
         # The last value of a hull is the one before its end.
-        last_of = np.array(last, dtype=np.float64) - (1 if self.bins.kind.ends is None else 0)
-        values = self.bins.place(np.array(middle))
-        low, high = self.bins.place(np.array(first, dtype=np.float64)), self.bins.place(last_of)
+        ends = above - 1 + inner, first, last - (1 if self.bins.kind.ends is None else 0)
+        values, low, high = (self.bins.place(each.astype(np.float64)) for each in ends)
         return table_from(
             TableName.QUANTILE,
             values,
@@ -206,31 +202,28 @@ class TreeDecoder(SharesOfParts):
             n=int(linear.n[0]),
         )
 
-    def _columns(self, ranges: Sequence[Range]) -> Floats:
-        """Return a column of zeros and ones for each range, shape (m, j)."""
-        bins = np.arange(self.bins.number)[:, np.newaxis]
-        firsts, ends = (np.array(each) for each in zip(*((each.first, each.end) for each in ranges), strict=True))
-        return ((bins >= firsts) & (bins < ends)).astype(np.float64)
+    def _columns(self, ranges: Sequence[Sequence[int]]) -> Floats:
+        """Return a column of zeros and ones for each range, from its first bin until its end, shape (m, j)."""
+        bins, ends = np.arange(self.bins.number)[:, np.newaxis], np.array(ranges)
+        return ((bins >= ends[:, 0]) & (bins < ends[:, 1])).astype(np.float64)
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class; of quantiles it is not known."""
         if table.name is TableName.RANGE:
-            return self._weight(self._columns(self._ranges))
+            return self._weight([(each.first, each.end) for each in self._ranges])
         if table.name is TableName.BELOW:
-            bins = np.arange(self.bins.number)[:, np.newaxis]
-            return self._weight((bins < np.array(self.bins.edges()[0])).astype(np.float64))
-        return self._weight(self._first_and_last()) if table.name is TableName.SHARE else None
+            return self._weight([(0, edge) for edge in self.bins.edges()[0]])
+        return self._weight(self._first_and_last) if table.name is TableName.SHARE else None
 
-    def _first_and_last(self) -> Floats:
-        """Return the columns of the bins in the fullest and in the emptiest blocks, of which others are between."""
-        columns = np.zeros((self.bins.number, 2))
-        columns[0, 0] = columns[-1, 1] = 1.0
-        return columns
+    @property
+    def _first_and_last(self) -> list[tuple[int, int]]:
+        """The bins in the fullest and in the emptiest blocks, of which others are between."""
+        return [(0, 1), (self.bins.number - 1, self.bins.number)]
 
-    def _weight(self, w: Floats) -> float:
-        """Return the number of users for whom the heaviest report counts in the sums w, of shape (m, j)."""
+    def _weight(self, ranges: Sequence[Sequence[int]]) -> float:
+        """Return the number of users for whom the heaviest report counts in the shares of ranges."""
         weights = [np.asarray(each * share) for each, share in zip(self.precisions, self.shares, strict=True)]
-        own = self._tree.weigh(weights, self._tree.spread(self._tree.solve(weights)(w)))
+        own = self._tree.weigh(weights, self._tree.spread(self._tree.solve(weights)(self._columns(ranges))))
         return max(self.heaviest_in(level, of_level) for level, of_level in enumerate(own))
 
     def forecast(self, n: int) -> Floats:
@@ -262,12 +255,11 @@ class TreeDecoder(SharesOfParts):
         for decoder, width, share in zip(self.decoders, self._tree.widths, self.shares, strict=True):
             blocks, mechanism = decoder.channel.size, "rr" if decoder.channel.one_symbol else "pgr"
             yield "level", f"{blocks:,} blocks of {width:,}: {share:.4g} of the reports, by {mechanism}"
-        yield heaviest_fact(self._weight(self._first_and_last()), n)
+        yield heaviest_fact(self._weight(self._first_and_last), n)
         linear = self._as_expected(falling_shares(self.bins.number), n)
         rng = np.random.default_rng(_SEED)
-        drawn = [np.sort(rng.choice(self.bins.number + 1, 2, replace=False)) for _ in range(16)]
-        halves = self._columns([Range(int(first), int(end), "") for first, end in drawn])
-        worst = np.sqrt(linear.variance_of(halves)).mean()
+        drawn = [sorted(rng.choice(self.bins.number + 1, 2, replace=False).tolist()) for _ in range(16)]
+        worst = np.sqrt(linear.variance_of(self._columns(drawn))).mean()
         edges = np.sqrt(self._below(linear).variance).max()
         yield (
             "errors",
