@@ -56,7 +56,7 @@ class PairDecoder(SetDecoder):
 
     def _sums(self, cells: Counts, n: int, keys: Counts, weights: Floats, repeats: float) -> Estimate:
         """Return the unbiased estimate of weighted sums of both symbols of some keys, with weights of shape (m, 2)."""
-        signed, law = self.of_symbols(cells, n), Keys(self.channel, weights, keys, self.response)
+        signed, law = self.linear_of(cells, n), Keys(self.channel, weights, keys, self.response)
         values = (signed.values[: 2 * self.items].reshape(-1, 2)[keys] * weights).sum(axis=1)
         (part,) = signed.parts
         return Estimate(values, np.full(len(keys), n), (part_of(law, part.theta, n, part.whole),)).repeated(repeats)

@@ -1,6 +1,7 @@
 """Decoders of statistics of several parts, each with a decoder, cells and a number of reports of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -104,6 +105,12 @@ class PartsDecoder(Decoder, Generic[D]):
         if n and self.drawn and len(parts) > 1:
             found[Flag.IMPROBABLE_STRATA] = [share_p_value([part.n for part in parts], n, self.shares)]
         return {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+
+    def tables_of_parts(self, cells: Counts, n: int, estimator: str, repeats: float) -> Iterator[Table]:
+        """Yield the tables of each part that has reports; a part that lacks the estimator uses its default."""
+        for name, decoder, own, reports in self.parts(cells, n):
+            for table in decoder.tables(own, reports, decoder.known(estimator), repeats) if reports else ():
+                yield replace(table, of=(name,))
 
     def part_of(self, table: Table) -> int | None:
         """Return the number of the part that a table is of; None if it is of all parts."""

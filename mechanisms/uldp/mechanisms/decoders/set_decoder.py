@@ -15,13 +15,13 @@ from numpy.random import Generator
 from uldp.mechanisms.decoders.pure import CountsDecoder
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
-from uldp.mechanisms.inference.forecast import LARGEST, forecast_errors
+from uldp.mechanisms.inference.forecast import LARGEST, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.held_laws import MeanSize
-from uldp.mechanisms.protocol.decoder import heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.decoder import heaviest_fact, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.estimators import OF_COUNTS
@@ -61,18 +61,13 @@ class SetDecoder(CountsDecoder):
         """The law of a report about the mean size."""
         return MeanSize(self.channel, None if self.response is None else MeanSize(self.response))
 
-    def of_symbols(self, cells: Counts, n: int) -> Estimate:
-        """Return the unbiased estimate of the shares of all symbols."""
-        require_reports(n)
-        return self.linear_of(cells, n)
-
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares of items; for the errors of sums, see ``Held``."""
-        return self.of_symbols(cells, n).at(slice(0, self.items)).repeated(repeats)
+        return self.linear_of(cells, n).at(slice(0, self.items)).repeated(repeats)
 
     def mean_size(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the mean number of items that users report."""
-        dummies = self.of_symbols(cells, n).values[-self.channel.held :]
+        dummies = self.linear_of(cells, n).values[-self.channel.held :]
         part = part_of(self.size_law, dummies.clip(0.0, 1.0), n)
         return Estimate(np.array([self.channel.held - dummies.sum()]), np.array([n]), (part,)).repeated(repeats)
 
@@ -108,7 +103,7 @@ class SetDecoder(CountsDecoder):
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the shares of items at n reports of uniform sets, shape (k,)."""
-        return self.stderr(self.symbol_shares(np.ones(self.items)), n)
+        return self.stderr(self.symbol_shares(equal_shares(self.items)), n)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class; ``r`` is over items and dummies, and the errors are those of items."""
@@ -136,10 +131,6 @@ class SetDecoder(CountsDecoder):
             shares[above], free = 1.0, free & ~above
         return np.concatenate([shares, np.arange(held, 0, -1) / (held + 1)])
 
-    def _falling(self) -> Floats:
-        weights = 1 / np.arange(1, self.items + 1)
-        return self.symbol_shares(np.random.default_rng(17).permutation(weights))
-
     def _error(self, r: Floats, n: int, estimator: str) -> float:
         """Return the root mean square error of a published share, of simulated windows."""
         windows = min(_WINDOWS, max(LARGEST // self.channel.size, 1))
@@ -147,22 +138,23 @@ class SetDecoder(CountsDecoder):
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q, the size of a report, and what n reports can do."""
-        channel, k = self.channel, self.items
+        channel = self.channel
+        falling, equal = (self.symbol_shares(shares(self.items)) for shares in (falling_shares, equal_shares))
         yield "symbols", f"{self._symbols_text}: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
         of_sets = f"{channel.supported:,} of them"
         has = f"one of {1 / channel.q[0]:,.0f} buckets of a hash" if channel.independent_bits else of_sets
         yield "reports", f"each has {has}; a device holds {channel.held:,}"
-        yield "forged", forgery_text(channel, self._falling(), n, self._chance_support, self.test)
+        yield "forged", forgery_text(channel, falling, n, self._chance_support, self.test)
         yield heaviest_fact(self.weight, n)
-        falling, equal = (self._error(r, n, estimator) for r in (self._falling(), self.symbol_shares(np.ones(k))))
+        of_falling, of_equal = (self._error(r, n, estimator) for r in (falling, equal))
         rare = self.stderr(np.zeros(channel.size), n)[0]
         yield (
             "errors",
             (
                 f"of {self.known(estimator)} at n = {n:,}, root mean square of a share, of users with"
-                f" {channel.held / 2:g} {self.one}s each on the average: {falling:.3g} if shares fall as 1, 1/2, 1/3,"
-                f" ..., {equal:.3g} if they are equal; standard error of the unbiased estimate of a rare {self.one}"
-                f" {rare:.3g}"
+                f" {channel.held / 2:g} {self.one}s each on the average: {of_falling:.3g} if shares fall as 1, 1/2,"
+                f" 1/3, ..., {of_equal:.3g} if they are equal; standard error of the unbiased estimate of a rare"
+                f" {self.one} {rare:.3g}"
             ),
         )
 

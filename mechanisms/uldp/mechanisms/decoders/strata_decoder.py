@@ -1,7 +1,6 @@
 """The decoder of strata: each part of the statistic has its own decoder, number of reports and tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -58,9 +57,4 @@ class StrataDecoder(PartsDecoder[Decoder]):
         """Return the tables of each part that has reports; a part that lacks the estimator uses its default."""
         require_reports(n)
         self.require(estimator)
-        return tuple(
-            replace(table, of=(part.name,))
-            for part in self.parts(cells, n)
-            if part.n
-            for table in part.decoder.tables(part.cells, part.n, part.decoder.known(estimator), repeats)
-        )
+        return tuple(self.tables_of_parts(cells, n, estimator, repeats))

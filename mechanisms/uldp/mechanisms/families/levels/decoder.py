@@ -1,8 +1,6 @@
 """The estimate from the reports of all levels of privacy; ``spec`` has the source and the guarantee."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -45,19 +43,16 @@ class LevelsDecoder(SharesOfParts):
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of all users."""
-        return by_reports(list(self._linears(cells, n, repeats).values())).mean
+        return by_reports(self._levels(cells, n, repeats)).mean
 
-    def _linears(self, cells: Counts, n: int, repeats: float = 0.0) -> dict[str, ShareEstimate]:
-        """Return the unbiased estimates of the levels that have reports, by the names of the levels."""
-        levels = zip(self.part_names, self.estimates(cells, n, repeats), strict=True)
-        return {name: own for name, own in levels if own}
+    def _levels(self, cells: Counts, n: int, repeats: float = 0.0) -> list[ShareEstimate]:
+        """Return the unbiased estimates of the levels that have reports."""
+        return [own for own in self.estimates(cells, n, repeats) if own]
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return those of the levels, and that of the levels against each other."""
         found = super().p_values(cells, n)
-        if not n:
-            return found
-        return {**found, Flag.LEVELS_DIFFER: difference_p_value(list(self._linears(cells, n).values()))}
+        return {**found, Flag.LEVELS_DIFFER: difference_p_value(self._levels(cells, n))} if n else found
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols, with the expected shares of levels."""
@@ -89,28 +84,24 @@ class LevelsDecoder(SharesOfParts):
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``."""
         self.require(estimator)
-        levels = self._linears(cells, n, repeats)
-        parts = list(levels.values())
-        tables = partial(share_tables, self.pum, simultaneous=self.decoders[0].simultaneous)
-        of_levels = (
-            replace(table, of=(name,))
-            for name, part in levels.items()
-            for table in tables(self._of_level(part, estimator), part)
+        parts = self._levels(cells, n, repeats)
+        shares, of_all = self._shares(parts, estimator), by_reports(parts).mean
+        return (
+            *share_tables(self.pum, shares, of_all, simultaneous=self.decoders[0].simultaneous),
+            *self.tables_of_parts(cells, n, estimator, repeats),
         )
-        return (*tables(self._shares(parts, estimator), by_reports(parts).mean), *of_levels)
 
     def _shares(self, parts: Sequence[ShareEstimate], estimator: str) -> Floats:
         """Return the published estimate of all users over Z."""
+        bots = len(self.pum.tags)
         if estimator == "empirical":
             return by_reports(parts).values
         if difference_p_value(parts) <= DIFFER_LEVEL:
-            reports = np.array([part.reports for part in parts])
-            return np.asarray(reports @ [self._of_level(part, estimator) for part in parts] / reports.sum())
-        return pooled_bayes(*pool(parts), len(self.pum.tags))
-
-    def _of_level(self, part: ShareEstimate, estimator: str) -> Floats:
-        """Return the published estimate of one level over Z."""
-        return estimate_intermediate(estimator, part.channel, part.counts, int(part.n[0]), len(self.pum.tags))
+            of_each = [
+                estimate_intermediate(estimator, each.channel, each.counts, int(each.n[0]), bots) for each in parts
+            ]
+            return np.average(of_each, axis=0, weights=[int(each.n[0]) for each in parts])
+        return pooled_bayes(*pool(parts), bots)
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
         """See the base class."""
