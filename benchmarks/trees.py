@@ -28,7 +28,7 @@ from benchmarks.ranges import shares as smooth
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.ordered import candidates
 from uldp.mechanisms.families.tree.decoder import TreeDecoder
-from uldp.mechanisms.families.tree.published import fit_of
+from uldp.mechanisms.families.tree.linear import fit_of
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

@@ -29,7 +29,7 @@ from uldp.mechanisms.estimators.ordered import (
     smooth,
 )
 from uldp.mechanisms.families.tree.decoder import TreeDecoder
-from uldp.mechanisms.families.tree.published import fit_of, halves
+from uldp.mechanisms.families.tree.linear import fit_of, halves
 from uldp.mechanisms.pooling.tree import Tree, widths_of
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held

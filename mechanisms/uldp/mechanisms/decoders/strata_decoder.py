@@ -1,16 +1,181 @@
-"""The decoder of strata: each part of the statistic has its own decoder, number of reports and tables."""
+"""Decoders of strata: each part of the statistic has a decoder, cells and a number of reports of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
-from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.estimate import Estimate, joined
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, Pooling, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
+
+D = TypeVar("D", bound=Decoder)
+
+
+def share_p_value(reports: Sequence[int], n: int, shares: Sequence[float]) -> float:
+    """Bound the probability that the numbers of reports of the parts are so far from their shares, by Bonferroni.
+
+    The tests of each are exact, because a chi-square of few reports is far from its distribution.
+    """
+    tails = [
+        min(lower_tail(of_part, n, share), lower_tail(n - of_part, n, 1 - share))
+        for of_part, share in zip(reports, shares, strict=True)
+    ]
+    return min(1.0, 2 * len(tails) * min(tails))
+
+
+class PartsDecoder(Decoder, Generic[D]):
+    """Reads each part of a statistic by its own decoder, with the number of reports of this part.
+
+    A subclass says what the parts say together. Tables that are of one part alone name it in ``Table.of``.
+
+    Args:
+        names: The name of each part.
+        decoders: One for each part.
+        strata: The mechanism.
+
+    Attributes:
+        drawn: Whether devices draw their part, so that the number of its reports follows from its share.
+
+    Raises:
+        ValueError: if the numbers of names, decoders and parts differ.
+    """
+
+    estimators: tuple[str, ...] = ("auto", "empirical")
+    drawn = True
+
+    def __init__(self, names: Sequence[str], decoders: Sequence[D], strata: Strata) -> None:
+        if not len(names) == len(decoders) == len(strata.parts):
+            raise ValueError(f"there are {len(strata.parts)} parts, but {len(names)} names, {len(decoders)} decoders")
+        self.part_names, self.decoders, self.strata = tuple(names), tuple(decoders), strata
+        self.shares: list[float] = strata.shares.tolist()
+
+    def parts(self, cells: Counts, n: int) -> list[Part]:
+        """Split a statistic.
+
+        Raises:
+            ValueError: if it has the wrong size, or the reports of its parts do not sum to n.
+        """
+        if cells.shape != (self.strata.statistic_size,):
+            raise ValueError(f"the cells have shape {cells.shape}, but there are {self.strata.statistic_size} cells")
+        split = zip(self.part_names, self.decoders, self.strata.split_cells(cells), strict=True)
+        parts = [Part(name, decoder, *own) for name, decoder, own in split]
+        if min(part.n for part in parts) < 0 or sum(part.n for part in parts) != n:
+            numbers = ", ".join(f"{part.name} {part.n}" for part in parts)
+            raise ValueError(f"the numbers of reports of the parts ({numbers}) do not sum to n = {n}")
+        return parts
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells: each part is checked, and the sum of their reports."""
+        for part in self.parts(cells, n):
+            try:
+                part.decoder.check(part.cells, part.n)
+            except ValueError as error:
+                raise ValueError(f"{part.name}: {error}") from error
+
+    def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[Estimate | None]:
+        """Return the unbiased estimate of each part; None without reports.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        self.check(cells, n)
+        require_reports(n)
+        return [part.decoder.linear(*part[2:], repeats) if part.n else None for part in self.parts(cells, n)]
+
+    def expected(self, n: int) -> list[tuple[D, int]]:
+        """Return the decoder of each part, and the number of its reports to expect, but at least 1."""
+        return [(decoder, max(round(n * share), 1)) for decoder, share in zip(self.decoders, self.shares, strict=True)]
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return the p-values of the parts with Bonferroni's correction, and that of the numbers of their reports."""
+        found: dict[Flag, list[float]] = {}
+        parts = self.parts(cells, n)
+        for part in parts:
+            for flag, p_value in part.decoder.p_values(part.cells, part.n).items() if part.n else ():
+                found.setdefault(flag, []).append(p_value)
+        if n and self.drawn and len(parts) > 1:
+            found[Flag.IMPROBABLE_STRATA] = [share_p_value([part.n for part in parts], n, self.shares)]
+        return {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+
+    def tables_of_parts(self, cells: Counts, n: int, estimator: str, repeats: float) -> Iterator[Table]:
+        """Yield the tables of each part that has reports; a part that lacks the estimator uses its default."""
+        for name, decoder, own, reports in self.parts(cells, n):
+            for table in decoder.tables(own, reports, decoder.known(estimator), repeats) if reports else ():
+                yield replace(table, of=(name,))
+
+    def part_of(self, table: Table) -> int | None:
+        """Return the number of the part that a table is of; None if it is of all parts."""
+        return next((number for number, name in enumerate(self.part_names) if table.of == (name,)), None)
+
+    def tested(self, table: Table) -> int:
+        """See the base class."""
+        part = self.part_of(table)
+        return super().tested(table) if part is None else self.decoders[part].tested(table)
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        part = self.part_of(table)
+        return None if part is None else self.decoders[part].heaviest(table)
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """See the base class."""
+        part = self.part_of(table)
+        if part is None:
+            return super().forged_ends(table, cells, forged)
+        own, _ = self.strata.split_cells(cells)[part]
+        return self.decoders[part].forged_ends(table, own, forged)
+
+
+class SharesOfParts(PartsDecoder[PureDecoder]):
+    """A decoder of parts that all count which symbols their reports support."""
+
+    def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[ShareEstimate | None]:
+        """See the base class."""
+        self.check(cells, n)
+        require_reports(n)
+        parts = zip(self.decoders, self.parts(cells, n), strict=True)
+        return [decoder.linear(part.cells, part.n, repeats) if part.n else None for decoder, part in parts]
+
+    def draw(self, of_parts: Sequence[Floats], n: int, rng: Generator) -> list[ShareEstimate]:
+        """Draw the estimates of a window of n reports, from the distribution of the true symbols of each part."""
+        return [
+            decoder.linear_of(decoder.draw_counts(r, reports, rng), reports)
+            for (decoder, reports), r in zip(self.expected(n), of_parts, strict=True)
+        ]
+
+    @cached_property
+    def precisions(self) -> list[float]:
+        """The inverse of the variance of the symbols of each part, of one report at equal shares.
+
+        Weights by these depend on no count, so that an estimate with them is unbiased.
+        """
+        return [float(1 / np.mean(decoder.forecast(1) ** 2)) for decoder in self.decoders]
+
+    def most_supported(self, part: int) -> int:
+        """Return the most symbols of a part that one payload supports as if they were those that count most."""
+        channel = self.decoders[part].channel
+        return 1 if channel.one_symbol else int(np.ceil(channel.p.sum()))
+
+    def heaviest_in(self, part: int, scores: Floats) -> float:
+        """Return the number of all reports for which the heaviest one of a part counts.
+
+        Args:
+            part: The number of the part.
+            scores: Shape (m, j): how much its symbols count in each of some sums, or the symbols that may count most.
+        """
+        ascending, most = np.sort(scores, axis=0), self.most_supported(part)
+        sums = np.cumsum(ascending[::-1], axis=0)[:most].max(), -np.cumsum(ascending, axis=0)[:most].min()
+        return max(0.0, *map(float, sums)) / self.shares[part] / float(self.decoders[part].channel.gain[0])
 
 
 class StrataDecoder(PartsDecoder[Decoder]):

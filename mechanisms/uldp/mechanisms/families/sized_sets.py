@@ -1,17 +1,128 @@
-"""Sets in specs of which some users report the size."""
+"""Sets in specs of which some users report the size, in place of the items, and the decoder of both."""
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.encodings.size_encoding import SizeEncoding, SizeRanges
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import symbols_part
-from uldp.mechanisms.families.sized_decoder import SizedDecoder
+from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.protocol.decoder import Decoder, Part, require_reports, two_digits
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import strata_of
+from uldp.mechanisms.randomizers.strata import Strata, strata_of
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
+from uldp.schemas.table import Table, TableName
+
+#: A window is flagged if more than this part of the users hold more items than a device reports.
+MOST_CUT = 0.1
+
+
+class SizedDecoder(PartsDecoder[Decoder]):
+    """Reads counts of items, or of keys, by their own decoder, and those of sizes beside them.
+
+    The tables are those of the items, and ``size``: the share of users whose set has a size of each range. The number
+    of reports of each part is its own.
+
+    Args:
+        items: The decoder of the items, of keys, or of strings.
+        sizes: The decoder of the ranges, of reports by randomized response.
+        ranges: The ranges.
+        strata: The mechanism: the part of the items, and that of the sizes.
+    """
+
+    def __init__(self, items: Decoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:
+        super().__init__(("items", "sizes"), (items, sizes), strata)
+        self._items, self._sizes, self._ranges = items, sizes, ranges
+        self.estimators = items.estimators
+
+    @property
+    def without_sizes(self) -> Decoder:
+        """The decoder of the items."""
+        return self._items
+
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the number of reports about items, and about sizes."""
+        return tuple(part.n for part in self.parts(cells, n))
+
+    def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
+        """Yield the items alone; see the base class."""
+        items, _ = self.parts(cells, n)
+        if items.n:
+            yield items._replace(name="")
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        """Return the unbiased estimate of the shares of items, or of keys, from the reports about them."""
+        items, _ = self.parts(cells, n)
+        return self._items.linear(items.cells, items.n, repeats)
+
+    def part_of(self, table: Table) -> int:
+        """See the base class."""
+        return int(table.name is TableName.SIZE)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return those of the parts, and that of more than ``MOST_CUT`` of sets that are cut.
+
+        The number of reports of large sizes is binomial: randomized response says each such size with q if a set is
+        small, and also the true one with p - q if it is large.
+        """
+        found = dict(super().p_values(cells, n))
+        _, sizes = self.parts(cells, n)
+        if sizes.n:
+            found[Flag.SETS_CUT] = lower_tail(
+                int(sizes.cells[: self._ranges.first_cut].sum()), sizes.n, 1 - self._cut_reported
+            )
+        return found
+
+    @property
+    def _cut_reported(self) -> float:
+        """The probability of a report of a large size, if ``MOST_CUT`` of the sets are cut."""
+        q, gain = float(self._sizes.channel.q[0]), float(self._sizes.channel.gain[0])
+        return q * (self._ranges.count - self._ranges.first_cut) + gain * MOST_CUT
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the shares of items at the number of their reports to expect."""
+        (_, of_items), _ = self.expected(n)
+        return self._items.forecast(of_items)
+
+    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
+        """Return the tables of items or keys, and ``size``; see the class."""
+        require_reports(n)
+        self.require(estimator)
+        items, sizes = self.parts(cells, n)
+        found = self._items.tables(items.cells, items.n, estimator, repeats) if items.n else ()
+        if not sizes.n:
+            return found
+        (share,) = self._sizes.tables(sizes.cells, sizes.n, self._sizes.known(estimator), repeats)
+        return *found, replace(share, name=TableName.SIZE, keys=self._ranges.names)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the facts of the items, and what the reports about sizes can do."""
+        (_, items), (_, sizes) = self.expected(n)
+        yield "sizes", f"{self.shares[1]:.3g} of the reports are of sizes: {', '.join(self._ranges.names)}"
+        yield from self._items.describe(items, estimator)
+        yield "errors", f"of the share of a size at n = {sizes:,}: {float(self._sizes.forecast(sizes).max()):.3g}"
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield those of the items, and a line if sizes have so few reports that a tenth of cut sets stays hidden."""
+        (_, items), (_, sizes) = self.expected(n)
+        yield from self._items.warnings(items, users, estimator)
+        m = self._cut_reported
+        error = (m * (1 - m) / sizes) ** 0.5 / float(self._sizes.channel.gain[0])
+        if 2 * error > MOST_CUT:
+            need = two_digits(users * (2 * error / MOST_CUT) ** 2)
+            yield (
+                f"the standard error of the share of users with more than {self._ranges.held:,} items is {error:.2g}:"
+                f" take {need:,} users or more in a window, a larger sizes, or leave sizes out"
+            )
 
 
 class SizedSetsSpec(PrivateSpec):

@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.parts_decoder import share_p_value
+from uldp.mechanisms.decoders.strata_decoder import share_p_value
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text

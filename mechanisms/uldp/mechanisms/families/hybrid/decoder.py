@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.laws.estimate import Estimate, weighted
 from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.randomizers.strata import Strata

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
 from uldp.mechanisms.decoders.pure import ShareEstimate
 from uldp.mechanisms.decoders.share_tables import share_tables
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
 from uldp.mechanisms.laws.estimate import Estimate

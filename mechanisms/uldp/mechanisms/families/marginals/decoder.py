@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
-from uldp.mechanisms.families.marginals.conditional import conditional, independence
-from uldp.mechanisms.families.marginals.linear import TablesEstimate
+from uldp.mechanisms.families.marginals.linear import TablesEstimate, conditional, independence
 from uldp.mechanisms.families.marginals.views import squared_error
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends

@@ -1,17 +1,20 @@
-"""The unbiased tables of all views together, with their errors."""
+"""The unbiased tables of all views together, and what two attributes have to do with each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from uldp.mechanisms.decoders.table_of import table_from
 from uldp.mechanisms.laws.cumulants import Cumulants, chained
 from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.pooling.cell_errors import CellErrors
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions
 from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.schemas.arrays import Floats
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,3 +54,90 @@ class TablesEstimate(Estimate):
         """The place of each table."""
         ends = np.cumsum([0, *map(self.design.cells, self.tables)]).tolist()
         return dict(zip(self.tables, map(slice, ends, ends[1:]), strict=False))
+
+
+# Gradients of several tests have so many numbers together.
+_NUMBERS = 1 << 20
+
+
+def conditional(
+    linear: TablesEstimate, both: Attributes, given: int, shares: Mapping[Attributes, Floats], *, of: tuple[str, ...]
+) -> Table:
+    """Return the shares of the values of one attribute among the users with each value of another, the ``given`` one.
+
+    ``both`` are the two attributes, ascending; ``of`` are their names, that of ``given`` first, which has the rows.
+    """
+    shape = tuple(linear.design.sizes[attribute] for attribute in both)
+
+    def rows(values: Floats) -> Floats:
+        table = values.reshape(shape)
+        return table if both.index(given) == 0 else table.T
+
+    cells, published = rows(linear.values[linear.of_tables[both]]), rows(shares[both])
+    whole = np.repeat(linear.values[linear.of_tables[given,]], cells.shape[1])
+
+    def cumulants(ratios: Floats) -> Cumulants:
+        table = ratios.reshape(cells.shape)
+        found = linear.errors.cumulants(both, (given,), table if both.index(given) == 0 else table.T)
+        return Cumulants(*(rows(each).ravel() for each in found))
+
+    sums = published.sum(axis=1, keepdims=True)
+    values = np.divide(published, sums, out=np.full_like(published, 1 / cells.shape[1]), where=sums > 0).clip(0.0, 1.0)
+    # By the delta method, at the published shares.
+    spread = np.sqrt(cumulants(values).variance.reshape(cells.shape))
+    stderr = np.divide(spread, sums, out=np.ones_like(spread), where=sums > 0).clip(0.0, 1.0)
+    return table_from(
+        TableName.GIVEN,
+        values.ravel(),
+        stderr.ravel(),
+        ratio_interval(cells.ravel(), whole, cumulants, INTERVAL_LEVEL),
+        Basis.SCORE,
+        of=of,
+        shape=cells.shape,
+        n=linear.reports[linear.tables.index(both)],
+    )
+
+
+def independence(linear: TablesEstimate, pairs: Sequence[Attributes]) -> dict[Attributes, float]:
+    """Return for each pair of attributes the probability of so large a dependence if they are independent.
+
+    The test is a chi-square of the differences x_ij - x_i x_j, with their covariance by the delta method. They are the
+    interaction of both less the product of those of each: an interaction of 0 would be something else, namely that the
+    shares add up, which those of independent attributes do not.
+    """
+    from scipy import special  # takes a quarter of a second, and devices need none
+
+    tests = [_difference(linear, pair) for pair in pairs]
+    found, first = {}, 0
+    while first < len(tests):
+        # One product for many pairs takes about as long as for one.
+        end, columns = first, 0
+        while end < len(tests) and (end == first or (columns + len(tests[end][0])) * linear.design.size <= _NUMBERS):
+            columns += len(tests[end][0])
+            end += 1
+        gradients = np.concatenate([gradient for _, gradient in tests[first:end]], axis=1)
+        own, diagonal, means = linear.pooled.in_parts(gradients)
+        for pair, (values, _) in zip(pairs[first:end], tests[first:end], strict=True):
+            (of_cells, own), (of_means, means) = (np.split(each, [len(values)], axis=1) for each in (own, means))
+            covariance = of_cells.T @ (diagonal[:, np.newaxis] * of_cells) - of_means.T @ of_means
+            statistic = float(values @ np.linalg.solve(covariance, values))
+            found[pair] = float(special.chdtrc(len(values), max(statistic, 0.0)))
+        first = end
+    return found
+
+
+def _difference(linear: TablesEstimate, pair: Attributes) -> tuple[Floats, Floats]:
+    """Return the differences x_ij - x_i x_j of a pair that do not follow from others, and their derivatives.
+
+    Returns:
+        Shape (free,), and shape (m, free).
+    """
+    places, values = linear.design.places, linear.pooled.values
+    first, second = (values[places[attribute,]] for attribute in pair)
+    cells = (np.arange(len(first) - 1)[:, np.newaxis] * len(second) + np.arange(len(second) - 1)).ravel()
+    a, b = np.divmod(cells, len(second))
+    each, gradient = np.arange(len(cells)), np.zeros((linear.design.size, len(cells)))
+    gradient[places[pair].start + cells, each] = 1.0
+    gradient[places[pair[0],].start + a, each] = -second[b]
+    gradient[places[pair[1],].start + b, each] = -first[a]
+    return values[places[pair]][cells] - first[a] * second[b], gradient

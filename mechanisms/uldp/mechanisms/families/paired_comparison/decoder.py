@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 
-from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
 from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.families.paired_comparison.scores import borda
 from uldp.mechanisms.laws.estimate import Estimate

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from uldp.mechanisms.decoders.parts_decoder import PartsDecoder
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata

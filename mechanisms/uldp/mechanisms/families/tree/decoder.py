@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.parts_decoder import SharesOfParts
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import table_from, table_of
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
-from uldp.mechanisms.families.tree.linear import TreeEstimate
-from uldp.mechanisms.families.tree.published import published_shares
+from uldp.mechanisms.families.tree.linear import TreeEstimate, published_shares
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.interval import normal_quantile

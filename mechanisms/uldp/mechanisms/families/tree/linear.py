@@ -1,16 +1,28 @@
-"""The unbiased estimate of the shares of bins, from the reports of all levels of a tree."""
+"""The estimates of the shares of bins, from the reports of all levels of a tree: unbiased, and as published."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.random import Generator
 
-from uldp.mechanisms.decoders.pure import ShareEstimate
+from uldp.mechanisms.decoders.pure import ShareEstimate, share_estimate
+from uldp.mechanisms.estimators.ordered import (
+    MOST_REPORTS,
+    Fit,
+    cosine_noise,
+    half_of,
+    into_box,
+    ordered_shares,
+    seed_of,
+)
+from uldp.mechanisms.laws.channel_laws import ChannelLaw
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.table import INTERVAL_LEVEL
 
 # Exact errors take a column of weights for each bin, or for each edge, and of each a number for each payload.
 _EXACT_BINS, _EXACT_NUMBERS = 128, 1 << 18
@@ -84,3 +96,31 @@ class TreeEstimate(Pooled):
             moved = np.cumsum(moved, axis=0) - moved
         variances = self.design.of_blocks(self.weights, diagonals, 2, below=below)
         return np.asarray(np.maximum(variances - (moved**2).sum(axis=1), 0.0))
+
+
+def published_shares(linear: TreeEstimate) -> Floats:
+    """Return shares of 0 or more, with the sum 1, shape (m,), each within its simultaneous interval."""
+    divisible = all(1 < part.reports < MOST_REPORTS for part in linear.estimates)
+    halve, seed = partial(halves, linear) if divisible else None, seed_of([part.counts for part in linear.estimates])
+    low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / linear.design.size)
+    return into_box(ordered_shares(fit_of(linear), halve, seed), low.clip(0.0), high.clip(0.0))
+
+
+def halves(linear: TreeEstimate, rng: Generator) -> tuple[Fit, Fit]:
+    """Divide the reports of each level by chance, and return the fits of both halves."""
+    weights, one, other = [weight / 2 for weight in linear.weights], [], []
+    for part in linear.estimates:
+        n, law = int(part.n[0]), part.parts[0].law
+        assert isinstance(law, ChannelLaw)
+        drawn = half_of(part.counts, n, rng, partition=part.channel.one_symbol)
+        one.append(share_estimate(law, drawn, n // 2))
+        other.append(share_estimate(law, part.counts - drawn, n - n // 2))
+    first, second = (fit_of(TreeEstimate.of(parts, weights, linear.design)) for parts in (one, other))
+    return first, second
+
+
+def fit_of(linear: TreeEstimate) -> Fit:
+    """Return what the candidates follow from."""
+    design = linear.design
+    noise = cosine_noise(design.size, design.widths, [float(weight) for weight in linear.weights])
+    return Fit(linear.values, linear.nearest, noise)
