@@ -139,6 +139,11 @@ class PartsDecoder(Decoder, Generic[D]):
 class SharesOfParts(PartsDecoder[PureDecoder]):
     """A decoder of parts that all count which symbols their reports support."""
 
+    @property
+    def simultaneous(self) -> bool:
+        """Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone."""
+        return self.decoders[0].simultaneous
+
     def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[ShareEstimate | None]:
         """See the base class."""
         self.check(cells, n)

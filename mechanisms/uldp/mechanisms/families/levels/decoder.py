@@ -87,7 +87,7 @@ class LevelsDecoder(SharesOfParts):
         parts = self._levels(cells, n, repeats)
         shares, of_all = self._shares(parts, estimator), by_reports(parts).mean
         return (
-            *share_tables(self.pum, shares, of_all, simultaneous=self.decoders[0].simultaneous),
+            *share_tables(self.pum, shares, of_all, simultaneous=self.simultaneous),
             *self.tables_of_parts(cells, n, estimator, repeats),
         )
 

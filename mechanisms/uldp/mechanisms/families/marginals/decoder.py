@@ -57,10 +57,9 @@ class MarginalsDecoder(SharesOfParts):
     Args:
         sizes: The number of values of each attribute.
         views: The attributes of each view.
-        strata: The mechanism, with a part for each view.
+        strata: The mechanism, with a part and its name for each view.
         decoders: The decoder of each view.
         asked: What is asked for.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni).
     """
 
     def __init__(
@@ -70,12 +69,10 @@ class MarginalsDecoder(SharesOfParts):
         strata: Strata,
         decoders: Sequence[PureDecoder],
         asked: Asked,
-        *,
-        simultaneous: bool = False,
     ) -> None:
-        self._sizes, self._views, self.asked, self._simultaneous = tuple(sizes), tuple(views), asked, simultaneous
+        super().__init__(strata.names, decoders, strata)
+        self._sizes, self._views, self.asked = tuple(sizes), tuple(views), asked
         self._about: int | None = None
-        super().__init__([" x ".join(self._names(view)) for view in views], decoders, strata)
 
     def _names(self, attributes: Attributes) -> tuple[str, ...]:
         return tuple(self.asked.names[attribute] for attribute in attributes)
@@ -128,7 +125,7 @@ class MarginalsDecoder(SharesOfParts):
         published = linear.values if estimator == "empirical" else linear.nearest
         shares = {table: published[linear.of_tables[table]] for table in linear.tables}
         # One search for the ends of all tables takes about as long as for one.
-        coverages = {table: coverage_of(len(of), self._simultaneous) for table, of in shares.items()}
+        coverages = {table: coverage_of(len(of), self.simultaneous) for table, of in shares.items()}
         ends = {coverage: linear.interval(coverage) for coverage in set(coverages.values())}
         found = [
             self._share_table(linear, table, of, ends[coverages[table]], self._alone(table, views, repeats))
@@ -149,7 +146,7 @@ class MarginalsDecoder(SharesOfParts):
     ) -> Table:
         shape = tuple(self._sizes[attribute] for attribute in table)
         fields: dict[str, Any] = {
-            "simultaneous": self._simultaneous,
+            "simultaneous": self.simultaneous,
             "whole": True,
             "of": self._names(table),
             "shape": shape,

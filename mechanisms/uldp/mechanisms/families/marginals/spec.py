@@ -217,7 +217,7 @@ class MarginalsSpec(PrivateSpec):
         asked = Asked(
             tuple(names), self._tables(views), tuple((names.index(one), names.index(two)) for one, two in given)
         )
-        decoder = MarginalsDecoder(sizes, views, strata, decoders, asked, simultaneous=first.simultaneous)
+        decoder = MarginalsDecoder(sizes, views, strata, decoders, asked)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
     def _views(self, variables: Mapping[str, Variable]) -> list[Attributes]:

@@ -30,29 +30,19 @@ class RankingDecoder(SharesOfParts):
         candidates: The names of the candidates.
         of_pair: The decoder of a pair, the same for each.
         strata: The mechanism, with a part for each pair, in the order of ``combinations``.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     quantity = TableName.SCORE
 
-    def __init__(
-        self,
-        candidates: Sequence[str],
-        of_pair: PureDecoder,
-        strata: Strata,
-        *,
-        simultaneous: bool = False,
-    ) -> None:
-        self._candidates, self._simultaneous = tuple(candidates), simultaneous
+    def __init__(self, candidates: Sequence[str], of_pair: PureDecoder, strata: Strata) -> None:
+        self._candidates = tuple(candidates)
         self._pairs = np.array(list(combinations(range(len(candidates)), 2)))
         names = [f"{candidates[first]} > {candidates[second]}" for first, second in self._pairs]
         super().__init__(names, [of_pair] * len(names), strata)
-        response = of_pair.response
+        response, one = of_pair.response, np.eye(len(candidates))
         self._gain = float(of_pair.channel.gain[0])
         self._of_response = None if response is None else float(response.gain[0])
-        each = np.arange(len(names))
-        self._signs = np.zeros((len(candidates), len(names)))
-        self._signs[self._pairs.T[0], each], self._signs[self._pairs.T[1], each] = 1.0, -1.0
+        self._signs = one[:, self._pairs[:, 0]] - one[:, self._pairs[:, 1]]
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased Borda scores."""
@@ -90,7 +80,7 @@ class RankingDecoder(SharesOfParts):
         if estimator != "empirical":
             of_pairs, of_scores = of_pairs.clip(0.0, 1.0), of_scores.clip(0.0, k - 1.0)
         score = table_of(
-            TableName.SCORE, of_scores, scores, simultaneous=self._simultaneous, bounds=(0.0, k - 1.0), keys=names
+            TableName.SCORE, of_scores, scores, simultaneous=self.simultaneous, bounds=(0.0, k - 1.0), keys=names
         )
         beats = table_from(
             TableName.BEATS,
@@ -101,7 +91,7 @@ class RankingDecoder(SharesOfParts):
             n=n,
             shape=(k, k),
             keys=tuple(f"{winner} > {loser}" for winner in names for loser in names),
-            simultaneous=self._simultaneous,
+            simultaneous=self.simultaneous,
             unbiased=self._matrix(shares, 1 - shares),
         )
         return score, beats
@@ -115,7 +105,7 @@ class RankingDecoder(SharesOfParts):
         Returns:
             Shape (4, pairs): the unbiased estimates, their variances, and the lower and upper ends of their intervals.
         """
-        coverage, unknown = coverage_of(len(self._pairs), self._simultaneous), [0.5, 0.25, 0.0, 1.0]
+        coverage, unknown = coverage_of(len(self._pairs), self.simultaneous), [0.5, 0.25, 0.0, 1.0]
         return np.array(
             [
                 unknown

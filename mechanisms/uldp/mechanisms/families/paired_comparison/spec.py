@@ -60,5 +60,5 @@ class PairsSpec(PrivateSpec):
         pairs = list(combinations(range(len(candidates)), 2))
         strata = strata_of([mechanism] * len(pairs), noun="pair")
         encoding = StrataEncoding([StratumSource(PairEncoding(*each), (0,)) for each in pairs], strata)
-        decoder = RankingDecoder(candidates, of_pair, strata, simultaneous=variable.simultaneous)
+        decoder = RankingDecoder(candidates, of_pair, strata)
         return LdpProtocol(encoding, strata, decoder)

@@ -74,24 +74,16 @@ class TreeDecoder(SharesOfParts):
         tree: The design of the levels.
         bins: The bins of the domain.
         ranges: The ranges to publish.
-        simultaneous: Whether all intervals of the table of bins are to cover the truth at once (Bonferroni).
     """
 
     quantity = TableName.SHARE
     bins_estimator, smooths = "auto", False
 
     def __init__(
-        self,
-        strata: Strata,
-        decoders: Sequence[PureDecoder],
-        tree: Tree,
-        bins: Bins,
-        ranges: Sequence[Range],
-        *,
-        simultaneous: bool = False,
+        self, strata: Strata, decoders: Sequence[PureDecoder], tree: Tree, bins: Bins, ranges: Sequence[Range]
     ) -> None:
         super().__init__([f"blocks of {width:,}" for width in tree.widths], decoders, strata)
-        self._tree, self.bins, self._ranges, self._simultaneous = tree, bins, tuple(ranges), simultaneous
+        self._tree, self.bins, self._ranges = tree, bins, tuple(ranges)
 
     def cost(self, estimator: str) -> Cost:
         """See the base class."""
@@ -146,7 +138,7 @@ class TreeDecoder(SharesOfParts):
         shares, cumulants = self._shares(linear, estimator), self._below(linear)
         ranges = [self._range_table(linear, shares, self._ranges)] if self._ranges else []
         return (
-            table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, whole=True),
+            table_of(TableName.SHARE, shares, linear, simultaneous=self.simultaneous, whole=True),
             *ranges,
             self._below_table(linear, shares, cumulants),
             self._quantile_table(linear, shares, cumulants, QUANTILE_LEVELS),

@@ -76,10 +76,7 @@ class TreeSpec(PrivateSpec):
         strata = strata_of(mechanisms, (growth / growth.sum()).tolist(), "level")
         encoding = _bins(variable, bins)
         sources = [StratumSource(BlockEncoding(encoding, width), (0,)) for width in widths]
-        of_kind = Bins(variable.kind, bins)
-        decoder = TreeDecoder(
-            strata, decoders, Tree(bins, widths), of_kind, variable.ranges, simultaneous=variable.simultaneous
-        )
+        decoder = TreeDecoder(strata, decoders, Tree(bins, widths), Bins(variable.kind, bins), variable.ranges)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
 
