@@ -12,7 +12,6 @@ import numpy as np
 
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.decoders.table_of import FALSELY_FOUND, table_from
-from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
@@ -79,7 +78,7 @@ class PairDecoder(SetDecoder):
 
     def published(self, cells: Counts, n: int, estimator: str) -> Floats:
         """Return the published shares of keys; but for those of ``empirical`` they do not exceed 1."""
-        shares = self.shares_of(estimate_intermediate(estimator, self.channel, cells, n, self.channel.held))
+        shares = super().published(cells, n, estimator)
         return shares if estimator == "empirical" else np.minimum(shares, 1.0)
 
     def shares_of(self, r: Floats) -> Floats:

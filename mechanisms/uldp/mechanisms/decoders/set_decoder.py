@@ -95,7 +95,7 @@ class SetDecoder(CountsDecoder):
 
     def published(self, cells: Counts, n: int, estimator: str) -> Floats:
         """Return the published shares of items, shape (k,)."""
-        return estimate_intermediate(estimator, self.channel, cells, n, self.channel.held)[: self.items]
+        return self.shares_of(estimate_intermediate(estimator, self.channel, cells, n, self.channel.held))
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -90,7 +90,8 @@ class PartsDecoder(Decoder, Generic[D]):
         """
         self.check(cells, n)
         require_reports(n)
-        return [part.decoder.linear(*part[2:], repeats) if part.n else None for part in self.parts(cells, n)]
+        parts = self.parts(cells, n)
+        return [part.decoder.linear(part.cells, part.n, repeats) if part.n else None for part in parts]
 
     def expected(self, n: int) -> list[tuple[D, int]]:
         """Return the decoder of each part, and the number of its reports to expect, but at least 1."""
@@ -146,10 +147,7 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
 
     def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[ShareEstimate | None]:
         """See the base class."""
-        self.check(cells, n)
-        require_reports(n)
-        parts = zip(self.decoders, self.parts(cells, n), strict=True)
-        return [decoder.linear(part.cells, part.n, repeats) if part.n else None for decoder, part in parts]
+        return cast(Sequence[ShareEstimate | None], super().estimates(cells, n, repeats))
 
     def draw(self, of_parts: Sequence[Floats], n: int, rng: Generator) -> list[ShareEstimate]:
         """Draw the estimates of a window of n reports, from the distribution of the true symbols of each part."""
