@@ -45,6 +45,7 @@ class PartsDecoder(Decoder, Generic[D]):
 
     Attributes:
         drawn: Whether devices draw their part, so that the number of its reports follows from its share.
+        shares: The probability with which devices draw each part.
 
     Raises:
         ValueError: if the numbers of names, decoders and parts differ.
