@@ -78,7 +78,7 @@ def measure(versions: Sequence[Version], seeds: int) -> Floats:
             for each, n in zip(channels, reports.tolist(), strict=True)
         ]
         alone = np.array([wls(part.channel, part.counts, part.reports) for part in parts])
-        estimates = [pool(parts)[1], alone.mean(axis=0), reports @ alone / reports.sum(), *alone]
+        estimates = [pool(parts).r, alone.mean(axis=0), reports @ alone / reports.sum(), *alone]
         errors.append([np.abs(estimate - truth).sum() for estimate in estimates])
     means: Floats = np.mean(errors, axis=0)
     return means

@@ -140,7 +140,7 @@ def _estimates(setting: Setting, epsilon: float, seeds: int, users: int) -> Iter
     inputs = protocol.encoding.encode([Held(values, hidden)], np.random.default_rng(0))
     r = np.asarray(np.bincount(inputs, weights, protocol.mechanism.size), dtype=np.float64)
     mechanism, decoder = protocol.mechanism, protocol.decoder
-    assert isinstance(decoder, PureDecoder | ZonedDecoder)
+    assert isinstance(decoder, PureDecoder)
     law = mechanism.law(r) if isinstance(mechanism, NestedResponse) else decoder.channel.support_probability(r)
     for seed in range(seeds):
         windows = np.random.default_rng(seed).multinomial(users, law / law.sum(), setting.windows)

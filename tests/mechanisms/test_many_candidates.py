@@ -6,7 +6,7 @@ import pytest
 from benchmarks.candidates import decoder_of, draw_cells
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.strings import many_candidates
+from uldp.mechanisms.strings import cohort_channel
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
@@ -120,7 +120,7 @@ def test_auto_has_those_found_alone(mechanism: str) -> None:
 def test_blocks_of_positions_change_nothing(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     of = decoder(mechanism)
     whole = of.linear(cells_of(of), N).values
-    monkeypatch.setattr(many_candidates, "_POSITIONS_AT_ONCE", 1)
+    monkeypatch.setattr(cohort_channel, "_POSITIONS_AT_ONCE", 1)
     assert of.linear(cells_of(of), N).values == pytest.approx(whole, abs=1e-12)
 
 

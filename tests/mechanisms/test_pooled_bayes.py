@@ -55,7 +55,7 @@ def l1(estimate: Floats) -> float:
 @each
 def test_it_is_a_distribution_whatever_the_order_of_versions(name: str) -> None:
     parts = counted(POOLS[name], 2000, seed=1)
-    r, other = (pooled_bayes(*pool(order), 0) for order in (parts, parts[::-1]))
+    r, other = (pooled_bayes(pool(order), 0) for order in (parts, parts[::-1]))
     assert r.min() >= 0
     assert r.sum() == pytest.approx(1)
     assert other == pytest.approx(r, abs=1e-6)
@@ -66,9 +66,9 @@ def test_at_small_n_it_is_better_than_the_projection_and_than_each_version_alone
     errors = []
     for seed in range(20):
         parts = counted(POOLS[name], 2000, seed)
-        mean, nearest = pool(parts)
+        mean = pool(parts)
         alone = [empirical_bayes(part.channel, part.counts, part.reports) for part in parts]
-        errors.append([l1(each) for each in (pooled_bayes(mean, nearest, 0), nearest, *alone)])
+        errors.append([l1(each) for each in (pooled_bayes(mean, 0), mean.r, *alone)])
     pooled, *others = np.mean(errors, axis=0)
     assert pooled < min(others)
 
@@ -78,15 +78,15 @@ def test_of_one_version_it_is_close_to_that_of_the_version(name: str) -> None:
     # Both have a grid of half a standard deviation, but not the same points.
     for seed in range(5):
         (part,) = counted((name,), 2000, seed)
-        ours = pooled_bayes(*pool([part]), 0)
+        ours = pooled_bayes(pool([part]), 0)
         theirs = empirical_bayes(part.channel, part.counts, part.reports)
         assert np.abs(ours - theirs).sum() < 0.1 * l1(theirs)
 
 
 def test_bots_and_symbols_without_noise_are_not_shrunk() -> None:
     parts = counted(POOLS["two epsilons"], 2000, seed=5)
-    mean, nearest = pool(parts)
-    same, other = pooled_bayes(mean, nearest, SIZE), pooled_bayes(mean, nearest, 0)
+    mean = pool(parts)
+    same, other = pooled_bayes(mean, SIZE), pooled_bayes(mean, 0)
     # With bots alone there is no class, and only the projection is left.
     assert np.abs(same - other).sum() > 0.05
     unseen = ~SENSITIVE & (mean.values == 0)

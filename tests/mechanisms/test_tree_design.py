@@ -58,7 +58,8 @@ def test_the_solution_is_least_squares_with_the_sum_1(tree: Tree, seed: int) -> 
 def test_the_nearest_shares_are_those_of_nnls(tree: Tree, seed: int) -> None:
     weights, of_rows, y = rows(tree, seed)
     a, roots = matrix(tree), np.sqrt(of_rows)
-    found = tree.nearest(weights, a.T @ (of_rows * y))
+    normal = a.T @ (of_rows[:, np.newaxis] * a)
+    found = tree.nearest(weights, np.asarray(np.linalg.solve(normal, a.T @ (of_rows * y)), dtype=np.float64))
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     heavy = 1e4

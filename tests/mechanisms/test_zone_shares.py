@@ -8,7 +8,7 @@ from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
-from uldp.mechanisms.zones.zone_shares import ZoneShares, learn, measured_shares
+from uldp.mechanisms.zones.zone_shares import BotReports, ZoneShares, learn
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.zones import Zones
@@ -34,13 +34,16 @@ def windows(n: int = N, hidden: float = HIDDEN) -> Counts:
     return default_rng(17).multinomial(n, MECHANISM.law(r), WINDOWS)[:, 8:]
 
 
+def reports(counts: Counts, n: int = N) -> BotReports:
+    return BotReports(NEST, counts, n, float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8]))
+
+
 def learned(counts: Counts, n: int, known: Zoning) -> ZoneShares:
-    return learn(known, 0, counts, n, float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8]))
+    return learn(known, 0, reports(counts, n))
 
 
 def test_measured_shares_are_near_the_truth_and_as_far_off_as_they_say() -> None:
-    gain, q = float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8])
-    shares, variances = np.array([measured_shares(NEST, counts, N, gain, q) for counts in windows()]).swapaxes(0, 1)
+    shares, variances = np.array([reports(counts).shares() for counts in windows()]).swapaxes(0, 1)
     error = shares.std(axis=0, ddof=1)
     # The quotient of two estimates has a bias of the order of its variance.
     assert (np.abs(shares.mean(axis=0) - TRUE) < 5 * error / np.sqrt(WINDOWS) + 2 * error**2).all()
@@ -79,8 +82,7 @@ def test_a_background_is_all_that_is_known_without_users_behind_the_tag() -> Non
 def test_without_strength_only_the_reports_say_where_zones_are() -> None:
     counts = windows()[0]
     one = learned(counts, N, zoning(strength=np.nan))
-    gain, q = float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8])
-    measured, variances = measured_shares(NEST, counts, N, gain, q)
+    measured, variances = reports(counts).shares()
     assert one.shares == pytest.approx(onto_simplex(measured, variances, np.zeros_like(measured)))
     assert np.isnan(one.strength)
     # A zone of the background keeps its proportions; one without any is spread evenly.
@@ -104,7 +106,9 @@ def test_zones_of_one_value_each_have_the_strength_of_the_reports() -> None:
     strengths = []
     for n in (10_000, 1_000_000):
         counts = np.rint(n * law).astype(np.int64)[2:]
-        of = learn(alone, 0, counts, n, float(mechanism.channel.gain[2]), float(mechanism.channel.q[2]))
+        of = learn(
+            alone, 0, BotReports(nest, counts, n, float(mechanism.channel.gain[2]), float(mechanism.channel.q[2]))
+        )
         assert of.background == pytest.approx([0.5, 0.5], abs=1e-3)
         strengths.append(of.strength)
         assert of.strength == pytest.approx(0.25 / of.stderr[0] ** 2, rel=0.01)

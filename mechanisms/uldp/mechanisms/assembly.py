@@ -141,5 +141,5 @@ def _zoned(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, flo
         mechanism = build(sensitive, epsilon)
         lasting = kept(spec, mechanism, partial(build, sensitive))
     response = response_of(lasting)
-    read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous, response=response)
-    return LdpProtocol(zoning, lasting, ZonedDecoder(zoning, nested, read))
+    decoder = ZonedDecoder(mechanism.channel, zoning, nested, simultaneous=variable.simultaneous, response=response)
+    return LdpProtocol(zoning, lasting, decoder)

@@ -12,7 +12,7 @@ from tests.build import HOUR, START
 from tests.pipelines.results.samples import folder_of
 from uldp.collector.collections import serve
 from uldp.collector.estimating import estimates_of
-from uldp.mechanisms.pooling.likeness import difference
+from uldp.mechanisms.pooling.versions import difference
 from uldp.pipelines.results.pooled import Pooled, pool_versions, pooled_json, pooled_text
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec

@@ -155,7 +155,7 @@ class CountsDecoder(SharesDecoder):
 class PureDecoder(CountsDecoder):
     """Reads support counts over Z, and redistributes the tags of PUM over X; see ``CountsDecoder``."""
 
-    pooling = Pooling.SHARES
+    pooling: Pooling | None = Pooling.SHARES
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
         """Return the unbiased estimate over Z."""

@@ -71,6 +71,6 @@ def table_from(
     return Table(name, values, stderr, low=low, high=high, basis=basis, **{"shape": values.shape} | fields)
 
 
-def coverage_of(intervals: int, simultaneous: bool) -> float:
+def coverage_of(intervals: float, simultaneous: bool) -> float:
     """Return the probability with which each of some intervals of a table is to cover."""
     return 1 - (1 - INTERVAL_LEVEL) / intervals if simultaneous else INTERVAL_LEVEL

@@ -24,7 +24,7 @@ from math import prod
 import numpy as np
 
 from uldp.mechanisms.kernels.sparse import Sparse
-from uldp.mechanisms.pooling.design import Design, Solve
+from uldp.mechanisms.pooling.pooled_linear import Design, Solve
 from uldp.schemas.arrays import Floats, Symbols
 
 #: Attributes by their numbers, ascending.
@@ -117,11 +117,7 @@ class Interactions(Design):
         return self._matrix.transposed(np.concatenate(of_parts))
 
     def solve(self, weights: Sequence[Floats] | Floats) -> Solve:
-        """Return the product with the inverse on centred tables.
-
-        Args:
-            weights: One number for each view.
-        """
+        """See the base class: on centred tables. Weights are one number for each view."""
         divisors = np.repeat(list(self.divisors(weights).values()), [self.cells(held) for held in self.sets])
         return lambda g: self.centred(g) / divisors[:, np.newaxis]
 
@@ -154,16 +150,12 @@ class Interactions(Design):
         return [(shape, np.array(places)) for shape, places in found.items()]
 
     def nearest(self, weights: Sequence[Floats] | Floats, values: Floats) -> Floats:
-        """Return the interactions of tables of 0 or more that are nearest to what all views say, by the weights.
+        """See the base class: by alternating directions.
 
-        It is the minimum of (A x - y)^T W (A x - y) under A x >= 0, by alternating directions (Boyd, Parikh, Chu,
-        Peleato & Eckstein, "Distributed Optimization and Statistical Learning via the Alternating Direction Method of
-        Multipliers", 2011): nearest consistent tables and nearest signs in turn. A projection of each table would be
-        biased, and would make them inconsistent. What is left below 0 is mended by a little of equal shares.
-
-        Args:
-            weights: One number for each view.
-            values: Shape (m,): the unbiased estimate.
+        Source: Boyd, Parikh, Chu, Peleato & Eckstein, "Distributed Optimization and Statistical Learning via the
+        Alternating Direction Method of Multipliers" (2011): nearest consistent tables and nearest signs in turn. A
+        projection of each table would be biased, and would make them inconsistent. What is left below 0 is mended by a
+        little of equal shares.
         """
         cells = [self.cells(view) for view in self.views]
         solve, each = self.solve(weights), np.repeat(np.asarray(weights, dtype=np.float64), cells)[:, np.newaxis]

@@ -17,7 +17,7 @@ _POINTS_PER_DEVIATION, _CLEAR = 2, 10
 _LEAST_VARIANCE = 1e-6
 
 
-def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
+def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
     """Estimate r by posterior means, and project these onto the simplex, as ``empirical_bayes`` of one version.
 
     The symbols of a class have the same p and q in each version. The counts of a symbol are independent binomials, one
@@ -25,7 +25,6 @@ def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
 
     Args:
         mean: The pooled unbiased estimate.
-        nearest: Shape (|Z|,): its projection, as ``pool`` returns it.
         bots: The number of bots, which are the last symbols of Z.
 
     Returns:
@@ -37,7 +36,7 @@ def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
     for members in _classes(mean.parts, len(means) - bots):
         kept = members[noisy[members]]
         if len(kept) >= SMALLEST_CLASS:
-            usual = max(float(nearest[kept].sum()), 1 / float(mean.mean.n[0])) / len(kept)
+            usual = max(float(mean.r[kept].sum()), 1 / float(mean.mean.n[0])) / len(kept)
             means[kept], of_posterior = _posterior(mean, kept, float(means[kept].max()), usual)
             a[kept], c[kept] = np.maximum(of_posterior, _LEAST_VARIANCE * variances.max()), 0
     return mean.nearest(means, a, c)

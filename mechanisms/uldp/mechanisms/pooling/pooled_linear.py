@@ -1,16 +1,71 @@
-"""The unbiased estimate from the reports of all parts of a pool; ``design`` has its formula."""
+"""How the parts of a pool depend on what is estimated: each estimates a linear function of the same values.
 
-from collections.abc import Iterator, Sequence
+Let x be the m values, and y_s the unbiased estimates of part s, so E[y_s] = A_s x. With weights W_s, which are the
+inverses of the parts' variances or near them, the pooled estimate is that of least squares over all parts,
+
+    x-hat = c + (A^T W A)^-1 A^T W (y - A c)
+
+where c is known beforehand. No weights make it biased; the inverses of the covariances give it the least variance
+(Gauss and Markov).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
 from uldp.mechanisms.laws.channel_laws import ChannelLaw
 from uldp.mechanisms.laws.estimate import Estimate, Part, joined
-from uldp.mechanisms.pooling.design import Design
 from uldp.schemas.arrays import Floats
+
+#: Gives (A^T W A)^-1 g for g of shape (m, j).
+Solve = Callable[[Floats], Floats]
+
+
+class Design(ABC):
+    """A, as products without the matrix. Columns are independent: all arrays are of shape (..., j).
+
+    Attributes:
+        size: m, the number of values.
+    """
+
+    size: int
+
+    @property
+    def centre(self) -> Floats:
+        """Shape (m,): c. A design whose values have a known sum has c of this sum, and keeps it in ``solve``."""
+        return np.zeros(self.size)
+
+    @abstractmethod
+    def spread(self, values: Floats) -> list[Floats]:
+        """Return A x: for x of shape (m, j), that of part s has shape (m_s, j)."""
+
+    @abstractmethod
+    def gather(self, of_parts: Sequence[Floats]) -> Floats:
+        """Return A^T y, of shape (m, j): the transpose of ``spread``."""
+
+    @abstractmethod
+    def solve(self, weights: Sequence[Floats] | Floats) -> Solve:
+        """Return the product with (A^T W A)^-1; of values with a known sum, with its inverse on sums of 0.
+
+        Args:
+            weights: Of each part, what ``weigh`` takes.
+        """
+
+    @abstractmethod
+    def nearest(self, weights: Sequence[Floats] | Floats, values: Floats) -> Floats:
+        """Return the values x, shape (m,), of shares of 0 or more that are nearest to what all parts say.
+
+        It is the minimum of (A x - y)^T W (A x - y) under A x >= 0, which the unbiased estimate of ``values`` has
+        instead of y: what differs is the same for all x.
+        """
+
+    def weigh(self, weights: Sequence[Floats] | Floats, of_parts: Sequence[Floats]) -> list[Floats]:
+        """Return W y. Weights are diagonal here: of each part one number, shape (), or one an entry, shape (m_s,)."""
+        return [np.atleast_1d(weight)[:, np.newaxis] * own for weight, own in zip(weights, of_parts, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,11 +114,10 @@ class Pooled(Estimate):
             design=design,
         )
 
-    @property
-    def weighted(self) -> Floats:
-        """Shape (m,): A^T W y, all that least squares takes from the reports."""
-        own = [each.values[:, np.newaxis] for each in self.estimates]
-        return self.design.gather(self.design.weigh(self.weights, own))[:, 0]
+    @cached_property
+    def nearest(self) -> Floats:
+        """Shape (m,): the values of shares of 0 or more that are nearest to what all parts say."""
+        return self.design.nearest(self.weights, self.values)
 
     def at_shares(self, shares: Sequence[Floats]) -> Self:
         """Return the estimate with the errors of each part at shares that all parts together know better than it alone.

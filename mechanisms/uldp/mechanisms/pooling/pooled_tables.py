@@ -65,8 +65,8 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
         return PooledTables((table,), 1, number)
     newest = versions[-1].decoder
     assert isinstance(newest, PureDecoder)
-    pooled, nearest = pool([part for part in parts if isinstance(part, ShareEstimate)])
-    r_hat = pooled_bayes(pooled, nearest, len(newest.pum.tags))
+    pooled = pool([part for part in parts if isinstance(part, ShareEstimate)])
+    r_hat = pooled_bayes(pooled, len(newest.pum.tags))
     tables = share_tables(newest.pum, r_hat, pooled.mean, simultaneous=newest.simultaneous)
     return PooledTables(tables, len(r_hat), number)
 
@@ -82,7 +82,7 @@ def mean_of_parts(versions: Sequence[tuple[Decoder, Counts, int]]) -> Floats:
     """
     if _pooling(versions) is Pooling.SHARES:
         parts = (decoder.linear(cells, n) for decoder, cells, n in versions)
-        return pool([part for part in parts if isinstance(part, ShareEstimate)])[0].weights
+        return pool([part for part in parts if isinstance(part, ShareEstimate)]).weights
     precisions = np.array([decoder.forecast(n) ** -2.0 for decoder, _, n in versions])
     return np.asarray(precisions / precisions.sum(axis=0))
 

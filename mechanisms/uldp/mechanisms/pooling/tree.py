@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.mechanisms.pooling.design import Design, Solve
+from uldp.mechanisms.pooling.pooled_linear import Design, Solve
 from uldp.schemas.arrays import Floats, Mask, Symbols
 
 # The active set of most windows is found in fewer than 20 rounds. After so many without fewer wrong signs, one leaf
@@ -63,28 +63,20 @@ class Tree(Design):
         return total
 
     def solve(self, weights: Sequence[Floats] | Floats) -> Solve:
-        """Return the product with the inverse on leaves that sum to 0.
-
-        Args:
-            weights: One number for each part.
-        """
+        """See the base class: on leaves that sum to 0. Weights are one number for each part."""
         passes = _Passes.of(self, weights)
         return lambda g: passes.solution(g, passes.shift(g, 0.0))
 
-    def nearest(self, weights: Sequence[Floats] | Floats, weighted: Floats) -> Floats:
-        """Return the leaves of 0 or more, with the sum 1, that are nearest to all parts by the weights.
+    def nearest(self, weights: Sequence[Floats] | Floats, values: Floats) -> Floats:
+        """See the base class; the leaves have the sum 1.
 
-        It is the minimum of (A x - y)^T W (A x - y), by exchanging leaves between those at 0 and the others until none
-        has a wrong sign (Kim & Park, "Fast Nonnegative Matrix Factorization: An Active-Set-Like Method and
-        Comparisons", SIAM Journal on Scientific Computing 33, 2011). A projection of the estimate of leaves would lose
-        what the wide blocks know: its sums are biased, because it raises each leaf that noise has made negative.
-
-        Args:
-            weights: One number for each part.
-            weighted: Shape (m,): A^T W y.
+        Leaves are exchanged between those at 0 and the others until none has a wrong sign (Kim & Park, "Fast
+        Nonnegative Matrix Factorization: An Active-Set-Like Method and Comparisons", SIAM Journal on Scientific
+        Computing 33, 2011). A projection of the estimate of leaves would lose what the wide blocks know: its sums are
+        biased, because it raises each leaf that noise has made negative.
         """
         free, fewest, patience = np.ones(self.size, dtype=np.bool_), self.size + 1, _PATIENCE
-        passes, column = _Passes.of(self, weights), weighted[:, np.newaxis]
+        passes, column = _Passes.of(self, weights), self.gather(self.weigh(weights, self.spread(values[:, np.newaxis])))
         for _ in range(_ROUNDS):
             passes = _Passes.of(self, weights, free)
             slack = (column - passes.shift(column, 1.0))[:, 0]
@@ -145,11 +137,8 @@ class Tree(Design):
         """Return the sums of t_v of each block: over its own number and those of all blocks below it."""
         of_sums = [numbers[-1]]
         for level in range(len(self.widths) - 2, -1, -1):
-            a, own = (
-                passes.kept[level][:, 0],
-                (passes.weights[level] * passes.sums[level][:, 0]) ** power * numbers[level],
-            )
-            of_sums.append(a**power * (self._up(of_sums[-1][:, np.newaxis], level)[:, 0] + own))
+            a, own = passes.kept[level][:, 0], (passes.weights[level] * passes.sums[level][:, 0]) ** power
+            of_sums.append(a**power * (self._up(of_sums[-1][:, np.newaxis], level)[:, 0] + own * numbers[level]))
         return of_sums[::-1]
 
     def _up(self, values: Floats, level: int) -> Floats:

@@ -10,7 +10,7 @@ The mean estimates the users' distribution if the users of all versions are draw
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from uldp.mechanisms.laws.estimate import Estimate, weighted
 from uldp.mechanisms.laws.homogeneity import whole_p_value
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.collection import CollectionSpec
 
 # Steps from the start to the pooled distribution; after two, the l1 error changes by less than 1 %.
 _STEPS = 3
@@ -50,12 +51,15 @@ class PooledShares:
 
     def noise(self) -> tuple[Floats, Floats]:
         """Return a and c, both of shape (|Z|,): the share r has the variance a + c r by which ``wls`` would weigh."""
-        a, c = np.zeros_like(self.values), np.zeros_like(self.values)
-        for weight, part in zip(self.weights, self.parts, strict=True):
-            at_0, slope = weights_of(part.channel, self.values)
-            a += weight**2 * at_0 / part.reports
-            c += weight**2 * slope / part.reports
+        pairs = zip(self.weights, self.parts, strict=True)
+        of_parts = [weight**2 * np.array(weights_of(of.channel, self.values)) / of.reports for weight, of in pairs]
+        a, c = np.sum(of_parts, axis=0)
         return a, c
+
+    @cached_property
+    def r(self) -> Floats:
+        """Shape (|Z|,): the mean, projected onto the simplex by the noise; for one version ``wls``."""
+        return self.nearest(self.values, *self.noise())
 
     def nearest(self, means: Floats, a: Floats, c: Floats) -> Floats:
         """Project shares onto the simplex; one without noise and without reports stays at 0. See ``onto_simplex``."""
@@ -65,35 +69,28 @@ class PooledShares:
         return nearest
 
 
-def pool(parts: Sequence[ShareEstimate]) -> tuple[PooledShares, Floats]:
-    """Pool the support counts of versions over one Z.
+def pool(parts: Sequence[ShareEstimate]) -> PooledShares:
+    """Pool the support counts of versions over one Z, one or more, whose channels may differ.
 
-    The weights follow from a distribution r, and r from the weights: it is the projection of the mean onto the simplex,
-    weighted by the noise, and for one version ``wls``. The start is the mean weighted by n, which depends on no
-    variance. The joint maximum likelihood exists for versions of symbol reports alone, and is no closer to the truth.
-
-    Args:
-        parts: The versions, at least one; their channels may differ, but not the size of Z.
-
-    Returns:
-        The mean, and r of shape (|Z|,), which is on the probability simplex.
+    The weights follow from a distribution r, and r from the weights: it is that of the mean. The start is the mean
+    weighted by n, which depends on no variance. The joint maximum likelihood exists for versions of symbol reports
+    alone, and is no closer to the truth.
 
     Raises:
-        ValueError: if there is no version, or if the sizes of Z differ.
+        RequestError: if there is no version, or if the sizes of Z differ.
     """
     if len({part.channel.size for part in parts}) != 1:
         raise RequestError("pooling needs versions over the same symbols, one or more")
-    reports = np.array([part.reports for part in parts])
-    unbiased = np.array([part.values for part in parts])
-    r = onto_simplex(reports @ unbiased / reports.sum())
+    mean = by_reports(parts)
+    r = onto_simplex(mean.values)
     # At 0 and 1 a symbol may have no noise, but the ratios of the versions' variances have limits there.
-    least = 1 / (reports.sum() + 1)
+    least = 1 / (mean.mean.n[0] + 1)
     for _ in range(_STEPS):
         at = np.clip(r, least, 1 - least)
         precisions = np.array([1 / part.channel.variance(at, part.reports) for part in parts])
         mean = PooledShares(parts, precisions / precisions.sum(axis=0))
-        r = mean.nearest(mean.values, *mean.noise())
-    return mean, r
+        r = mean.r
+    return mean
 
 
 def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
@@ -114,25 +111,39 @@ def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
 def difference_p_value(parts: Sequence[ShareEstimate]) -> float:
     """Return the probability of so large a difference between some part and the largest one, if all have one truth.
 
-    Each of the others is compared as ``whole_p_value`` does, with the errors that both have at their mean by reports;
-    the bound is that of Bonferroni.
+    Each of the others is compared as ``whole_p_value`` does, with the errors that both have at their mean by reports,
+    of reports of different devices; the bound is that of Bonferroni.
     """
     first, *others = sorted(parts, key=lambda part: part.reports, reverse=True)
     found = []
     for other in others:
-        mean = by_reports([first, other])
-        r = mean.nearest(mean.values, *mean.noise())
-        both = [_at(each, r) for each in (first, other)]
-        found.append(whole_p_value(both[0].less(both[1]))[1])
+        r = by_reports([first, other]).r
+        one, two = (
+            replace(each, parts=(replace(each.parts[0], theta=r, whole=partial(np.asarray, r)),), places=(0,))
+            for each in (first, other)
+        )
+        found.append(whole_p_value(one.less(two))[1])
     return min(1.0, len(found) * min(found, default=1.0))
-
-
-def _at(part: ShareEstimate, r: Floats) -> ShareEstimate:
-    """Return an estimate with the errors that it has if r is the truth, of reports of different devices."""
-    return replace(part, parts=(replace(part.parts[0], theta=r, whole=lambda: r),), places=(0,))
 
 
 def by_reports(parts: Sequence[ShareEstimate]) -> PooledShares:
     """Return the mean weighted by the numbers of reports: unbiased for all users, whatever those of a version hold."""
     reports = np.array([part.reports for part in parts])
     return PooledShares(parts, np.tile(reports[:, np.newaxis] / reports.sum(), parts[0].channel.size))
+
+
+def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
+    """Return why two versions do not estimate the same quantities, so that they cannot be pooled; None if they do.
+
+    Epsilon, mechanism, sensitive values, background and limits may differ.
+    """
+    if set(spec.variables) != set(newest.variables):
+        return "their records have other attributes"
+    for name, variable in spec.variables.items():
+        other, of = newest.variables[name], f" of {name}" if name else ""
+        if not variable.kind.same(other.kind):
+            kind = other.kind if variable.kind.listed else variable.kind
+            return f"their {kind.compared}{of} differ"
+        if [tag.name for tag in variable.tags] != [tag.name for tag in other.tags]:
+            return f"their tags{of} differ"
+    return None

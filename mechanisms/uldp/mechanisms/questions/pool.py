@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, pooled_tables
+from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.rollup import RollUp, runs, total
 from uldp.mechanisms.questions.span import Span, Version, spent_over

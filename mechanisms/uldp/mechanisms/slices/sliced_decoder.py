@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -65,8 +66,8 @@ class SlicedDecoder(Decoder):
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """See the base class: of all users, and then of each slice."""
-        of_slices = (self._inner.reports(*each) for each in self.each(cells, n))
-        return (*self._inner.reports(*self.total(cells)), *(reports for each in of_slices for reports in each))
+        found = self.total(cells), *self.each(cells, n)
+        return tuple(reports for own in found for reports in self._inner.reports(*own))
 
     def tested(self, table: Table) -> int:
         """See the base class."""
@@ -89,15 +90,13 @@ class SlicedDecoder(Decoder):
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of all slices together and of each: twice the less, with Bonferroni's correction."""
-        some = [each for each in self.each(cells, n) if each[1]]
+        apart = self._inner.p_values_of_each([each for each in self.each(cells, n) if each[1]])
         together = self._inner.p_values(*self.total(cells)) if n else {}
-        apart: dict[Flag, list[float]] = {}
-        for p_values in self._inner.p_values_of_each(some):
-            for flag, p_value in p_values.items():
-                apart.setdefault(flag, []).append(p_value)
-        of_slices = {flag: len(p_values) * min(p_values) for flag, p_values in apart.items()}
-        flags = {**together, **of_slices}
-        return {flag: min(1.0, 2 * min(together.get(flag, 1.0), of_slices.get(flag, 1.0))) for flag in flags}
+        found: dict[Flag, float] = {}
+        for flag in dict.fromkeys(chain(together, *apart)):
+            own = [p_values[flag] for p_values in apart if flag in p_values]
+            found[flag] = min(1.0, 2 * min(together.get(flag, 1.0), len(own) * min(own) if own else 1.0))
+        return found
 
     def forecast(self, n: int) -> Floats:
         """See the base class."""

@@ -1,7 +1,6 @@
 """The shares of candidates among strings that nobody lists beforehand, and the share of all other strings."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -12,11 +11,10 @@ from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, heaviest_fact, require_reports, two_digits
-from uldp.mechanisms.strings.candidate_law import CandidateEstimate, estimate_together
-from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel
+from uldp.mechanisms.strings.candidate_shares import CandidateEstimate, CandidateShares
+from uldp.mechanisms.strings.cohort_channel import CohortCells, CohortChannel
 from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
-from uldp.mechanisms.strings.many_candidates import ManyCandidates
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -76,12 +74,10 @@ class CandidateDecoder(FindingDecoder):
         self._counted = not mechanism.partitions
 
     @cached_property
-    def _estimate(self) -> Callable[[CohortCells], CandidateEstimate]:
-        """Gives the estimate; candidates are hashed with the first statistic, as devices build this decoder too."""
+    def _candidates(self) -> CandidateShares:
+        """The candidates, hashed with the first statistic, as devices build this decoder too."""
         symbols = np.array([string_symbol(name, self._longest) for name in self.names], dtype=np.int64)
-        if self._together < len(symbols):
-            return ManyCandidates(self.channel, symbols, self._together, FALSELY_FOUND / len(symbols)).estimate
-        return partial(estimate_together, Candidates(self.channel, symbols))
+        return CandidateShares(self.channel, symbols, self._together, FALSELY_FOUND / max(len(symbols), 1))
 
     @property
     def _together(self) -> int:
@@ -90,11 +86,7 @@ class CandidateDecoder(FindingDecoder):
         return fitted_together(len(self.names), channel.independent, channel.cohorts * channel.hashes)
 
     def _split(self, cells: Counts, n: int) -> tuple[Counts, Counts]:
-        """Return the supports, shape (M, L), and the number of reports of each cohort, shape (M,).
-
-        Raises:
-            ValueError: if no n reports give these cells.
-        """
+        """Return the supports, shape (M, L), and the reports of each cohort, shape (M,); ValueError as ``check``."""
         columns = self.channel.positions + self._counted
         if cells.shape != (self.channel.cohorts * columns,):
             raise ValueError(f"the cells have shape {cells.shape}, not {self.channel.cohorts} x {columns}")
@@ -110,18 +102,14 @@ class CandidateDecoder(FindingDecoder):
         self._split(cells, n)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of the candidates.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """See the base class: of the shares of the candidates."""
         return self.estimate(cells, n, repeats).repeated(repeats)
 
     def estimate(self, cells: Counts, n: int, repeats: float = 0.0) -> CandidateEstimate:
         """Return ``linear`` with the errors of reports of different devices, and with what is known of collisions."""
         supports, sizes = self._split(cells, n)
         require_reports(n)
-        return self._estimate(CohortCells(supports, sizes, self._response, repeats))
+        return self._candidates.estimate(CohortCells(supports, sizes, self._response, repeats))
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that n honest reports give a cell so small or so large a count.
@@ -150,11 +138,7 @@ class CandidateDecoder(FindingDecoder):
 
     def error(self, n: int) -> float:
         """Return the standard error of the share of a rare candidate."""
-        channel = self.channel
-        beta = channel.covered
-        of_score = float(channel.row_variance(np.array(beta)))
-        unit = channel.positions * beta * (1 - beta) * channel.left(self._together)
-        return math.sqrt(of_score / unit / n)
+        return self.channel.error(n, self._together)
 
     def least_found(self, n: int, tested: int | None = None) -> float:
         """Return the share of a string that n reports find with a probability of one half.
@@ -202,11 +186,7 @@ class CandidateDecoder(FindingDecoder):
             )
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``unexplained`` or ``mean_size``, ``p_value`` and ``found``; see the class.
-
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
-        """
+        """Return the tables ``share``, ``unexplained`` or ``mean_size``, ``p_value`` and ``found``; see the class."""
         return self.tables_of_found(cells, n, estimator, repeats, asked=len(self.names))
 
     def tables_of_found(
@@ -218,15 +198,7 @@ class CandidateDecoder(FindingDecoder):
         R of K candidates are shown: of all shown intervals, 5 % miss the truth in the mean (Benjamini & Yekutieli,
         "False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected Parameters", JASA 2005).
 
-        Args:
-            cells: The cells.
-            n: The number of reports.
-            estimator: The name of the estimator.
-            repeats: See ``linear``.
-            asked: How many candidates, the first ones, are in the tables in any case.
-
-        Raises:
-            ValueError: as ``tables``.
+        The first ``asked`` candidates are in the tables in any case; see ``tables`` for the other arguments.
         """
         self.require(estimator)
         once, k = self.estimate(cells, n, repeats), len(self.names)
@@ -240,7 +212,7 @@ class CandidateDecoder(FindingDecoder):
         share, total = once.values, float(once.values[shown].sum())
         rest = 1 - total
         if estimator == "auto":
-            share, rest = _nearest(once) if held == 1 else (_nearest_sets(once, held), 0.0)
+            share, rest = _nearest(once, held)
             rest += np.delete(share, shown).sum()
         missed = (1 - INTERVAL_LEVEL) * (1 if self.simultaneous else len(shown)) / k
         low, high = linear.interval(1 - missed)
@@ -290,25 +262,22 @@ class CandidateDecoder(FindingDecoder):
         return tail
 
 
-def _nearest_sets(linear: CandidateEstimate, held: int) -> Floats:
-    """Return the shares of "auto", shape (K,), if devices hold up to l strings: from 0 to 1, of a sum up to l."""
+def _nearest(linear: CandidateEstimate, held: int) -> tuple[Floats, float]:
+    """Return the shares of "auto", shape (K,), and the unexplained one, of one held string; see ``CandidateDecoder``.
+
+    If devices hold up to l strings, shares are from 0 to 1, of a sum up to l.
+    """
     chosen, shares = linear.together, np.zeros(len(linear.values))
-    values = linear.values[chosen]
-    nearest = np.clip(values, 0.0, 1.0)
-    shares[chosen] = nearest if nearest.sum() <= held else onto_simplex(values, linear.variance[chosen], total=held)
-    return shares
-
-
-def _nearest(linear: CandidateEstimate) -> tuple[Floats, float]:
-    """Return the shares of "auto", shape (K,), and the unexplained one; see ``CandidateDecoder``."""
-    k, chosen = len(linear.values), linear.together
+    values, variances, inside = linear.values[chosen], linear.variance[chosen], np.zeros((len(shares), 1))
+    if held > 1:
+        nearest = np.clip(values, 0.0, 1.0)
+        shares[chosen] = nearest if nearest.sum() <= held else onto_simplex(values, variances, total=held)
+        return shares, 0.0
+    rest = float(np.clip(1 - linear.values.sum(), 0.0, 1.0))
     if not len(chosen):  # all is unexplained, and has no variance
-        return np.zeros(k), float(np.clip(1 - linear.values.sum(), 0.0, 1.0))
-    values, inside = linear.values[chosen], np.zeros((k, 1))
+        return shares, rest
     inside[chosen] = 1
-    variances = np.append(linear.variance[chosen], linear.variance_of(inside))
-    nearest = onto_simplex(np.append(values, 1 - values.sum()), variances)
-    shares = np.zeros(k)
+    nearest = onto_simplex(np.append(values, 1 - values.sum()), np.append(variances, linear.variance_of(inside)))
     shares[chosen] = nearest[:-1]
     # The shares of those not found are in neither.
-    return shares, float(np.clip(1 - linear.values.sum(), 0.0, nearest[-1])) if len(chosen) < k else float(nearest[-1])
+    return shares, min(rest, float(nearest[-1])) if len(chosen) < len(shares) else float(nearest[-1])

@@ -5,6 +5,8 @@ section 4, for the regression of the corrected counts of all cohorts on the posi
 ours.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,8 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.strings.cohorts import hash_positions
-from uldp.schemas.arrays import Counts, Floats, Symbols
+from uldp.schemas.arrays import Counts, Floats, Rows, Symbols
 
+#: A number for each position of some cohorts, shape (M', L).
+Table = npt.NDArray[np.floating]
+
+# So many positions are hashed at once; they fit a core's cache.
+_POSITIONS_AT_ONCE = 1 << 15
 # The matrix of the design has this many entries at once.
 _ENTRIES_AT_ONCE = 1 << 24
 # Added to the diagonal of the normal matrix: strings that no cohort tells apart then share what they have together.
@@ -65,20 +72,9 @@ class CohortChannel:
         return self.q + (self.p - self.q) * self.covered
 
     @property
-    def both(self) -> float:
-        """The covariance of two positions of a random string, which is 0 or less."""
-        return (
-            1 - 2 * (1 - 1 / self.positions) ** self.hashes + (1 - 2 / self.positions) ** self.hashes - self.covered**2
-        )
-
-    @property
     def scatter(self) -> float:
-        """The variance of a position of a random string, after what all positions have in common."""
-        return self.covered * (1 - self.covered) - self.both
-
-    def colliding(self, squares: float) -> float:
-        """Return the variance of a score by collisions with strings whose squared shares have this sum."""
-        return squares * self.scatter / self.cohorts
+        """The variance of a position of a random string, after what all positions have in common: less a covariance."""
+        return (1 - 1 / self.positions) ** self.hashes - (1 - 2 / self.positions) ** self.hashes
 
     @property
     def independent(self) -> int:
@@ -88,6 +84,16 @@ class CohortChannel:
     def left(self, candidates: int) -> float:
         """Return the part of the independent cells that least squares on some candidates leaves."""
         return max(self.independent - candidates, 1) / self.independent
+
+    @property
+    def unit(self) -> float:
+        """The score of a string that all users hold, in the mean: that of the diagonal of the normal matrix."""
+        return self.positions * self.covered * (1 - self.covered)
+
+    def error(self, n: int, fitted: int = 0) -> float:
+        """Return the standard error of the share of a rare string at n reports, beside strings that are fitted."""
+        variance = float(self.row_variance(np.array(self.covered)))
+        return math.sqrt(variance / (self.unit * self.left(fitted)) / max(n, 1))
 
     @property
     def weight(self) -> float:
@@ -158,6 +164,52 @@ class CohortCells(NamedTuple):
         return int(self.sizes.sum())
 
 
+def rows_at(channel: CohortChannel, symbols: Symbols, cohorts: Symbols) -> Rows:
+    """Return which rows of a table of some cohorts and all positions are those of each string.
+
+    Args:
+        channel: The law of the cells.
+        symbols: Shape (K,): the symbols of the strings.
+        cohorts: Shape (M',): the cohorts of the table.
+
+    Returns:
+        Shape (K, M' H). Of two functions with one position, the second has the row behind the table.
+    """
+    found = hash_positions(cohorts, symbols[:, np.newaxis], channel.hashes, channel.positions)
+    found += (np.arange(len(cohorts)) * channel.positions)[:, np.newaxis]
+    if channel.hashes > 1:
+        found.sort(axis=2)
+        found[:, :, 1:][found[:, :, 1:] == found[:, :, :-1]] = len(cohorts) * channel.positions
+    return found.reshape(len(symbols), len(cohorts) * channel.hashes)
+
+
+def sums_at(channel: CohortChannel, symbols: Symbols, tables: Sequence[Table], first: int = 0) -> Floats:
+    """Return sum_cj B_x(c, j) a(c, j) for each table a and each string x, shape (tables, K), in bounded memory.
+
+    B_x(c, j) is 1 if j is a position of x in cohort c, else 0.
+
+    Args:
+        channel: The law of the cells.
+        symbols: Shape (K,): the symbols of the strings. They are hashed in blocks, each time.
+        tables: One or more, all of the same M' cohorts.
+        first: The number of the first of these cohorts.
+    """
+    sums = np.empty((len(tables), len(symbols)))
+    cohorts, padded = first + np.arange(len(tables[0])), [_padded(table) for table in tables]
+    at_once = max(_POSITIONS_AT_ONCE // max(len(cohorts) * channel.hashes, 1), 1)
+    for start in range(0, len(symbols), at_once):
+        block = slice(start, start + at_once)
+        rows = rows_at(channel, symbols[block], cohorts)
+        for of_table, table in zip(sums, padded, strict=True):
+            of_table[block] = table.take(rows, mode="clip").sum(axis=1)
+    return sums
+
+
+def _padded(table: Table) -> Table:
+    """Return the rows of a table, and one more of 0."""
+    return np.append(table, np.zeros(1, table.dtype))
+
+
 class Candidates:
     """The positions of candidates in each cohort, and the normal matrix of least squares.
 
@@ -171,22 +223,18 @@ class Candidates:
 
     def __init__(self, channel: CohortChannel, symbols: Symbols) -> None:
         self.channel, self.size = channel, len(symbols)
-        found = hash_positions(np.arange(channel.cohorts), symbols[:, np.newaxis], channel.hashes, channel.positions)
-        found.sort(axis=2)
-        # A position of two functions is one position.
-        self._first: npt.NDArray[np.bool_] = np.diff(found, axis=2, prepend=-1) > 0
-        self._rows = (found + np.arange(channel.cohorts)[:, np.newaxis] * channel.positions).astype(np.int32)
+        self._rows = rows_at(channel, symbols, np.arange(channel.cohorts)).astype(np.int32)
 
-    def sums(self, of_rows: Floats) -> Floats:
-        """Return sum_cj B_x(c, j) a(c, j) for each candidate x, shape (K,)."""
-        sums: Floats = (of_rows.ravel()[self._rows] * self._first).sum(axis=(1, 2))
+    def sums(self, table: Floats) -> Floats:
+        """Return ``sums_at`` of one table of all cohorts, shape (K,)."""
+        sums: Floats = _padded(table).take(self._rows).sum(axis=1)
         return sums
 
     def covered(self, shares: Floats) -> Floats:
         """Return the share of users with each position, shape (M, L), if all other strings are like random ones."""
         channel = self.channel
-        weights = (shares[:, np.newaxis, np.newaxis] * self._first).ravel()
-        of_candidates = np.bincount(self._rows.ravel(), weights, channel.cohorts * channel.positions)
+        weights, cells = np.repeat(shares, self._rows.shape[1]), channel.cohorts * channel.positions
+        of_candidates = np.bincount(self._rows.ravel(), weights, cells + 1)[:-1]
         covered: Floats = of_candidates + channel.covered * (1 - shares.sum())
         return covered.reshape(channel.cohorts, channel.positions)
 
@@ -199,12 +247,11 @@ class Candidates:
         at_once = max(_ENTRIES_AT_ONCE // max(self.size * channel.positions, 1), 1)
         for start in range(0, channel.cohorts, at_once):
             stop = min(start + at_once, channel.cohorts)
-            bits = np.zeros((self.size, (stop - start) * channel.positions), dtype=np.float32)
-            at = (
-                self._rows[:, start:stop].reshape(self.size, (stop - start) * channel.hashes)
-                - start * channel.positions
-            )
-            np.put_along_axis(bits, at, 1, axis=1)
+            cells = (stop - start) * channel.positions
+            bits = np.zeros((self.size, cells + 1), dtype=np.float32)
+            at = self._rows[:, start * channel.hashes : stop * channel.hashes] - start * channel.positions
+            np.put_along_axis(bits, np.minimum(at, cells), 1, axis=1)
+            bits[:, cells] = 0
             common += bits @ bits.T
         beta, own = channel.covered, np.diag(common).astype(np.float64)
         centred: Floats = common.astype(np.float64) - beta * (own[:, np.newaxis] + own)
@@ -243,8 +290,7 @@ class Candidates:
         residual = ((cells.supports / (channel.p - channel.q) - sizes * expected) ** 2).sum() / channel.left(self.size)
         noise = channel.support_variance(covered)
         noise += cells.repeats * (cells.response or channel).support_variance(covered)
-        unit = channel.covered * (1 - channel.covered) * channel.positions * (sizes**2.0).sum()
-        return max(float((residual - (sizes * noise).sum()) / unit), 0.0)
+        return max(float((residual - (sizes * noise).sum()) / (channel.unit * (sizes**2.0).sum())), 0.0)
 
     def cut(self, values: Floats) -> Floats:
         """Return f-hat, cut to shares from 0 to 1 that sum to at most l."""

@@ -24,12 +24,7 @@ _TOGETHER_OF_MORE, _MOST_POSITIONS = 512, 1 << 24
 
 
 def most_candidates(cohorts: int, hashes: int) -> int:
-    """Return the most candidates of a spec.
-
-    Args:
-        cohorts: The number of cohorts.
-        hashes: The number of hash functions of a cohort.
-    """
+    """Return the most candidates of a spec with so many cohorts, each of so many hash functions."""
     return max(min(_MOST_HASHES // (cohorts * hashes), MOST_CANDIDATES), 1)
 
 
@@ -73,22 +68,14 @@ def default_cohorts(data: dict[str, Any]) -> int:
 
 def fits_statistic(cohorts: int, info: ValidationInfo) -> int:
     """Check that a statistic can hold the cells of all cohorts."""
-    if wrong := _too_many_cells(cohorts, info.data.get("buckets", 2)):
-        raise ValueError(wrong)
+    return check_cells(cohorts, info.data.get("buckets", 2))
+
+
+def check_cells(cohorts: int, buckets: int, key: str = "") -> int:
+    """Return the number of cohorts, or raise ValueError, with a key, if a statistic cannot hold their cells."""
+    if cohorts * buckets > MOST_COHORT_CELLS:
+        raise ValueError(
+            f"{key}{cohorts:,} cohorts of {buckets:,} buckets have more than {MOST_COHORT_CELLS:,} cells; write"
+            f" {MOST_COHORT_CELLS // buckets} or fewer"
+        )
     return cohorts
-
-
-def check_cells(cohorts: int, buckets: int) -> None:
-    """Raise ValueError, with the key, if a statistic cannot hold the cells of all cohorts."""
-    if wrong := _too_many_cells(cohorts, buckets):
-        raise ValueError(f"cohorts: {wrong}")
-
-
-def _too_many_cells(cohorts: int, buckets: int) -> str:
-    """Say what is wrong with the number of cells of all cohorts; nothing if it is right."""
-    if cohorts * buckets <= MOST_COHORT_CELLS:
-        return ""
-    return (
-        f"{cohorts:,} cohorts of {buckets:,} buckets have more than {MOST_COHORT_CELLS:,} cells; write"
-        f" {MOST_COHORT_CELLS // buckets} or fewer"
-    )

@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.kernels.hashing import SEEDS, scramble, states_of, steps_of
-from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel
+from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel, sums_at
 from uldp.schemas.arrays import Counts, Floats, Mask, Rows, Symbols
 
-# So many positions are hashed at once; they fit a core's cache.
-_POSITIONS_AT_ONCE = 1 << 15
 # The part of the cohorts at the end of each stage, and the part of the strings that it scores.
 _STAGES = ((0.25, 1.0), (0.5, 0.5), (1.0, 0.2))
 # With fewer cohorts or strings than this, all are scored by all cohorts.
@@ -80,18 +77,20 @@ class _Cells:
     def __init__(self, channel: CohortChannel, supports: Counts, symbols: Symbols, known: Symbols) -> None:
         self._channel, self._symbols, self._known = channel, symbols, known
         self._cells = CohortCells(supports, supports.sum(axis=1))
-        self._steps, self._states = steps_of(symbols), states_of(np.arange(channel.cohorts))
-        self._corrected = channel.corrected(self._cells)
-        self._residuals = self._corrected
-        #: What a string that all users hold scores in all cohorts.
-        self.unit = 1 - channel.covered
         #: The standard error of the share of a rare string, by all cohorts.
-        self.error = math.sqrt(channel.row_variance(np.array(channel.covered)) / self.unit / max(self._cells.n, 1))
+        self.error = channel.error(self._cells.n)
         #: Shape (K,): which strings are taken out of the cells.
         self.taken: Mask = np.zeros(len(symbols), dtype=np.bool_)
-        self._values = np.zeros(0)
-        if len(known):
-            self._fit()
+        self._fit()
+
+    def _fit(self) -> None:
+        together = Candidates(self._channel, np.concatenate([self._known, self._symbols[self.taken]]))
+        values = together.fit(self._cells)
+        residuals = together.residuals(values, self._channel.corrected(self._cells))
+        self._residuals = residuals.astype(np.float32)
+        #: The fitted shares of the known strings, and of all that are taken out; those of others are 0.
+        self.of_known, self._fitted = values[: len(self._known)], np.zeros(len(self.taken))
+        self._fitted[self.taken] = values[len(self._known) :]
 
     def take_out(self, rows: Rows, values: Floats, error: float) -> bool:
         """Take further strings out of the cells whose shares are large; return whether there are any."""
@@ -104,48 +103,10 @@ class _Cells:
         self._fit()
         return True
 
-    @property
-    def of_known(self) -> Floats:
-        """The fitted shares of the known strings."""
-        return self._values[: len(self._known)]
-
     def shares(self, rows: Rows, scores: Floats, part: float) -> Floats:
-        """Return the estimated shares of strings.
-
-        Args:
-            rows: Their positions among all.
-            scores: What the residuals of some cohorts score for them.
-            part: The part of these cohorts.
-        """
-        shares: Floats = scores / (part * self.unit)
-        taken = self.taken[rows]
-        places = np.searchsorted(np.flatnonzero(self.taken), rows[taken])
-        shares[taken] += self._values[len(self._known) + places]
-        return shares
-
-    def _fit(self) -> None:
-        together = Candidates(self._channel, np.concatenate([self._known, self._symbols[self.taken]]))
-        self._values = together.fit(self._cells)
-        self._residuals = together.residuals(self._values, self._corrected)
+        """Return the estimated shares of the strings at ``rows``, for which a part of the cohorts has these scores."""
+        return np.asarray(scores / (part * self._channel.unit) + self._fitted[rows])
 
     def scores(self, rows: Rows, begin: int, end: int) -> Floats:
         """Return the sums of the residuals at the positions of strings in some cohorts, shape of ``rows``."""
-        buckets = self._channel.positions
-        table = self._residuals[begin:end].astype(np.float32).ravel()
-        first = (np.arange(end - begin) * buckets).astype(np.uint64)
-        states, steps = self._states[begin:end], self._steps[rows]
-        at_once = max(_POSITIONS_AT_ONCE // max(end - begin, 1), 1)
-        found = np.empty((at_once, end - begin), dtype=np.uint64)
-        buffer = np.empty_like(found)
-        scores = np.empty(len(rows))
-        for start in range(0, len(rows), at_once):
-            block = steps[start : start + at_once, np.newaxis]
-            into, other = found[: len(block)], buffer[: len(block)]
-            np.add(states, block, out=into)
-            scramble(into, other)
-            into &= np.uint64(SEEDS - 1)
-            into *= np.uint64(buckets)
-            into >>= np.uint64(32)
-            into += first
-            scores[start : start + at_once] = table.take(into.view(np.int64), mode="clip").sum(axis=1)
-        return scores
+        return np.asarray(sums_at(self._channel, self._symbols[rows], [self._residuals[begin:end]], begin)[0])

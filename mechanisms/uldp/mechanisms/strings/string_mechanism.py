@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.schemas.arrays import Counts, Payloads, Symbols
 
@@ -55,3 +56,22 @@ class StringMechanism(Mechanism):
 
         counts = np.bincount(cohorts, minlength=self.cohorts)
         return chi_square("cohorts", "cohort", counts, np.full(self.cohorts, 1 / self.cohorts))
+
+
+class CohortMechanism(StringMechanism, CountedReports):
+    """A mechanism over strings whose payload is the symbol c g + y: the bucket y of the cohort c.
+
+    The cells count the payloads, so their number does not depend on the strings, and the collector may ask about any
+    string later.
+
+    Attributes:
+        buckets: g, the number of buckets of a cohort.
+    """
+
+    buckets: int
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort and the bucket."""
+        assert isinstance(payload, int)
+        cohort, bucket = divmod(payload, self.buckets)
+        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"

@@ -43,12 +43,7 @@ class NestedResponse(CountedReports):
     """
 
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
-        """Build the mechanism.
-
-        Args:
-            sensitive: Shape (|X|,): X_S.
-            epsilon: The budget of one report in nats.
-            nests: One for each bot.
+        """Build the mechanism for X_S, shape (|X|,), the budget of one report in nats, and the answer of each bot.
 
         Raises:
             ValueError: if no bot is nested, or no value is sensitive.

@@ -16,9 +16,8 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Symbols, Values
 class ProjectiveResponse:
     """A channel from zones to the points of a projective space over the integers modulo a prime g.
 
-    The points of the space of dimension m - 1 are the vectors of m numbers below g in which the first number that is
-    not 0 is 1. Read as numbers in base g, they are in ascending order, and a symbol is a position. Zone i is point i.
-    The points y with sum_l x_l y_l = 0 modulo g, where x is the point of the zone, are its hyperplane.
+    Points are those of ``ProjectiveSpace``, and zone i is point i. Its hyperplane is the points y with
+    sum_l x_l y_l = 0 modulo g, where x is the point of the zone.
 
         P = (g^m - 1) / (g - 1) points       s = (g^(m-1) - 1) / (g - 1) on a hyperplane
                                              t = (g^(m-2) - 1) / (g - 1) on any two hyperplanes
@@ -47,12 +46,9 @@ class ProjectiveResponse:
     """
 
     def __init__(self, zones: int, epsilon: float, report: float = math.inf) -> None:
-        """Build the channel.
+        """Build the channel of G zones and a budget in nats.
 
-        Args:
-            zones: G, at least 2.
-            epsilon: The budget in nats.
-            report: The budget of the report that has the answer as a part; infinite if the answer is all of it.
+        ``report`` is the budget of the report that has the answer as a part; infinite if the answer is all of it.
 
         Raises:
             ValueError: if there are fewer than two zones, or epsilon is not positive, or above ``report``.

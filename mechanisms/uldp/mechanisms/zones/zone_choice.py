@@ -11,7 +11,6 @@ import numpy as np
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.zones.nested_response import NestedResponse
-from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.variable import Variable
@@ -111,15 +110,15 @@ def expected_l1(variable: Variable, users: int) -> float:
     for tag, zones in enumerate(variable.zones):
         parts.append(np.full(1, hidden) if zones is None else hidden * zoning.masses(tag))
     r, mechanism, decoder = np.concatenate(parts), protocol.mechanism, protocol.decoder
-    assert isinstance(decoder, PureDecoder | ZonedDecoder)
+    assert isinstance(decoder, PureDecoder)
     channel = decoder.channel
     if isinstance(mechanism, NestedResponse):
         law = mechanism.law(r)
     else:
         law = channel.support_probability(r) if channel.blocks is None else channel.blocks.law(r)
     cells = np.rint(users * law).astype(np.int64)
-    pum = decoder.pum if isinstance(decoder, PureDecoder) else decoder.bots(decoder.learned(cells, users))
-    linear, known = decoder.linear(cells, users), ~np.isnan(pum.strength)
+    pum, linear = decoder.tags_at(cells, users), decoder.linear(cells, users)
+    known = ~np.isnan(pum.strength)
     squares = linear.values[variable.size :] ** 2 / (pum.strength + 1)
     background = pum.background[known]
     of_background = squares[known] @ (background * (1 - background))

@@ -1,6 +1,7 @@
 """Where the users behind a nested tag are: the shares of its zones from reports and from its background, together."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,42 +31,83 @@ class ZoneShares:
     strength: float
 
 
-def measured_shares(nest: ProjectiveResponse, counts: Counts, n: int, gain: float, q: float) -> tuple[Floats, Floats]:
-    """Estimate the shares of zones from the reports of one bot.
+class Scores(NamedTuple):
+    """What a report counts in the unbiased shares of users in the zones of bots; each array has the shape (zones,).
 
-    With h = P(y on the hyperplane of zone g | g), h' the same for another zone, and r the share of users of the bot,
+    Attributes:
+        constant: What each report counts.
+        near: How much more one of the bot counts that is on the hyperplane of the zone.
+        far: How much more any other of the bot counts.
+        on: The part of all reports that is of the bot, and on the hyperplane.
+        off: The part that is of the bot, and not on it.
+    """
+
+    constant: Floats
+    near: Floats
+    far: Floats
+    on: Floats
+    off: Floats
+
+    @property
+    def values(self) -> Floats:
+        """The estimates."""
+        return np.asarray(self.constant + self.on * self.near + self.off * self.far)
+
+
+class BotReports(NamedTuple):
+    """The reports of a bot among all.
+
+    With h = P(y on the hyperplane of zone g | g), h' the same for another zone, r the share of users of the bot, and
+    r_g that of users in the zone,
 
         E[S_g / n] = gain (h r_g + h' (r - r_g)) + q s/P         E[C / n] = gain r + q
 
-    for the number S_g of reports on the hyperplane of g, and the number C of all reports of the bot. So r_g is linear
-    in the counts, and r_g / r has its error by the delta method.
+    for the number S_g of reports on the hyperplane of g, and the number C of all reports of the bot. So
 
-    Args:
-        nest: The answer about the zone.
-        counts: Shape (P,): reports by point.
+        r_g = (S_g / n - q s/P - h' (C / n - q)) / (gain (h - h'))
+
+    Attributes:
+        nest: The answer about the zone; None without one.
+        counts: Shape (P,): those of the bot by point.
         n: The number of all reports.
         gain: p - q of the bot.
         q: q of the bot.
-
-    Returns:
-        The shares, which need not be on the simplex, and their variances. If no users are behind the tag by these
-        counts, shares are 0 and their variances infinite.
     """
-    on_plane, total = nest.on_hyperplanes(counts), int(counts.sum())
-    behind = total / n - q
-    if behind <= 0:
-        return np.zeros(nest.zones), np.full(nest.zones, np.inf)
-    plane = nest.hyperplanes.shape[1] / nest.points
-    contrast = nest.inside - nest.across
-    shares = ((on_plane / n - q * plane) / behind - nest.across) / contrast
-    # A report on the hyperplane moves gain n (r_g - share r) by the first factor, another one of the bot by the second.
-    inner, outer = (1 - nest.across) / contrast - shares, -nest.across / contrast - shares
-    moved = on_plane * inner**2 + (total - on_plane) * outer**2
-    # At least that of one report, because a few reports may agree by chance.
-    return shares, np.maximum(moved, 1.0) / (n * behind) ** 2
+
+    nest: ProjectiveResponse | None
+    counts: Counts
+    n: int
+    gain: float
+    q: float
+
+    def scores(self) -> Scores:
+        """Return the scores in r_g, and which reports have them; a bot that is not nested is one zone."""
+        if self.nest is None:
+            on, near, far, constant = self.counts, 1.0, 0.0, -self.q
+        else:
+            own, across = self.nest, self.nest.across
+            contrast, plane = own.inside - across, own.hyperplanes.shape[1] / own.points
+            on, near, far = own.on_hyperplanes(self.counts), (1 - across) / contrast, -across / contrast
+            constant = self.q * (across - plane) / contrast
+        one = np.full(len(on), 1 / self.gain)
+        return Scores(constant * one, near * one, far * one, on / self.n, (self.counts.sum() - on) / self.n)
+
+    def shares(self) -> tuple[Floats, Floats]:
+        """Return the shares of zones among the users of the bot, r_g / r, and their variances by the delta method.
+
+        The shares need not be on the simplex. If no users are behind the tag by these counts, shares are 0 and their
+        variances infinite.
+        """
+        of, behind = self.scores(), int(self.counts.sum()) / self.n - self.q
+        if behind <= 0:
+            return np.zeros_like(of.on), np.full_like(of.on, np.inf)
+        shares = of.values * self.gain / behind
+        moved = of.on * (of.near * self.gain - shares) ** 2 + of.off * (of.far * self.gain - shares) ** 2
+        # At least that of one report, because a few reports may agree by chance.
+        return shares, np.maximum(moved, 1 / self.n) / (self.n * behind**2)
 
 
-def learn(zoning: Zoning, tag: int, counts: Counts, n: int, gain: float, q: float) -> ZoneShares:
+def learn(zoning: Zoning, tag: int, reports: BotReports) -> ZoneShares:
     """Combine the reports of a nested tag with its background.
 
     Both weigh by their inverse variances. That of a background of strength m is the mean of pi (1 - pi) / (m + 1) over
@@ -76,24 +118,17 @@ def learn(zoning: Zoning, tag: int, counts: Counts, n: int, gain: float, q: floa
     Args:
         zoning: The values, tags and zones.
         tag: The position of a nested tag.
-        counts: Shape (P,): reports by point.
-        n: The number of all reports.
-        gain: p - q of the bot of the tag.
-        q: q of the bot of the tag.
+        reports: Those of its bot.
     """
-    nest = zoning.nests[tag]
-    assert nest is not None
-    shares, variances = measured_shares(nest, counts, n, gain, q)
-    mass, strength = zoning.masses(tag), float(zoning.pum.strength[tag])
+    shares, variances = reports.shares()
+    mass, strength, count = zoning.masses(tag), float(zoning.pum.strength[tag]), len(shares)
     spread = float((mass * (1 - mass)).mean())
     # The precision of a background whose only mass is in one zone has to be finite.
-    known = 0.0 if np.isnan(strength) else (strength + 1) / max(spread, 1 / nest.zones**2)
+    known = 0.0 if np.isnan(strength) else (strength + 1) / max(spread, 1 / count**2)
     precision = 1 / variances + known
-    zones, within = zoning.zones[tag], zoning.within(tag)
-    assert zones is not None
-    of_value = zones.of_value
+    of_value, within = zoning.zones_of(tag).of_value, zoning.within(tag)
     if not precision.any():
-        equal, unknown = np.full(nest.zones, 1 / nest.zones), np.full(nest.zones, np.inf)
+        equal, unknown = np.full(count, 1 / count), np.full(count, np.inf)
         return ZoneShares(equal, unknown, equal[of_value] * within, np.nan)
     mean, variances = (shares / variances + mass * known) / precision, 1 / precision
     shares = onto_simplex(mean, variances)

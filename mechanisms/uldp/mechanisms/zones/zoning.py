@@ -12,7 +12,7 @@ from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
-from uldp.schemas.arrays import Floats, Mask, Symbols, Values
+from uldp.schemas.arrays import Floats, Symbols, Values
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.specs.zones import Zones
 
@@ -64,6 +64,25 @@ class Zoning(Encoding):
         return found
 
     @cached_property
+    def common(self) -> Pum:
+        """The values and bots: the bot of a zone reaches its values, and has the background within it."""
+        names: list[str] = []
+        background, strength, reach = [], [], []
+        for tag, (zones, nest) in enumerate(zip(self.zones, self.nests, strict=True)):
+            if zones is None or nest is not None:
+                names.append(self.pum.tags[tag])
+                background.append(self.pum.background[[tag]])
+                strength.append(self.pum.strength[[tag]])
+                reach.append(np.ones((1, self.pum.size), dtype=np.bool_))
+            else:
+                names += self.zone_names(tag)
+                reach.append(zones.of_value == np.arange(len(zones.labels))[:, np.newaxis])
+                background.append(np.where(reach[-1], self.within(tag), 0.0))
+                strength.append(self.strength_within(tag))
+        reached = None if all(bot.zone is None for bot in self.bots) else np.vstack(reach)
+        return Pum(self.pum.sensitive, tuple(names), np.vstack(background), np.concatenate(strength), reached)
+
+    @cached_property
     def places(self) -> Symbols:
         """Shape (kappa, |X|): the symbol of each value behind each tag."""
         sizes = [1 if zones is None else len(zones.labels) for zones in self.zones]
@@ -87,12 +106,9 @@ class Zoning(Encoding):
 
         It is the background within the zone, or the uniform distribution where the background has no mass there.
         """
-        zones = self.zones[tag]
-        assert zones is not None
-        masses, sizes = self.masses(tag), np.bincount(zones.of_value)
-        empty = (masses == 0)[zones.of_value]
-        weights = np.where(empty, 1.0, np.nan_to_num(self.pum.background[tag]))
-        return weights / np.where(masses == 0, sizes, masses)[zones.of_value]
+        of_value, masses = self.zones_of(tag).of_value, self.masses(tag)
+        weights = np.where((masses == 0)[of_value], 1.0, np.nan_to_num(self.pum.background[tag]))
+        return weights / np.where(masses == 0, np.bincount(of_value), masses)[of_value]
 
     def strength_within(self, tag: int) -> Floats:
         """Return the number of draws that ``within`` is worth in each zone, shape (G,).
@@ -100,35 +116,24 @@ class Zoning(Encoding):
         A background of strength m is worth m times its mass in a zone. Where it has no mass, the strength is that of a
         flat prior, one for each value. A zone of one value is known exactly. NaN where the strength is unknown.
         """
-        zones = self.zones[tag]
-        assert zones is not None
-        sizes, mass = np.bincount(zones.of_value).astype(np.float64), self.masses(tag)
+        sizes, mass = np.bincount(self.zones_of(tag).of_value).astype(np.float64), self.masses(tag)
         strength = np.where(mass > 0, self.pum.strength[tag] * mass, sizes)
         return np.where(sizes == 1, np.inf, strength)
 
-    def reach(self, bot: Bot) -> Mask:
-        """Return which values the users of a bot may hold, shape (|X|,)."""
-        zones = self.zones[bot.tag]
-        if zones is None or bot.zone is None:
-            return np.ones(self.pum.size, dtype=np.bool_)
-        return np.asarray(zones.of_value == bot.zone)
-
     def masses(self, tag: int) -> Floats:
         """Return the mass of the background in each zone of a tag, shape (G,); 0 without background."""
-        zones = self.zones[tag]
-        assert zones is not None
-        return np.asarray(np.bincount(zones.of_value, np.nan_to_num(self.pum.background[tag])), dtype=np.float64)
-
-    def name(self, bot: Bot) -> str:
-        """Return a name for a bot: that of its tag, or ``tag/zone``."""
-        tag, zones = self.pum.tags[bot.tag], self.zones[bot.tag]
-        return tag if bot.zone is None or zones is None else f"{tag}/{zones.labels[bot.zone]}"
+        of_value, background = self.zones_of(tag).of_value, np.nan_to_num(self.pum.background[tag])
+        return np.asarray(np.bincount(of_value, background), dtype=np.float64)
 
     def zone_names(self, tag: int) -> list[str]:
         """Return a name for each zone of a tag: ``tag/zone``."""
+        return [f"{self.pum.tags[tag]}/{label}" for label in self.zones_of(tag).labels]
+
+    def zones_of(self, tag: int) -> Zones:
+        """Return the zones of a tag that has some."""
         zones = self.zones[tag]
         assert zones is not None
-        return [f"{self.pum.tags[tag]}/{label}" for label in zones.labels]
+        return zones
 
 
 def _nest(zones: Zones | None, epsilon: float | None, report: float | None) -> ProjectiveResponse | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from uldp.mechanisms.pooling.likeness import difference
+from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find

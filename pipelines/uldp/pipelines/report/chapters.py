@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from uldp.mechanisms.pooling.likeness import difference
+from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
 from uldp.pipelines.report.by_slice import Compared, compared

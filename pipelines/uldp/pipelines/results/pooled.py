@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.pooling.likeness import difference
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.results.json_lines import to_json

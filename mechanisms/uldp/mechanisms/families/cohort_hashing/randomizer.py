@@ -16,8 +16,8 @@ from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
-from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
+from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ class LevelsDecoder(SharesOfParts):
                 estimate_intermediate(estimator, each.channel, each.counts, int(each.n[0]), bots) for each in parts
             ]
             return np.average(of_each, axis=0, weights=[int(each.n[0]) for each in parts])
-        return pooled_bayes(*pool(parts), bots)
+        return pooled_bayes(pool(parts), bots)
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
         """See the base class."""

@@ -46,8 +46,7 @@ class TablesEstimate(Estimate):
     @cached_property
     def nearest(self) -> Floats:
         """Shape (m,): the shares of the tables of 0 or more that are nearest to what all views say."""
-        nearest = self.design.nearest(self.pooled.weights, self.pooled.values)
-        return np.maximum(self.design.onto(self.tables).times(nearest[:, np.newaxis])[:, 0], 0.0)
+        return np.maximum(self.design.onto(self.tables).times(self.pooled.nearest[:, np.newaxis])[:, 0], 0.0)
 
     @cached_property
     def of_tables(self) -> dict[Attributes, slice]:

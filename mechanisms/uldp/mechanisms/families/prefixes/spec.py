@@ -86,7 +86,7 @@ class PrefixesSpec(PrivateSpec):
         if buckets <= kind.held:
             raise ValueError(f"buckets: must be more than at_most, {kind.held}; write more, or leave it out")
         cohorts = self.cohorts if "cohorts" in self.model_fields_set else default_cohorts({"buckets": buckets})
-        check_cells(cohorts, buckets)
+        check_cells(cohorts, buckets, "cohorts: ")
         return self.model_copy(update={"buckets": buckets, "cohorts": cohorts})
 
     def protocol(self, variable: Variable) -> LdpProtocol:

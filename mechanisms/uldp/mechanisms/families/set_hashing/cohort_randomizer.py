@@ -17,8 +17,8 @@ from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
-from uldp.mechanisms.strings.cohort_mechanism import CohortMechanism
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
+from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Payloads, Symbols, Values
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class SetHashingSpec(SizedSetsSpec):
             if self.lasting_epsilon is not None:
                 raise ValueError("lasting_epsilon: devices keep no responses to sets of strings; remove it")
             cohorts = self.cohorts or default_cohorts({"buckets": buckets})
-            check_cells(cohorts, buckets)
+            check_cells(cohorts, buckets, "cohorts: ")
             return self.model_copy(update={"buckets": buckets, "cohorts": cohorts})
         if self.cohorts is not None:
             raise ValueError("cohorts: a report about listed items has a hash function of its own; remove it")

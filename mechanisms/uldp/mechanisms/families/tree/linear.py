@@ -40,11 +40,6 @@ class TreeEstimate(Pooled):
     design: Tree
 
     @cached_property
-    def nearest(self) -> Floats:
-        """Shape (m,): the shares of 0 or more that are nearest to what all levels report."""
-        return self.design.nearest(self.weights, self.weighted)
-
-    @cached_property
     def cumulants(self) -> Cumulants:
         """Shape (m,): those of the share of each bin; the largest step is that in the level of the bins."""
         if self.design.size <= _EXACT_BINS:
