@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.bit_likelihood import maximize_bits
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.mechanisms.tags.pum import Pum, theorem1_terms
+from uldp.mechanisms.tags.pum import Pum
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
@@ -50,6 +50,24 @@ def estimate(mechanism: PureMechanism, symbols: Values, rng: np.random.Generator
     if isinstance(mechanism, UnaryEncoding):
         return maximize_bits(mechanism, mechanism.perturb(symbols, rng)).distribution
     return exact_mle(mechanism.channel, mechanism.statistic(mechanism.perturb(symbols, rng)), len(symbols))
+
+
+def theorem1_terms(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> tuple[float, float]:
+    """Return the two terms of Theorem 1; their sum is at least l1(p-hat, p), by equation (23).
+
+    The second term is sum_k max(r-hat(bot_k), 0) l1(pi-hat_k, pi_k); ``Pum.bound`` says why it has a maximum.
+
+    Args:
+        r_hat: Shape (|X| + kappa,): the estimate over Z.
+        r: The true distribution over Z.
+        pi_hat: Shape (kappa, |X|): the assumed distribution of the users behind each tag.
+        pi: The true distribution of the users behind each tag.
+
+    Returns:
+        l1(r-hat, r), and the error that the background adds.
+    """
+    bots = r_hat[len(r_hat) - len(pi_hat) :]
+    return float(np.abs(r_hat - r).sum()), float(np.maximum(bots, 0.0) @ np.abs(pi_hat - pi).sum(axis=1))
 
 
 def measure(name: str, *, seeds: int = SEEDS, users: int = USERS, epsilon: float | None = None) -> dict[str, Floats]:

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encodings.prefix_encoding import prefix_symbol
+from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.cohorts import string_symbol
@@ -121,7 +121,8 @@ def draw_cells(spec: CollectionSpec, names: Sequence[str], shares: Floats, n: in
 def _symbols(names: Sequence[str], number: int, walk: Walk) -> Symbols:
     if number == len(walk.lengths):
         return np.array([string_symbol(name, walk.longest) for name in names])
-    return np.array([prefix_symbol(name, number, walk.lengths[number], walk.spelling, walk.longest) for name in names])
+    encoding = PrefixEncoding(number, walk.lengths[number], walk.spelling, walk.longest)
+    return np.array([encoding.symbol(name) for name in names])
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def measure(shape: str, bins: int, n: int, trials: int, epsilon: float = EPSILON
         errors.append(np.abs(quantiles.values - users.quantiles).mean())
         of_bins.append(((shares.low <= truth) & (truth <= shares.high)).mean())
         fits = distribution.smooth_ends()
-        ends[0].append((fits.first / bins, fits.last / bins))
+        ends[0].append((fits[0] / bins, fits[1] / bins))
         ends[1].append((quantiles.low, quantiles.high))
     before, now = ((min(np.mean([users.covered(*each) for each in some], axis=0)), _width(some)) for some in ends)
     return Figures(float(np.mean(errors)), *before, *now, float(np.mean(of_bins)), 1e3 * seconds / trials)

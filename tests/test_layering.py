@@ -177,10 +177,9 @@ def test_mechanisms_are_numpy_and_special_functions() -> None:
         # The models of specs and the content of a ledger are pydantic's.
         of_specs = {"pydantic"} if path.is_relative_to(FAMILIES) or path.stem in ("cohort_sizes", "ledger") else set()
         used = {name for name in imports(path) if name.startswith("scipy")}
-        # scipy.stats takes longer to import than all else together. No device and no job reads reports again, so the
-        # likelihood of bits may take sparse matrices.
-        special = {"scipy", "scipy.special", *(("scipy.sparse",) if path.stem == "bit_likelihood" else ())}
-        return (top_level(path) - {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy", *of_specs}) | (used - special)
+        # scipy.stats takes longer to import than all else together.
+        used -= {"scipy", "scipy.special"}
+        return (top_level(path) - {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy", *of_specs}) | used
 
     assert offenders(others, of_floors("mechanisms")) == {}
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import manhattan
+from benchmarks.bit_likelihood import GAP
 from benchmarks.paper import block_designs, em_time, figures, frequent, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
-from uldp.mechanisms.families.unary_encoding.bit_likelihood import GAP
 
 RowT = TypeVar("RowT")
 PARTS = (*figures.FIGURES, "table1", "time", "variances", "frequent", "ubd")

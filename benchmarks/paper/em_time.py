@@ -11,10 +11,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from benchmarks.bit_likelihood import GAP, maximize_bits
 from benchmarks.paper.losses import MECHANISMS
 from benchmarks.paper.populations import census, protocol
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.families.unary_encoding.bit_likelihood import GAP, maximize_bits
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Packed

@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.bit_likelihood import maximize_bits
 from benchmarks.paper.populations import Population, protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.inference.forecast import draw_counts
 from uldp.schemas.arrays import Floats, Mask

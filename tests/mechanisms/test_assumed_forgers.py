@@ -10,7 +10,7 @@ from tests import build
 from tests.mechanisms.protocols import Example, examples
 from tests.mechanisms.test_far_payloads import WHOLE, possible_payloads
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.band import shares_up_to
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
@@ -147,7 +147,7 @@ def test_forgers_at_one_end_move_a_median_out_of_the_interval_of_honest_reports(
 @pytest.mark.parametrize("forged", [0, 30, 300])
 def test_shares_up_to_a_point_are_bounded_for_any_honest_part(forged: int) -> None:
     """The bounds of the whole are no tighter than those of the honest reports, whichever these are."""
-    channel, rng = PointChannel(24, 9, 0.6), np.random.default_rng(5)
+    channel, rng = GridChannel(24, 9, 0.6), np.random.default_rng(5)
     honest = rng.multinomial(3_000, channel.outputs(rng.dirichlet(np.ones(25))))
     bounds = shares_up_to(channel, honest, 0.95)
     for output in (0, 8, 9, 20, len(honest) - 1):
@@ -160,7 +160,7 @@ def test_shares_up_to_a_point_are_bounded_for_any_honest_part(forged: int) -> No
 
 
 def test_so_many_forgers_leave_nothing_known() -> None:
-    low, high = shares_up_to(PointChannel(4, 2, 0.5), np.array([5, 5, 5, 5, 5, 5]), 0.95, 30)
+    low, high = shares_up_to(GridChannel(4, 2, 0.5), np.array([5, 5, 5, 5, 5, 5]), 0.95, 30)
     assert (low[:-1].tolist(), high.tolist()) == ([0.0] * 4, [1.0] * 5)
 
 

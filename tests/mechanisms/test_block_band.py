@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.band import exact_ends, shares_up_to
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 
 #: Blocks below and above the grid, and of one output.
-CHANNELS = [PointChannel(2, 1, 0.3), PointChannel(3, 2, 0.4), PointChannel(2, 3, 0.2)]
+CHANNELS = [GridChannel(2, 1, 0.3), GridChannel(3, 2, 0.4), GridChannel(2, 3, 0.2)]
 #: Even shares of points, an atom, a gap, and all at one end.
 SHARES = ([1, 1, 1, 1], [1, 6, 1, 1], [5, 0, 0, 5], [0, 0, 0, 1])
 
 
-def law(channel: PointChannel, points: Floats) -> Floats:
+def law(channel: GridChannel, points: Floats) -> Floats:
     """The probability of each output, from the definition of Block."""
     p = np.full(channel.bins + channel.width, channel.noise / (channel.bins + channel.width))
     for point, share in enumerate(points):
@@ -36,7 +36,7 @@ def every_cells(n: int, outputs: int) -> Iterator[Counts]:
             yield np.array([first, *rest])
 
 
-def shares_of(channel: PointChannel, weights: list[int]) -> Floats:
+def shares_of(channel: GridChannel, weights: list[int]) -> Floats:
     points = np.array(weights[: channel.bins] + weights[-1:], dtype=np.float64)
     shares: Floats = points / points.sum()
     return shares
@@ -46,7 +46,7 @@ def shares_of(channel: PointChannel, weights: list[int]) -> Floats:
 @pytest.mark.parametrize("weights", SHARES)
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_ends_are_wrong_with_at_most_their_probability(
-    channel: PointChannel, weights: list[int], coverage: float
+    channel: GridChannel, weights: list[int], coverage: float
 ) -> None:
     """Numbers are the points themselves, so a quantile is within if the shares on both sides say so."""
     points, levels, n = shares_of(channel, weights), (0.2, 0.5, 0.8), 7
@@ -65,7 +65,7 @@ def test_ends_are_wrong_with_at_most_their_probability(
 @pytest.mark.parametrize(("epsilon", "bins"), [(0.5, 24), (1.0, 64), (4.0, 64), (8.0, 24)])
 def test_bounds_close_in_on_the_shares_at_many_reports(epsilon: float, bins: int) -> None:
     block, n = Block(epsilon, bins), 10**12
-    channel = PointChannel(block.grid, block.width, block.noise)
+    channel = GridChannel(block.grid, block.width, block.noise)
     points = np.random.default_rng(1).dirichlet(np.full(bins + 1, 0.5))
     low, high = shares_up_to(channel, np.rint(n * law(channel, points)).astype(np.int64), 0.95)
     truth = points.cumsum()
@@ -75,7 +75,7 @@ def test_bounds_close_in_on_the_shares_at_many_reports(epsilon: float, bins: int
 
 def test_more_coverage_makes_longer_intervals_of_more_reports_shorter_ones() -> None:
     block, levels = Block(1.0, 64), (0.1, 0.5, 0.9)
-    channel = PointChannel(block.grid, block.width, block.noise)
+    channel = GridChannel(block.grid, block.width, block.noise)
     p = law(channel, np.full(65, 1 / 65))
 
     def length(n: int, coverage: float) -> float:
@@ -89,7 +89,7 @@ def test_more_coverage_makes_longer_intervals_of_more_reports_shorter_ones() -> 
 @pytest.mark.parametrize("end", [0, 24])
 def test_numbers_at_one_end_are_near_it(end: int) -> None:
     block = Block(1.0, 24)
-    channel = PointChannel(block.grid, block.width, block.noise)
+    channel = GridChannel(block.grid, block.width, block.noise)
     cells = np.rint(10**7 * law(channel, np.eye(25)[end])).astype(np.int64)
     first, last = exact_ends(channel, cells, (0.1, 0.9), 0.95)
     assert (abs(np.array([first, last]) - end) <= 1).all()
@@ -98,7 +98,7 @@ def test_numbers_at_one_end_are_near_it(end: int) -> None:
 @pytest.mark.parametrize("n", [1, 3, 40])
 def test_few_reports_exclude_little(n: int) -> None:
     block = Block(1.0, 64)
-    channel = PointChannel(block.grid, block.width, block.noise)
+    channel = GridChannel(block.grid, block.width, block.noise)
     cells = np.random.default_rng(2).multinomial(n, law(channel, np.full(65, 1 / 65)))
     first, last = exact_ends(channel, cells, (0.5,), 0.95)
     assert last - first > 32

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
-from uldp.mechanisms.estimators.grid_channels import BinChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width
@@ -37,7 +37,7 @@ def devices(decode: BlockDecoder, numbers: Floats, rng: np.random.Generator) -> 
 
 
 def law(block: Block, shares: Floats) -> Floats:
-    p = BinChannel(block.grid, block.width, block.noise).outputs(shares)
+    p = GridChannel(block.grid, block.width, block.noise, of_bins=True).outputs(shares)
     total: Floats = p / p.sum()
     return total
 
@@ -237,7 +237,7 @@ def test_ems_needs_a_matrix_of_the_bins() -> None:
     assert decoder(bins=MAX_EMS_BINS).estimators == ("auto", "empirical", "ems")
     decode = decoder(bins=MAX_EMS_BINS + 1)
     assert decode.estimators == ("auto", "empirical")
-    with pytest.raises(ValueError, match="a block of 1025 bins has the estimators auto, empirical, not 'ems'"):
+    with pytest.raises(ValueError, match="no estimator 'ems'; choose one of auto, empirical"):
         decode.tables(np.zeros(decode.block.statistic_size, dtype=np.int64), 0, "ems")
 
 

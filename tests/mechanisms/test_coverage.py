@@ -116,11 +116,9 @@ def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: PureMechanism
 def test_stderr_of_tag_masses_is_their_spread(pum: Pum, common_mechanism: PureMechanism) -> None:
     channel, r = common_mechanism.channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(16))
-    masses, errors = zip(
-        *(pum.tag_masses(channel.unbiased(window, N), estimate_of(channel, window, N)) for window in counts),
-        strict=True,
-    )
-    spread, claimed = np.var(masses, axis=0), np.mean(np.square(errors), axis=0)
+    masses = [estimate_of(channel, window, N).at(slice(pum.size, None)) for window in counts]
+    spread = np.var([each.values for each in masses], axis=0)
+    claimed = np.mean([each.variance for each in masses], axis=0)
     z = np.log(spread / claimed) / np.sqrt(2 / TRIALS)
     assert np.abs(z).max() < 4
 

@@ -14,14 +14,19 @@ from uldp.mechanisms.estimators.ems import (
     smooth_partly,
     stderr,
 )
-from uldp.mechanisms.estimators.grid_channels import BinChannel, PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 
-CHANNELS = [BinChannel(1, 1, 0.3), BinChannel(4, 3, 0.5), BinChannel(4, 9, 0.7), BinChannel(32, 7, 0.2)]
+CHANNELS = [
+    GridChannel(1, 1, 0.3, of_bins=True),
+    GridChannel(4, 3, 0.5, of_bins=True),
+    GridChannel(4, 9, 0.7, of_bins=True),
+    GridChannel(32, 7, 0.2, of_bins=True),
+]
 
 
-def brute_laws(channel: BinChannel) -> Floats:
+def brute_laws(channel: GridChannel) -> Floats:
     """Return Pr(output | bin), shape (G, G+W), from the definitions of Block and of rounding at random."""
     G, W = channel.bins, channel.width
     points = np.full((G + 1, G + W), channel.noise / (G + W))
@@ -31,14 +36,14 @@ def brute_laws(channel: BinChannel) -> Floats:
     return laws
 
 
-def fit(channel: PointChannel, cells: Counts, smoothing: float) -> Floats:
+def fit(channel: GridChannel, cells: Counts, smoothing: float) -> Floats:
     (shares,) = ems(channel, cells[np.newaxis], np.array([smoothing]))
     return np.asarray(shares)
 
 
-def channel_of(epsilon: float, bins: int) -> BinChannel:
+def channel_of(epsilon: float, bins: int) -> GridChannel:
     block = Block(epsilon, bins)
-    return BinChannel(block.grid, block.width, block.noise)
+    return GridChannel(block.grid, block.width, block.noise, of_bins=True)
 
 
 def hump(bins: int) -> Floats:
@@ -48,13 +53,13 @@ def hump(bins: int) -> Floats:
     return shares
 
 
-def draw(channel: BinChannel, shares: Floats, n: int, rng: np.random.Generator) -> Counts:
+def draw(channel: GridChannel, shares: Floats, n: int, rng: np.random.Generator) -> Counts:
     p = channel.outputs(shares)
     return rng.multinomial(n, p / p.sum())
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_the_operators_are_the_laws_of_bins(channel: BinChannel) -> None:
+def test_the_operators_are_the_laws_of_bins(channel: GridChannel) -> None:
     laws, rng = brute_laws(channel), np.random.default_rng(1)
     x, w = rng.dirichlet(np.ones(channel.bins)), rng.random(channel.bins + channel.width)
     np.testing.assert_allclose(laws.sum(axis=1), 1, rtol=1e-14)
@@ -64,7 +69,7 @@ def test_the_operators_are_the_laws_of_bins(channel: BinChannel) -> None:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_a_step_is_em_report_by_report(channel: BinChannel) -> None:
+def test_a_step_is_em_report_by_report(channel: GridChannel) -> None:
     laws, rng = brute_laws(channel), np.random.default_rng(2)
     cells = draw(channel, hump(channel.bins), 200, rng)
     x = rng.dirichlet(np.ones(channel.bins))
@@ -75,7 +80,7 @@ def test_a_step_is_em_report_by_report(channel: BinChannel) -> None:
 
 
 def test_steps_without_smoothing_reach_the_maximum_of_the_likelihood() -> None:
-    channel = BinChannel(2, 1, 0.4)
+    channel = GridChannel(2, 1, 0.4, of_bins=True)
     cells = draw(channel, np.array([0.8, 0.2]), 1000, np.random.default_rng(3))
     x = np.full(2, 0.5)
     for _ in range(2000):
@@ -96,8 +101,8 @@ def test_a_part_of_smoothing_is_between_none_and_all() -> None:
     np.testing.assert_allclose(smooth_partly(values, 0.3), 0.7 * values + 0.3 * smooth(values), rtol=1e-12)
 
 
-@pytest.mark.parametrize("channel", [PointChannel(4, 3, 0.5), PointChannel(4, 9, 0.7), PointChannel(4, 1, 0.2)])
-def test_the_operators_are_the_laws_of_points(channel: PointChannel) -> None:
+@pytest.mark.parametrize("channel", [GridChannel(4, 3, 0.5), GridChannel(4, 9, 0.7), GridChannel(4, 1, 0.2)])
+def test_the_operators_are_the_laws_of_points(channel: GridChannel) -> None:
     G, W = channel.bins, channel.width
     laws = np.array(
         [[channel.floor + (1 - channel.noise) / W * (i <= j < i + W) for j in range(G + W)] for i in range(G + 1)]

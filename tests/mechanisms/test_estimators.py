@@ -150,7 +150,7 @@ def test_each_name_has_its_estimator() -> None:
         "norm-sub": norm_sub(URR.channel, counts, n),
         "wls": wls(URR.channel, counts, n),
         "mle": exact_mle(URR.channel, counts, n),
-        "em": em(URR.channel, counts, n).distribution,
+        "em": em(URR.channel, counts, n),
     }
     assert set(expected) == set(OF_SYMBOLS)
     for name in OF_SYMBOLS:

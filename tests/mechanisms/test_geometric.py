@@ -9,8 +9,8 @@ from numpy.random import default_rng
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.geometric.decoder import GeometricDecoder
 from uldp.mechanisms.families.geometric.randomizer import Geometric
+from uldp.mechanisms.families.geometric.spec import mean_decoder
 from uldp.schemas.specs.specfile import SpecError
 
 SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
@@ -65,7 +65,7 @@ def test_perturb_follows_the_law(symbol: int) -> None:
 @pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
 def test_the_mean_has_the_error_that_it_says(mean: float) -> None:
     mechanism, rng, n = Geometric(1.0, 8), default_rng(2), 2_000
-    decoder = GeometricDecoder(mechanism, 0.0, 8.0)
+    decoder = mean_decoder(mechanism, 0.0, 8.0)
     found = []
     for _ in range(400):
         symbols = rng.binomial(8, mean, n)

@@ -11,21 +11,19 @@ from scipy.optimize import isotonic_regression, minimize
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.estimators.choice import part_of_cells, part_of_each, seed_of
 from uldp.mechanisms.estimators.ordered import (
-    MOST_REPORTS,
     Fit,
     by_blocks,
     candidates,
     cosine_noise,
     cosines,
-    half_of,
     into_box,
     least_risk,
     monotone,
     of_cosines,
     ordered_shares,
     risk,
-    seed_of,
     smooth,
 )
 from uldp.mechanisms.families.tree.decoder import TreeDecoder
@@ -179,7 +177,7 @@ def test_halves_of_counts_are_independent() -> None:
     rng, n, m = default_rng(5), 1_001, np.array([0.2, 0.5, 0.3])
     for partition in (True, False):
         counts = [rng.multinomial(n, m) if partition else rng.binomial(n, m) for _ in range(4_000)]
-        halves = [half_of(each, n, rng, partition=partition) for each in counts]
+        halves = [(part_of_cells if partition else part_of_each)(each, n, n // 2, rng) for each in counts]
         one = np.array(halves)
         other = np.array(counts) - one
         products = (one - 500 * m) * (other - 501 * m)
@@ -235,7 +233,7 @@ def test_equal_counts_have_equal_estimates_within_their_simultaneous_intervals()
     assert shares.values.sum() == pytest.approx(1)
     low, high = decoder.linear(cells, N).interval(1 - 0.05 / 48)
     assert ((low - 1e-9 <= shares.values) & (shares.values <= high + 1e-9)).all()
-    assert seed_of([cells]) != seed_of([cells[::-1]])
+    assert seed_of(cells) != seed_of(cells[::-1])
 
 
 def test_the_published_shares_are_a_mixture_of_two_candidates() -> None:
@@ -259,11 +257,3 @@ def test_reports_that_cannot_be_divided_have_the_nearest_shares() -> None:
     linear = decoder.linear(cells, 6)
     assert min(part.reports for part in linear.parts) == 1
     assert decoder.tables(cells, 6, "auto")[0].values == pytest.approx(linear.nearest)
-
-
-def test_numpy_draws_halves_of_the_most_reports() -> None:
-    most = MOST_REPORTS - 1
-    counts = np.array([most - 5, 5])
-    for partition in (True, False):
-        drawn = half_of(counts, most, default_rng(1), partition=partition)
-        assert ((drawn >= 0) & (drawn <= counts)).all()

@@ -49,13 +49,6 @@ def to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_covariance_as_a_matrix_is_the_one_as_a_product(name: str) -> None:
-    channel, r = parts(name)[1].channel, np.random.default_rng(2).dirichlet(np.ones(K))
-    matrix = channel.covariance_matrix(r, channel.moments(r)(np.eye(K)))
-    assert matrix == pytest.approx(channel.covariance(r)(np.eye(K)), abs=1e-11)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_joined_channel_is_that_of_the_sums(name: str) -> None:
     channel, r = parts(name)[1].channel, np.random.default_rng(2).dirichlet(np.ones(K))
     sums = np.zeros((V + 1, K))
@@ -118,8 +111,8 @@ def test_the_fit_of_many_symbols_meets_its_conditions_by_a_dense_inverse(name: s
 def _dense_covariance(channel: Channel, r: Floats) -> Floats:
     """n Cov[r-hat] from the supports of each cell and its probability, or from the probabilities of two symbols."""
     if channel.blocks is None:
-        return channel.covariance_matrix(r, channel.moments(r)(np.eye(channel.size)))
-    supports, law = channel.blocks.incidence, channel.blocks.law(r)
+        return channel.covariance(r)(np.eye(channel.size))
+    supports, law = np.rint(channel.blocks.supported(np.eye(channel.size))), channel.blocks.law(r)
     estimates = np.array([channel.unbiased(row.astype(np.int64), 1) for row in supports])
     centred = estimates - law @ estimates
     dense: Floats = centred.T @ (law[:, np.newaxis] * centred)

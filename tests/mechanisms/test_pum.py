@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from benchmarks.manhattan import theorem1_terms
 from tests.build import pure_mechanism
 from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.mechanisms.tags.pum import Pum, preprocess, theorem1_terms
+from uldp.mechanisms.tags.pum import Pum, preprocess
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -202,17 +203,6 @@ def test_without_tags_nothing_is_added(plain: PureMechanism) -> None:
     for ends in pum_intervals(model, estimate_of(channel, counts, n)):
         np.testing.assert_allclose(np.array(ends), np.array(channel.confidence_interval(counts, n)), atol=1e-12)
     assert model.bound(r_hat) == 0
-    assert [part.tolist() for part in model.tag_masses(r_hat, estimate_of(channel, counts, n))] == [[], []]
-
-
-def test_tag_masses(mechanism: PureMechanism) -> None:
-    channel, n = mechanism.channel, 1000
-    counts = np.array([150, 200, 150, 100, 50, 250, 100])
-    published = np.array([0.1, 0.2, 0.15, 0.1, 0.05, 0.3, 0.1])
-    masses, stderr = pum(HOME, UNKNOWN).tag_masses(published, estimate_of(channel, counts, n))
-    variance = channel.variance(channel.unbiased(counts, n).clip(0, 1), n)
-    assert masses.tolist() == [0.3, 0.1]
-    np.testing.assert_allclose(stderr, np.sqrt(variance[5:]))
 
 
 def test_of_the_variable_of_a_spec(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def blocks() -> Enumerated:
     mechanism = BlockResponse(sensitive, 1.0, HadamardDesign(3))
     channel = mechanism.channel
     assert channel.blocks is not None
-    return channel.blocks.law(THETA), channel.blocks.incidence, law_of(channel)
+    return channel.blocks.law(THETA), np.rint(channel.blocks.supported(np.eye(channel.size))), law_of(channel)
 
 
 def folded(mechanism: FoldedMechanism) -> Enumerated:

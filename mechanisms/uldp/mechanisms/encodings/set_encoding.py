@@ -8,7 +8,7 @@ import numpy as np
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.schemas.arrays import Counts, Floats, Symbols, Values
+from uldp.schemas.arrays import Counts, Floats, Mask, Symbols, Texts, Values
 
 #: An item of a set that is too large is drawn by an integer below this.
 DRAWS = 1 << 32
@@ -29,6 +29,8 @@ class SetEncoding(Encoding):
         held: l, from 1 to k.
     """
 
+    _noun = "items"
+
     def __init__(self, size: int, held: int) -> None:
         self._size, self._held = size, held
 
@@ -37,25 +39,31 @@ class SetEncoding(Encoding):
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a set has no tags, so no user can hide it behind one")
+        return padded(self._kept(held, randomness.integers(0, DRAWS, (len(held.values), self._held))), self._size)
+
+    def _kept(self, held: Held, drawn: Symbols) -> Symbols:
+        """Return the symbols of the items that are chosen by the drawn integers, shape (n, l), and -1 for no item."""
         sets = np.asarray(cast(Values, held.values), dtype=np.int64)
-        drawn = randomness.integers(0, DRAWS, (len(sets), self._held))
         if sets.size and not (sets.min() >= -1 and sets.max() < self._size):
             raise ValueError(f"an item is outside of the domain 0 to {self._size - 1}")
-        return padded(chosen(sets, drawn), self._size)
+        return chosen(sets, drawn)
 
     def device_form(self) -> DeviceForm:
         """See ``Encoding``."""
         return {"form": "set", "size": self._size, "held": self._held}
 
+    def of_one(self, columns: Sequence[Held]) -> Symbols:
+        """See ``Encoding``. A ValueError says that the symbols are drawn."""
+        if sizes_of(columns[0].values)[0] > self._held:
+            raise ValueError(
+                f"the set has more than the {self._held:,} {self._noun} that a device reports; take a smaller one"
+            )
+        return np.asarray(self.encode(columns, First())[0], dtype=np.int64)
+
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return 1 for each of l symbols, else 0; shape (size,). A ValueError says that they are drawn."""
-        (held,) = columns
-        if sizes_of(cast(Values, held.values))[0] > self._held:
-            raise ValueError(
-                f"the set has more than the {self._held:,} items that a device reports; take a smaller one"
-            )
         r = np.zeros(size)
-        r[self.encode(columns, First())] = 1.0
+        r[self.of_one(columns)] = 1.0
         return r
 
 
@@ -84,9 +92,15 @@ def padded(sets: Symbols, size: int) -> Symbols:
     return np.sort(np.where(missing, size - 1 + np.cumsum(missing, axis=1), sets), axis=1)
 
 
-def sizes_of(sets: Values) -> Counts:
-    """Return how many items each set has, shape (n,)."""
-    return np.asarray((np.asarray(sets) >= 0).sum(axis=1), dtype=np.int64)
+def sizes_of(sets: Values | Floats | Texts) -> Counts:
+    """Return how many items, or strings, each set has, shape (n,)."""
+    there = strings_there(cast(Texts, sets)) if sets.dtype == np.object_ else cast(Values, sets) >= 0
+    return np.asarray(there.sum(axis=1), dtype=np.int64)
+
+
+def strings_there(sets: Texts) -> Mask:
+    """Return where there are strings, and no None behind them."""
+    return np.asarray(np.not_equal(sets, np.array(None, dtype=np.object_)), dtype=np.bool_)
 
 
 class First:

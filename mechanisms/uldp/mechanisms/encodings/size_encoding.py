@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.encodings.set_encoding import sizes_of
-from uldp.mechanisms.encodings.string_set_encoding import strings_there
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.schemas.arrays import Symbols, Texts, Values
+from uldp.schemas.arrays import Symbols
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,7 @@ class SizeEncoding(Encoding):
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """See ``Encoding``; the column has sets of items or of strings, shape (n, j), or pairs, shape (n, j, 2)."""
         values = columns[0].values
-        if values.dtype == np.object_:
-            sizes = strings_there(cast(Texts, values)).sum(axis=1)
-        else:
-            sizes = sizes_of(cast(Values, values if values.ndim == 2 else values[:, :, 0]))
+        sizes = sizes_of(values if values.ndim == 2 else values[:, :, 0])
         held, shift, width = self._ranges.held, self._ranges.shift, self._ranges.width
         return np.asarray((np.minimum(sizes, 2 * held) + shift) // width, dtype=np.int64)
 

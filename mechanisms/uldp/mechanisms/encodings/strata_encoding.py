@@ -4,7 +4,6 @@ Any variables of a collection may feed any part: a record has a part for each at
 that all read the same value, and a part may read several attributes at once.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,22 +29,25 @@ class StratumSource(NamedTuple):
         return [columns[number] for number in self.columns]
 
 
-class Choice(ABC):
-    """How a device comes to its part. It never depends on what the mechanism of the part protects."""
+class Choice:
+    """How a device comes to its part: by default it draws it by the shares, whatever it holds.
+
+    It never depends on what the mechanism of the part protects.
+    """
 
     columns: tuple[int, ...] = ()  # the numbers of the variables that it reads
 
-    @abstractmethod
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
         """Return the number of the part of each device, shape (n,)."""
+        return strata.draw(len(columns[0].values), randomness)
 
-    @abstractmethod
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
         """Return the probability of each part for one device, of which the columns have one row; shape (S,)."""
+        return strata.shares
 
-    @abstractmethod
     def device_form(self) -> DeviceForm:
         """Return what a device chooses its part by."""
+        return {"form": "drawn"}
 
     def at(self, level: str | None) -> "Choice | None":
         """Return the choice of a device at a level, or raise ValueError; None if it has nothing to do with levels."""
@@ -57,23 +59,6 @@ class Choice(ABC):
 
 
 @dataclass(frozen=True)
-class Drawn(Choice):
-    """The device draws its part by the shares, whatever it holds."""
-
-    def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
-        """See ``Choice``."""
-        return strata.draw(len(columns[0].values), randomness)
-
-    def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
-        """See ``Choice``."""
-        return strata.shares
-
-    def device_form(self) -> DeviceForm:
-        """See ``Choice``."""
-        return {"form": "drawn"}
-
-
-@dataclass(frozen=True)
 class AtLevel(Choice):
     """The user has chosen the part, which is a level of privacy, for all reports of the device."""
 
@@ -82,8 +67,9 @@ class AtLevel(Choice):
 
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
         """See ``Choice``."""
-        n = len(columns[0].values)
-        return strata.draw(n, randomness) if self.level is None else np.full(n, self.level)
+        if self.level is None:
+            return super().parts(columns, strata, randomness)
+        return np.full(len(columns[0].values), self.level)
 
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
         """See ``Choice``."""
@@ -115,7 +101,7 @@ class StrataEncoding(Encoding):
     def __init__(self, sources: Sequence[StratumSource], strata: Strata, choice: Choice | None = None) -> None:
         if len(sources) != len(strata.parts):
             raise ValueError(f"there are {len(strata.parts)} parts, but {len(sources)} encodings")
-        self._strata, self._choice = strata, Drawn() if choice is None else choice
+        self._strata, self._choice = strata, Choice() if choice is None else choice
         self._sources = tuple(sources)
         numbers: dict[tuple[int, tuple[int, ...]], int] = {}
         self._number = np.array(

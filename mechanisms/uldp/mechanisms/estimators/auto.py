@@ -1,5 +1,7 @@
 """``auto``, the default: the better of empirical Bayes and weighted least squares."""
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
@@ -16,19 +18,7 @@ def auto(channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
     """Estimate r by empirical Bayes, or by ``wls`` where this has less risk on held-out reports; see ``choice``.
 
     Empirical Bayes is worse where the shares of a few symbols say little of those of others. Without a prior it is
-    ``wls``.
-
-    Args:
-        channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts; without a prior, as ``wls`` takes them.
-        n: Number of counted reports.
-        bots: The number of bots, which are the last symbols of Z.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
-
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
+    ``wls``. For the arguments see ``empirical_bayes``.
     """
     if not has_prior(channel, bots):
         return wls(channel, counts, n)
@@ -44,21 +34,23 @@ def scoring_of(channel: Channel, counts: Counts, n: int) -> Scoring:
     """Return what the choice asks of a channel, with the covariance at the unbiased estimate of these counts."""
     r_hat = channel.unbiased(counts, n).clip(0.0, 1.0)
 
-    def part(counts: Counts, n: int, m: int, rng: Generator) -> Counts:
-        if channel.one_symbol:
-            return part_of_cells(counts, n, m, rng)
-        free = channel.q == 0
-        if channel.independent_bits or not free.any():
-            return part_of_each(counts, n, m, rng)
-        # A report names a symbol that is not sensitive, or supports a set of those that are.
-        drawn = part_of_cells(np.append(counts[free], n - counts[free].sum()), n, m, rng)
-        of_part = np.empty_like(counts)
-        of_part[free] = drawn[:-1]
-        of_part[~free] = part_of_each(counts[~free], n - int(counts[free].sum()), int(drawn[-1]), rng)
-        return of_part
-
     def box(counts: Counts, n: int) -> Box:
         low, high = channel.near_interval(counts, n, 1 - (1 - INTERVAL_LEVEL) / channel.size)
         return box_of(low, high, channel.held)
 
-    return Scoring(part, channel.unbiased, channel.covariance(r_hat), box)
+    return Scoring(partial(drawn_part, channel), channel.unbiased, channel.covariance(r_hat), box)
+
+
+def drawn_part(channel: Channel, counts: Counts, n: int, m: int, rng: Generator) -> Counts:
+    """Draw the support counts of m of n reports of a channel, without the reports; see ``part_of_each``."""
+    if channel.one_symbol:
+        return part_of_cells(counts, n, m, rng)
+    free = channel.q == 0
+    if channel.independent_bits or not free.any():
+        return part_of_each(counts, n, m, rng)
+    # A report names a symbol that is not sensitive, or supports a set of those that are.
+    drawn = part_of_cells(np.append(counts[free], n - counts[free].sum()), n, m, rng)
+    of_part = np.empty_like(counts)
+    of_part[free] = drawn[:-1]
+    of_part[~free] = part_of_each(counts[~free], n - int(counts[free].sum()), int(drawn[-1]), rng)
+    return of_part

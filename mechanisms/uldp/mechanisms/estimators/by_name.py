@@ -24,18 +24,8 @@ THRESHOLD_ALPHA = 0.05
 def empirical(channel: Channel, counts: Counts, n: Reports) -> Floats:
     """Estimate r without bias; entries may be negative, and for bit reports they need not sum to one.
 
-    Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017).
-
-    Args:
-        channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts.
-        n: Number of counted reports.
-
-    Returns:
-        Shape (|Z|,).
-
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017). For the arguments see
+    ``estimate_intermediate``.
     """
     return channel.unbiased(counts, n)
 
@@ -54,12 +44,6 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
     Source: "emp+thr" of Murakami & Kawamoto, section 6.
 
     Where devices hold l symbols, the shares sum to l, and none exceeds 1.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-
-    Raises:
-        ValueError: under the same conditions as ``empirical``.
     """
     estimate = channel.unbiased(counts, n)
     deviation = np.sqrt(channel.variance(np.zeros(channel.size), n))
@@ -81,34 +65,24 @@ def norm_sub(channel: Channel, counts: Counts, n: Reports) -> Floats:
     equally noisy (RAPPOR, SUE, OUE), the result is close to the result of expectation-maximization over the reports
     themselves, but needs only the counts. Under uRAP and uOUE it is wrong, because the estimator shifts the precise
     estimates on Z_N as far as the noisy estimates on Z_S; ``wls`` does not.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-
-    Raises:
-        ValueError: under the same conditions as ``empirical``.
     """
     return onto_simplex(channel.unbiased(counts, n), total=channel.held)
 
 
-_ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
+_ESTIMATORS: Mapping[str, Callable[..., Floats]] = {
+    "auto": auto,
     "empirical": empirical,
     "threshold": threshold,
     "norm-sub": norm_sub,
     "wls": wls,
     "mle": likelihood.exact_mle,
-    "em": lambda channel, counts, n: likelihood.em(channel, counts, n).distribution,
+    "em": likelihood.em,
 }
 #: Those that take rows of several windows.
-_BY_ROWS: Mapping[str, Callable[[Channel, Counts, Reports], Floats]] = {
-    "auto": auto,
-    "empirical": empirical,
-    "norm-sub": norm_sub,
-    "wls": wls,
-}
+_BY_ROWS = ("auto", "empirical", "norm-sub", "wls")
 
 
-def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
     """Estimate r over Z with the estimator of this name.
 
     Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
@@ -119,7 +93,7 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
         channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts.
         n: Number of counted reports.
-        bots: The number of bots, which are the last symbols of Z.
+        bots: The number of bots, which are the last symbols of Z; only ``auto`` asks.
 
     Returns:
         Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex; where devices
@@ -128,30 +102,21 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
     Raises:
         ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
-    if estimator == "auto":
-        return auto(channel, counts, n, bots)
     if estimator not in _ESTIMATORS:
-        raise RequestError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
-    return _ESTIMATORS[estimator](channel, counts, n)
+        raise RequestError(f"no estimator {estimator!r}; choose one of {', '.join(_ESTIMATORS)}")
+    return _ESTIMATORS[estimator](channel, counts, n, *([bots] if estimator == "auto" else []))
 
 
 def estimate_each(estimator: str, channel: Channel, counts: Counts, n: Counts, bots: int = 0) -> Floats:
     """Estimate r in each of k windows; see ``estimate_intermediate``. With few values, k take little longer than one.
 
-    Args:
-        estimator: The name of an estimator in a spec.
-        channel: p and q of the mechanism.
-        counts: Shape (k, |Z|): the support counts of each window.
-        n: Shape (k,): the number of its reports.
-        bots: The number of bots, which are the last symbols of Z.
-
-    Returns:
-        Shape (k, |Z|): the same numbers, to the last bit, as of each window alone.
+    Counts have shape (k, |Z|), and n has shape (k,). The result, shape (k, |Z|), has the same numbers, to the last bit,
+    as those of each window alone.
     """
     by_rows = (
         channel.held == 1 and bool((channel.q > 0).all()) and not (estimator == "auto" and has_prior(channel, bots))
     )
     if by_rows and estimator in _BY_ROWS:
-        return _BY_ROWS[estimator](channel, counts, n[:, np.newaxis])
+        return estimate_intermediate(estimator, channel, counts, n[:, np.newaxis], bots)
     windows = zip(counts, n.tolist(), strict=True)
     return np.array([estimate_intermediate(estimator, channel, *window, bots) for window in windows])

@@ -70,15 +70,9 @@ def compared(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Sc
     """Return the risk of each candidate less that of the first, and its standard error; both are 0 for the first.
 
     Splits are of the same reports, so their mean has an error between that of one split and that of independent ones.
-    This is the geometric mean of both.
-
-    Args:
-        candidates: One or more.
-        cells: Shape (cells,): the statistic of the window.
-        n: The number of its reports, two or more.
-        scoring: What to ask of the mechanism.
+    This is the geometric mean of both. For the arguments see ``chosen``; there are two reports or more.
     """
-    sample, rng = n // 2, default_rng(zlib.crc32(cells.astype("<i8").tobytes()))
+    sample, rng = n // 2, default_rng(seed_of(cells))
     halves = []
     for _ in range(max(1, min(_MOST_SPLITS, _MOST_SYMBOLS // len(cells)))):
         one = scoring.part(cells, n, sample, rng)
@@ -96,6 +90,11 @@ def compared(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Sc
         variance = 2 / sample * (apart * scoring.covariance(apart.T).T).sum(axis=1).mean()
         errors.append(float(np.sqrt(max(variance, 0.0) / np.sqrt(len(fitted) / 2))))
     return np.array(differences), np.array(errors)
+
+
+def seed_of(counts: Counts) -> int:
+    """Return a number that follows from all counts, by which equal counts are split alike."""
+    return zlib.crc32(counts.astype("<i8").tobytes())
 
 
 def part_of_cells(cells: Counts, n: int, m: int, rng: Generator) -> Counts:

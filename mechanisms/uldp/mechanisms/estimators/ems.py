@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.schemas.arrays import Counts, Floats
 
 #: EMS stops when a step changes the log-likelihood of all reports by less than this (in nats), as in the paper.
@@ -42,7 +42,7 @@ def smooth_partly(values: Floats, part: Floats | float) -> Floats:
     return values + part * (smooth(values) - values)
 
 
-def ems(channel: PointChannel, cells: Counts, smoothings: Floats, start: Floats | None = None) -> Floats:
+def ems(channel: GridChannel, cells: Counts, smoothings: Floats, start: Floats | None = None) -> Floats:
     """Estimate the shares of inputs from cells: fixed points of a step of EM that is smoothed.
 
     Smoothing keeps a fixed point from fitting the noise, and widens what is narrow. The likelihood of the cells is
@@ -87,7 +87,7 @@ class Chosen(NamedTuple):
     fits: Floats
 
 
-def choose_smoothing(channel: PointChannel, cells: Counts) -> Chosen:
+def choose_smoothing(channel: GridChannel, cells: Counts) -> Chosen:
     """Choose the part of smoothing whose fit to four fifths of the reports makes the other fifth most probable.
 
     The fifth is drawn by a fixed seed, so that equal cells give equal estimates. Of equal parts the largest is chosen.
@@ -100,7 +100,7 @@ def choose_smoothing(channel: PointChannel, cells: Counts) -> Chosen:
     return Chosen(SMOOTHINGS[len(SMOOTHINGS) - 1 - int(likelihoods[::-1].argmax())], fits)
 
 
-def responses(channel: PointChannel, f: Floats, shares: Floats, smoothing: float) -> Floats:
+def responses(channel: GridChannel, f: Floats, shares: Floats, smoothing: float) -> Floats:
     """Return how the shares of a fixed point move with the shares f of the outputs: the derivative, (size, G+W).
 
     A step gives dx = A dx + B df, with its derivatives A and B, so a fixed point moves by (I - A)^-1 B df. It needs
@@ -120,7 +120,7 @@ def stderr(moves: Floats, f: Floats, n: float) -> Floats:
     return np.asarray(np.sqrt(centered**2 @ f / n))
 
 
-def em_step(channel: PointChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
+def em_step(channel: GridChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
     """Return the shares after one step of EM, shape (..., size); see ``ems``.
 
     ``f`` and ``p``, shape (..., G+W), are the shares of the outputs among the reports, and under the shares before.

@@ -20,7 +20,6 @@ Inference under Order Restrictions" (1972), for monotone fits; Neufeld, Dharamsh
 Convolution-Closed Distributions" (Journal of Machine Learning Research 25, 2024), for halves of counts.
 """
 
-import zlib
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -28,12 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Floats
 
 # The reports are divided so many times. Twice as many change the errors of ranges by less than 1 %.
 _SPLITS = 4
-#: NumPy draws parts of fewer reports than these.
-MOST_REPORTS = 10**9
 # How many strengths of smoothing are tried.
 _STRENGTHS = 24
 # The longest waves are never shrunk by blocks. The others are shrunk in blocks of 2 and more, each larger by a factor.
@@ -188,26 +185,6 @@ def cosine_noise(size: int, widths: Sequence[int], weights: Sequence[float]) -> 
     levels = np.diff(kept, axis=0, prepend=0.0).clip(0.0)
     inverse = np.cumsum((np.array(weights) * widths)[::-1])[::-1]
     return np.concatenate([[0.0], (levels / inverse[:, np.newaxis]).sum(axis=0)])
-
-
-def half_of(counts: Counts, n: int, rng: Generator, *, partition: bool) -> Counts:
-    """Draw the counts of half of n reports, rounded down, without the reports.
-
-    Args:
-        counts: Shape (blocks,): how many reports support each block.
-        n: The number of reports: fewer than ``MOST_REPORTS``.
-        rng: Draws which.
-        partition: Whether a report supports one block. Otherwise each count is thinned alone, which leaves the halves a
-            small covariance of different blocks. It moves the risks of all fits alike, by some percent.
-    """
-    if partition:
-        return rng.multivariate_hypergeometric(counts, n // 2, method="marginals")
-    return rng.hypergeometric(counts, n - counts, n // 2)
-
-
-def seed_of(counts: Sequence[Counts]) -> int:
-    """Return a number that follows from all counts."""
-    return zlib.crc32(np.concatenate(counts).astype("<i8").tobytes())
 
 
 def least_risk(gram: Floats, linear: Floats) -> Floats:

@@ -18,8 +18,8 @@ from uldp.schemas.arrays import Counts, Floats, Mask
 # of a standard deviation.
 _STEPS, _STILL = 30, 1e-2
 # Up to so many symbols, and entries of cells and symbols, V is written out. BLAS would solve for more by several
-# threads, which wait for each other on a busy machine; it multiplies matrices by one if it takes no more products.
-_MOST_WRITTEN, _MOST_ENTRIES, _MOST_PRODUCTS = 64, 1 << 16, 1 << 18
+# threads, which wait for each other on a busy machine.
+_MOST_WRITTEN, _MOST_ENTRIES = 64, 1 << 16
 # Conjugate gradients end at this part of the first residual. The error of the distance is about its square.
 _MOST_ITERATIONS, _TOLERANCE = 200, 1e-4
 # Below this part of the sum of variances, the variance of the sum of r-hat is rounding: r-hat sums to one.
@@ -52,7 +52,9 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Float
     zero = noisy & (r == 0)
     of_sum = float(ones @ _of_one(channel.covariance(r))(ones))
     of_sum = of_sum if of_sum > _ROUNDING * channel.variance(r, 1).sum() else 0.0
-    solve, y = _by_matrix if _is_small(channel) else _by_products, np.zeros(channel.size + 1)
+    cells = 0 if channel.blocks is None else channel.blocks.cells
+    small = channel.size <= _MOST_WRITTEN and cells * channel.size <= _MOST_ENTRIES
+    solve, y = _by_matrix if small else _by_products, np.zeros(channel.size + 1)
     for _ in range(_STEPS):
         y, found = solve(channel, unbiased, r, zero, of_sum, y)
         leaving, joining = zero & (y[:-1] > 0), ~zero & noisy & (found < 0)
@@ -84,12 +86,6 @@ def separate(channel: Channel, counts: Counts, r: Floats) -> Floats:
     return separated
 
 
-def _is_small(channel: Channel) -> bool:
-    """Return whether V is to be written out."""
-    cells = 0 if channel.blocks is None else channel.blocks.cells
-    return channel.size <= _MOST_WRITTEN and cells * channel.size <= _MOST_ENTRIES
-
-
 def _by_matrix(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: float, _: Floats) -> tuple[Floats, Floats]:
     """Solve the equations of ``nearest_given_pairs`` with V as a matrix, which has one more row and column for l.
 
@@ -98,7 +94,7 @@ def _by_matrix(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: float
     """
     k = len(x)
     bordered = np.empty((k + 1, k + 1))
-    bordered[:k, :k] = covariance = channel.covariance_matrix(r, _second_moments(channel, r))
+    bordered[:k, :k] = covariance = channel.covariance(r)(np.eye(k))
     bordered[k, :k] = bordered[:k, k] = of_ones = covariance.sum(axis=0)
     bordered[k, k] = of_ones.sum()
     unknown, y = np.flatnonzero(np.append(zero, of_sum > 0)), np.zeros(k + 1)
@@ -140,13 +136,3 @@ def _by_products(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: flo
 def _of_one(product: Product) -> Product:
     """Return the product with one vector, shape (|Z|,)."""
     return lambda w: product(w[:, np.newaxis])[:, 0]
-
-
-def _second_moments(channel: Channel, r: Floats) -> Floats:
-    """Return the matrix E[y y^T] of the supports y of one report, shape (|Z|, |Z|)."""
-    if channel.blocks is None:
-        return channel.moments(r)(np.eye(channel.size))
-    supports = channel.blocks.incidence
-    weighted = channel.blocks.law(r)[:, np.newaxis] * supports
-    rows = max(1, _MOST_PRODUCTS // supports.size)
-    return np.concatenate([supports.T[at : at + rows] @ weighted for at in range(0, channel.size, rows)])

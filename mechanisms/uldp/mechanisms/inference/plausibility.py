@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from uldp.mechanisms.estimators.likelihood import best_rates
 from uldp.mechanisms.estimators.projection import nearest_fit
 from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts
@@ -83,7 +82,7 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     sums_freely = channel.independent_bits or channel.may_support_none
     sums_freely |= channel.blocks is not None and not channel.blocks.fixed
     degrees = int(np.count_nonzero((channel.q > 0) & (r == 0))) + sums_freely
-    return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
+    return Fit(float(statistic), degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
 
 
 def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
@@ -104,17 +103,8 @@ def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float |
     tested = np.flatnonzero((noise >= MIN_NOISE_VARIANCE) & (noise < np.inf))
     if not len(tested):
         return found
-    noisy, n = np.flatnonzero(channel.q), n[tested]
-    counts, q, gain = counts[np.ix_(tested, noisy)], channel.q[noisy], channel.gain[noisy]
-    b = q / gain
-    rates = best_rates(counts, b, n)[:, np.newaxis]
-    r = np.maximum(counts / n[:, np.newaxis] / rates - b, 0.0)
-    expected = n[:, np.newaxis] * (q + gain * r)
-    statistic = ((counts - expected) ** 2 / expected).sum(axis=1)
-    # All p - q are equal, so each count of a symbol without noise is expected to be the same multiple of itself.
-    multiple = gain[0] / rates[:, 0]
-    statistic += (n - counts.sum(axis=1)) * (1 - multiple) ** 2 / multiple
-    degrees = np.count_nonzero(r == 0, axis=1)
+    fits = nearest_fit(channel, counts[tested], n[tested, np.newaxis])
+    statistic, degrees = fits.distance, np.count_nonzero((channel.q > 0) & (fits.r == 0), axis=1)
     p_values = np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), statistic), 1.0)
     for window, p_value in zip(tested.tolist(), p_values.tolist(), strict=True):
         found[window] = p_value

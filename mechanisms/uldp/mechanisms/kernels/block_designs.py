@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.designs import Design, prime_power
+from uldp.mechanisms.kernels.designs import Design, prime_factors, prime_power
 from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
-# Up to so many entries of blocks and points, a product with their incidence matrix is faster than a transform.
-_MOST_ENTRIES = 1 << 16
 # A sum of integers by FFT is exact if they have at most this many bits and there are at most 2^17.
 _EXACT_BITS = 20
 
@@ -39,28 +37,13 @@ class BlockDesign(ABC):
     def sums(self, counts: Counts) -> Counts:
         """Sum counts of blocks, shape (blocks,), over the blocks that hold each point; shape (points,), exactly."""
 
+    @abstractmethod
     def over_blocks(self, x: Floats) -> Floats:
         """Sum vectors, shape (blocks, j), over the blocks that hold each point; shape (points, j)."""
-        return self.transform_blocks(x) if self._incidence is None else self._incidence.T @ x
 
+    @abstractmethod
     def over_points(self, x: Floats) -> Floats:
         """Sum vectors, shape (points, j), over the points of each block; shape (blocks, j)."""
-        return self.transform_points(x) if self._incidence is None else self._incidence @ x
-
-    @cached_property
-    def _incidence(self) -> Floats | None:
-        """Shape (blocks, points): 1 where a block holds a point, else 0; None if it would be large."""
-        if self.blocks * self.points > _MOST_ENTRIES:
-            return None
-        return np.rint(self.transform_points(np.eye(self.points)))
-
-    @abstractmethod
-    def transform_blocks(self, x: Floats) -> Floats:
-        """Do as ``over_blocks``, by a fast transform."""
-
-    @abstractmethod
-    def transform_points(self, x: Floats) -> Floats:
-        """Do as ``over_points``, by a fast transform."""
 
     @abstractmethod
     def device_numbers(self) -> dict[str, Any]:
@@ -88,11 +71,11 @@ class HadamardDesign(BlockDesign):
         """See the base class; a sum of signed counts stays in 64 bits."""
         return np.asarray((counts.sum() + walsh_hadamard(counts)[1:]) // 2)
 
-    def transform_blocks(self, x: Floats) -> Floats:
+    def over_blocks(self, x: Floats) -> Floats:
         """See the base class."""
         return np.asarray((x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2)
 
-    def transform_points(self, x: Floats) -> Floats:
+    def over_points(self, x: Floats) -> Floats:
         """See the base class."""
         rows = np.concatenate([np.zeros_like(x[:1]), x])
         return np.asarray((x.sum(axis=0) + walsh_hadamard(rows)) / 2)
@@ -137,15 +120,15 @@ class CyclicDesign(BlockDesign):
         shift, rest = 0, counts
         while rest.any():
             part = (rest & ((1 << _EXACT_BITS) - 1)).astype(np.float64)
-            total += np.rint(self.transform_blocks(part)).astype(np.int64) << shift
+            total += np.rint(self.over_blocks(part)).astype(np.int64) << shift
             shift, rest = shift + _EXACT_BITS, rest >> _EXACT_BITS
         return total
 
-    def transform_blocks(self, x: Floats) -> Floats:
+    def over_blocks(self, x: Floats) -> Floats:
         """See the base class; point i is in the blocks i - D."""
         return self._convolve(x, self._transformed)
 
-    def transform_points(self, x: Floats) -> Floats:
+    def over_points(self, x: Floats) -> Floats:
         """See the base class; block t holds the points t + D."""
         return self._convolve(x, self._transformed.conj())
 
@@ -185,60 +168,37 @@ def _singer_set(design: Design) -> Symbols:
     assert factors is not None  # so the design was chosen
     p, exponent = factors
     degree = exponent * design.dimension
-    modulus = _primitive(p, degree)
-    # Row k of the trace is that of x^k, which is linear over the integers modulo p.
+    x = _primitive(p, degree)
+    # The first column of a power of this matrix is that power of x. Row k of the trace is that of x^k, which is linear
+    # over the integers modulo p.
     fields = [design.field**j for j in range(design.dimension)]
-    trace = np.sum([[_power(_x(degree, k), each, modulus, p) for each in fields] for k in range(degree)], axis=1) % p
-    powers = np.array([_x(degree, 0)])
+    trace = np.sum([[_power(x, k * each, p)[:, 0] for each in fields] for k in range(degree)], axis=1) % p
+    powers = np.eye(1, degree, dtype=np.int64)
     while len(powers) < design.points:
-        # The next powers are these times a^len: multiply each row by the matrix of that factor.
-        factor = _power(_x(degree, 1), len(powers), modulus, p)
-        matrix = np.array([_times(_x(degree, k), factor, modulus, p) for k in range(degree)])
-        powers = np.concatenate([powers, powers @ matrix % p])
+        powers = np.concatenate([powers, powers @ _power(x, len(powers), p).T % p])
     return np.flatnonzero(~(powers[: design.points] @ trace % p).any(axis=1))
 
 
-def _x(degree: int, power: int) -> Symbols:
-    """Return x^power as its coefficients, from that of x^0 on."""
-    return np.asarray(np.eye(degree, dtype=np.int64)[power])
-
-
-def _times(one: Symbols, other: Symbols, modulus: Symbols, p: int) -> Symbols:
-    """Multiply polynomials modulo x^degree + modulus, and modulo p."""
-    product, degree = np.convolve(one, other) % p, len(modulus)
-    for at in range(len(product) - 1, degree - 1, -1):
-        product[at - degree : at] = (product[at - degree : at] - product[at] * modulus) % p
-    return product[:degree]
-
-
-def _power(base: Symbols, exponent: int, modulus: Symbols, p: int) -> Symbols:
-    result = _x(len(modulus), 0)
-    while exponent:
-        if exponent & 1:
-            result = _times(result, base, modulus, p)
-        base, exponent = _times(base, base, modulus, p), exponent >> 1
-    return result
-
-
 def _primitive(p: int, degree: int) -> Symbols:
-    """Return the coefficients below x^degree of the first primitive polynomial, from that of x^0 on."""
-    order = p**degree - 1
-    divisors = [order // prime for prime in _prime_factors(order)]
-    one, x = _x(degree, 0).tolist(), _x(degree, 1)
+    """Return the matrix of the multiplication by x, of coefficients from that of x^0 on, modulo a primitive polynomial.
+
+    It is the first of these: the powers of x modulo it are all polynomials of a lower degree but 0.
+    """
+    order, one = p**degree - 1, np.eye(degree, dtype=np.int64)
+    divisors = [order // prime for prime in set(prime_factors(order))]
     for number in range(1, p**degree):
-        modulus: Symbols = np.array([number // p**k % p for k in range(degree)], dtype=np.int64)
-        powers = (_power(x, divisor, modulus, p).tolist() for divisor in divisors)
-        if modulus[0] and _power(x, order, modulus, p).tolist() == one and one not in powers:
-            return modulus
+        x = np.eye(degree, k=-1, dtype=np.int64)
+        x[:, -1] = [-(number // p**k) % p for k in range(degree)]
+        if (_power(x, order, p) == one).all() and all((_power(x, each, p) != one).any() for each in divisors):
+            return x
     raise AssertionError("each field has a primitive polynomial")
 
 
-def _prime_factors(number: int) -> list[int]:
-    factors, divisor = [], 2
-    while divisor * divisor <= number:
-        if number % divisor == 0:
-            factors.append(divisor)
-            while number % divisor == 0:
-                number //= divisor
-        divisor += 1
-    return factors + ([number] if number > 1 else [])
+def _power(matrix: Symbols, exponent: int, p: int) -> Symbols:
+    """Return a power of a matrix modulo p."""
+    result: Symbols = np.eye(len(matrix), dtype=np.int64)
+    while exponent:
+        if exponent & 1:
+            result = result @ matrix % p
+        matrix, exponent = matrix @ matrix % p, exponent >> 1
+    return result

@@ -41,16 +41,26 @@ class Design:
     dimension: int = 0  # m
 
 
-def is_prime(number: int) -> bool:
-    """Return whether a number is prime."""
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+def prime_factors(number: int) -> list[int]:
+    """Return the prime factors of a number, each as often as it divides it, in ascending order."""
+    factors, divisor = [], 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return factors + ([number] if number > 1 else [])
 
 
 def prime_power(number: int) -> tuple[int, int] | None:
     """Return p and e with p^e = ``number``, for a prime p; None if there are none."""
-    base = next((divisor for divisor in range(2, math.isqrt(number) + 1) if number % divisor == 0), number)
-    exponent = round(math.log(number, base)) if number > 1 else 0
-    return (base, exponent) if exponent and base**exponent == number and is_prime(base) else None
+    factors = prime_factors(number)
+    return (factors[0], len(factors)) if len(set(factors)) == 1 else None
+
+
+def is_prime(number: int) -> bool:
+    """Return whether a number is prime."""
+    return prime_factors(number) == [number]
 
 
 def _residues(points: int) -> Iterator[Design]:

@@ -1,7 +1,6 @@
 """A sparse matrix by its entries. SciPy's take longer to import than a job takes to estimate a window."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,29 +17,15 @@ class Sparse:
 
     def times(self, x: Floats) -> Floats:
         """Return the product with x, of shape (columns, j)."""
-        return _product(self._by_row, self.rows, self.columns, self.entries, x)
+        return _sums(self.rows, self.entries[:, np.newaxis] * x[self.columns])
 
     def transposed(self, y: Floats) -> Floats:
         """Return the product of the transposed matrix with y, of shape (rows, j)."""
-        return _product(self._by_column, self.columns, self.rows, self.entries, y)
-
-    @cached_property
-    def _by_row(self) -> tuple[Symbols, Symbols]:
-        return _order(self.rows)
-
-    @cached_property
-    def _by_column(self) -> tuple[Symbols, Symbols]:
-        return _order(self.columns)
+        return _sums(self.columns, self.entries[:, np.newaxis] * y[self.rows])
 
 
-def _order(of: Symbols) -> tuple[Symbols, Symbols]:
-    """Return the entries in the order of their rows, and the place of the first of each row."""
-    order = np.argsort(of, kind="stable")
-    return order, np.flatnonzero(np.diff(of[order], prepend=-1))
-
-
-def _product(ordered: tuple[Symbols, Symbols], rows: Symbols, columns: Symbols, entries: Floats, x: Floats) -> Floats:
-    if x.shape[1] == 1:
-        return np.asarray(np.bincount(rows, entries * x[columns, 0])[:, np.newaxis], dtype=np.float64)
-    order, starts = ordered
-    return np.add.reduceat(entries[order, np.newaxis] * x[columns[order]], starts, axis=0)
+def _sums(of: Symbols, numbers: Floats) -> Floats:
+    """Sum the numbers, shape (entries, j), of each row, or column, that entries are of."""
+    columns = numbers.shape[1]
+    places = of[:, np.newaxis] * columns + np.arange(columns)
+    return np.bincount(places.ravel(), numbers.ravel()).astype(np.float64, copy=False).reshape(-1, columns)

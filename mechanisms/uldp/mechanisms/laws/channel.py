@@ -63,7 +63,6 @@ class Blocks(Incidence, Protocol):
     Attributes:
         cells: The number of cells.
         fixed: Whether there are weights with which the supports of each report sum to one.
-        incidence: Shape (cells, |Z|): 1 where a cell supports a symbol, else 0; it may be large.
     """
 
     @property
@@ -72,10 +71,6 @@ class Blocks(Incidence, Protocol):
 
     @property
     def fixed(self) -> bool:
-        """See the class."""
-
-    @property
-    def incidence(self) -> Floats:
         """See the class."""
 
     def law(self, r: Floats) -> Floats:
@@ -350,14 +345,6 @@ class Channel:
             return product
 
         return times
-
-    def covariance_matrix(self, r: Floats, moments: Floats) -> Floats:
-        """Return n Cov[r-hat] as a matrix, given E[y y^T] as one; see ``covariance``."""
-        m, s, loss = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self.named), self.loss
-        of_supports = moments - np.outer(m, m)
-        shifted = np.outer(loss, of_supports @ s + (s @ of_supports @ s / 2) * loss)
-        covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
-        return covariance
 
     def confidence_interval(self, counts: Counts, n: Reports, coverage: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``coverage``.

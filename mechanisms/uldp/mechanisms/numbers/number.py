@@ -38,6 +38,11 @@ class NumberDecoder(Decoder):
         """See the base class; known of the mean alone."""
         return self.weight * (self.high - self.low) if table.name is TableName.MEAN else None
 
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the facts that every mean has: what a forged report moves, and the error at n reports."""
+        yield self.heaviest_fact(n)
+        yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
+
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if the error of the mean is more than a tenth of the range; see ``Decoder``."""
         error, width = float(self.forecast(n)[0]), self.high - self.low

@@ -1,5 +1,7 @@
 """The mean of a number from counts of outputs, each of which counts as a number with noise."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from uldp.mechanisms.laws.cumulants import Cumulants
@@ -92,17 +94,31 @@ class OutputsDecoder(NumberDecoder):
     """Estimates the mean of a number in [low, high] by that of the numbers that reports count as.
 
     Errors are those of numbers with the moments that the reports suggest, within the range. So few reports never seem
-    to have less than the noise.
+    to have less than the noise. Estimates and intervals are not cut to [low, high].
 
     Args:
         low: Lower end of the range.
         high: Upper end.
         numbers: Shape (outputs,): the number that each output counts as.
         law: The law of these numbers.
+        step: The distance of the points of a grid to which devices round at random, if the law is that of these points.
+        possible: Those of the outputs that are possible.
+        fact: What ``describe`` says of the mechanism.
     """
 
-    def __init__(self, low: float, high: float, numbers: Floats, law: NumberLaw) -> None:
+    def __init__(
+        self,
+        low: float,
+        high: float,
+        numbers: Floats,
+        law: NumberLaw,
+        *,
+        step: float = 0.0,
+        possible: slice = slice(None),
+        fact: tuple[str, str] | None = None,
+    ) -> None:
         self.low, self.high, self.numbers, self.law = low, high, numbers, law
+        self._step, self._possible, self._fact = step, possible, fact
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
@@ -119,7 +135,19 @@ class OutputsDecoder(NumberDecoder):
         theta = self.law.moments(mean - middle, variance, float(shares @ centred**3))
         return Estimate(np.array([mean]), np.array([n]), (part_of(self.law, theta, n),)).repeated(repeats)
 
+    def forecast(self, n: int) -> Floats:
+        """Return the standard error of the mean of n uniform numbers, shape (1,)."""
+        # To round a number to a grid at random adds a sixth of a squared step, on average.
+        square = (self.high - self.low) ** 2 / 12 + self._step**2 / 6
+        return np.sqrt(self.law.each(np.array([0.0, square, 0.0])).variance / n)
+
     @property
     def weight(self) -> float:
         """See the base class."""
-        return float(np.ptp(self.numbers)) / (self.high - self.low)
+        return float(np.ptp(self.numbers[self._possible])) / (self.high - self.low)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """See the base class; before these, yield what the mechanism is, if that is given."""
+        if self._fact is not None:
+            yield self._fact
+        yield from super().describe(n, estimator)

@@ -26,15 +26,9 @@ from uldp.schemas.specs.variable import Variable
 
 
 def preprocess(values: Values, tags: Values, size: int) -> Values:
-    """Map values to intermediate data on the device: f_pre, equation (20).
+    """Map values of X to symbols of Z on the device: f_pre, equation (20); all of shape (n,), and ``size`` is |X|.
 
-    Args:
-        values: Shape (n,): true values, from X.
-        tags: Shape (n,): index of the tag behind which the user hides this value, or -1 if the user does not hide it.
-        size: |X|.
-
-    Returns:
-        Shape (n,): true symbols of Z, for ``Mechanism.perturb``.
+    ``tags`` has the index of the tag behind which the user hides the value, or -1 if the user does not hide it.
     """
     return np.where(tags >= 0, size + tags, values)
 
@@ -42,6 +36,9 @@ def preprocess(values: Values, tags: Values, size: int) -> Values:
 @dataclass(frozen=True, eq=False)
 class Pum(Encoding):
     """PUM as an encoding, and its inverse at the collector; without tags, Z = X and p-hat is r-hat.
+
+    What follows from an estimate of r takes ``r_hat``, shape (|Z|,), which is any estimate, or ``linear``, the unbiased
+    one, and has shape (|X|,) unless it says otherwise. A ValueError says that the estimate does not fit Z.
 
     Background knowledge is never exact. ``background_variance`` says how uncertain it is where its strength is known;
     ``most`` and ``bound`` limit the error from wrong background knowledge, whatever it is. ``pum_intervals`` has the
@@ -114,16 +111,10 @@ class Pum(Encoding):
         return preprocess(values, tags, self.size)
 
     def bot_distributions(self, r_hat: Floats) -> Floats:
-        """Return pi-hat, the assumed distribution of the users behind each tag.
+        """Return pi-hat, the assumed distribution of the users behind each tag, shape (kappa, |X|).
 
         For a tag without background, pi-hat_k(x) is proportional to r-hat(x) over X_N (section 5.3). If r-hat has no
         positive sum on X_N, it is the uniform distribution over X_N.
-
-        Args:
-            r_hat: Shape (|Z|,): any estimate of r.
-
-        Returns:
-            Shape (kappa, |X|).
         """
         values, _ = self._split(r_hat)
         return np.where(self._unknown[:, np.newaxis], self._share(values), self.background)
@@ -141,12 +132,6 @@ class Pum(Encoding):
 
         The result is on the probability simplex if ``r_hat`` is. Tags without background scale r-hat over X_N up to
         the mass that the other symbols leave.
-
-        Args:
-            r_hat: Shape (|Z|,): any estimate of r.
-
-        Returns:
-            Shape (|X|,).
         """
         values, bots = self._split(r_hat)
         return values + bots @ self.bot_distributions(r_hat)
@@ -155,24 +140,16 @@ class Pum(Encoding):
         """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
         If p-hat_x is r-hat_x, its standard error is that of r-hat_x; otherwise the covariances and the uncertainty of
-        the background matter too.
-
-        Args:
-            linear: r-hat.
-
-        Returns:
-            Shape (|X|,). A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
-            its interval bounds how large it may be.
-
-        Raises:
-            ValueError: if ``linear`` does not fit Z.
+        the background matter too. A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
+        its interval bounds how large it may be.
         """
-        # Rounding, or an r-hat far outside the simplex, can make a variance negative.
-        drawn = np.maximum(self._variance_of_draws(linear), 0.0)
-        return np.sqrt(drawn + self.background_variance(_within_bounds(linear.values)))
+        # A symbol with too few supporting reports is noisy too, so variances are those at r-hat, cut to [0, 1].
+        # Rounding, or an r-hat far outside the simplex, can make one negative.
+        r_hat = linear.values.clip(0.0, 1.0)
+        return np.sqrt(np.maximum(self._variance_of_draws(linear, r_hat), 0.0) + self.background_variance(r_hat))
 
     def background_variance(self, r_hat: Floats) -> Floats:
-        """Return the variance of p-hat that comes from backgrounds of known strength, shape (|X|,).
+        """Return the variance of p-hat that comes from backgrounds of known strength.
 
         If m draws from pi_k gave pi-hat_k, Jeffreys' prior Beta(1/2, 1/2) leaves pi_k(x) with the variance
         q (1 - q) / (m + 2), where q = (m pi-hat_k(x) + 1/2) / (m + 1). By the delta method, it enters with the square
@@ -180,23 +157,17 @@ class Pum(Encoding):
         taken as certainly not hidden.
 
         A background without strength adds nothing here, as if it were exact.
-
-        Args:
-            r_hat: Shape (|Z|,): any estimate of r.
         """
         _, bots = self._split(r_hat)
         known = ~np.isnan(self.strength)
         more = self.strength[known, np.newaxis] + 1
         pi = self.background[known]
         q = pi + (0.5 - pi) / more
-        spread = q * (1 - q) / (more + 1)
-        if self.reach is not None:
-            spread = np.where(self.reach[known], spread, 0.0)
-        variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ spread
-        return variance
+        spread = q * (1 - q) / (more + 1) * self.reached[known]
+        return np.asarray(np.maximum(bots[known], 0.0) ** 2 @ spread)
 
-    def _variance_of_draws(self, linear: Estimate) -> Floats:
-        """Return Var[p-hat_x] if the backgrounds are exact.
+    def _variance_of_draws(self, linear: Estimate, r_hat: Floats) -> Floats:
+        """Return Var[p-hat_x] at ``r_hat``, if the backgrounds are exact.
 
         Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
         p-hat_x is pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N. On X_N, h_x = U r_x / R^2 and
@@ -204,8 +175,8 @@ class Pum(Encoding):
         """
         if not self.tags:
             return linear.variance
-        values, bots = self._split(_within_bounds(linear.values))
-        pi_hat = self.bot_distributions(np.concatenate([values, bots]))
+        values, bots = self._split(r_hat)
+        pi_hat = self.bot_distributions(r_hat)
         free = ~self.sensitive
         total = values[free].sum()
         ratio = bots[self._unknown].sum() / total if total > 0 else 0.0
@@ -238,45 +209,29 @@ class Pum(Encoding):
         values, _ = self._split(r_hat)
         return values
 
-    def within_reach(self, bots: Floats) -> Floats:
-        """Sum a vector, or the rows of a matrix, over the bots that reach each value.
-
-        The last axis of the result has length |X|, or 1 if all bots reach all values.
-        """
-        sums: Floats = bots.sum(axis=-1, keepdims=True) if self.reach is None else bots @ self.reach
-        return sums
+    @cached_property
+    def reached(self) -> Floats:
+        """Shape (kappa, |X|): 1 where a bot reaches a value, else 0; (kappa, 1) if all bots reach all values."""
+        return np.ones((len(self.tags), 1)) if self.reach is None else self.reach.astype(np.float64)
 
     def most(self, r_hat: Floats) -> Floats:
         """Return r-hat(x) + sum_k max(r-hat(bot_k), 0), the share of each value if all hidden users held it."""
         values, bots = self._split(r_hat)
-        return values + self.within_reach(np.maximum(bots, 0.0))
+        return values + np.maximum(bots, 0.0) @ self.reached
 
     def most_stderr(self, linear: Estimate) -> Floats:
-        """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
-        reached = np.ones((len(self.tags), 1)) if self.reach is None else self.reach.astype(np.float64)
-        weights = np.vstack([reached, np.zeros((1, reached.shape[1]))])
+        """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k); see ``stderr``."""
+        weights = np.vstack([self.reached, np.zeros((1, self.reached.shape[1]))])
         variance = self._variance_of_sums(linear, np.ones(self.size), weights)
         return np.sqrt(np.maximum(variance, 0.0))
-
-    def tag_masses(self, r_hat: Floats, linear: Estimate) -> tuple[Floats, Floats]:
-        """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
-
-        Args:
-            r_hat: Shape (|Z|,): any estimate of r.
-            linear: The unbiased estimate.
-
-        Returns:
-            Two arrays of shape (kappa,): the masses, and their standard errors in the unbiased estimate.
-        """
-        _, masses = self._split(r_hat)
-        _, variances = self._split(linear.variance)
-        return masses, np.sqrt(variances)
 
     def bound(self, r_hat: Floats) -> float:
         """Return 2 sum_k max(r-hat(bot_k), 0), the largest l1 error of p-hat from wrong background (Theorem 1).
 
-        ``theorem1_terms`` explains why a negative mass adds nothing. The background of a bot that reaches one value is
-        never wrong.
+        The paper has no maximum, because it assumes that r-hat is on the simplex. A negative r-hat(bot_k) adds
+        -|r-hat(bot_k)| pi-hat_k to p-hat instead of r(bot_k) pi_k, and the l1 distance of these vectors,
+        |r-hat(bot_k)| + r(bot_k), is in l1(r-hat, r) already. The background of a bot that reaches one value is never
+        wrong.
         """
         _, bots = self._split(r_hat)
         several = True if self.reach is None else self.reach.sum(axis=1) > 1
@@ -289,29 +244,3 @@ class Pum(Encoding):
                 f"the vector has shape {vector.shape}, but there are {self.size} values and {len(self.tags)} tags"
             )
         return vector[..., : self.size], vector[..., self.size :]
-
-
-def _within_bounds(r_hat: Floats) -> Floats:
-    """Cut r-hat to [0, 1] to compute a variance, because a symbol with too few supporting reports is noisy too."""
-    return np.clip(r_hat, 0.0, 1.0)
-
-
-def theorem1_terms(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> tuple[float, float]:
-    """Return the two terms of Theorem 1; their sum is at least l1(p-hat, p), by equation (23).
-
-    The second term is sum_k max(r-hat(bot_k), 0) l1(pi-hat_k, pi_k). The paper has no maximum, because it assumes that
-    r-hat is on the simplex. A negative r-hat(bot_k) adds -|r-hat(bot_k)| pi-hat_k to p-hat instead of r(bot_k) pi_k.
-    For any two distributions, the l1 distance of these vectors is |r-hat(bot_k)| + r(bot_k), and the first term already
-    includes this distance.
-
-    Args:
-        r_hat: Shape (|X| + kappa,): the estimate over Z.
-        r: The true distribution over Z.
-        pi_hat: Shape (kappa, |X|): the assumed distribution of the users behind each tag.
-        pi: The true distribution of the users behind each tag.
-
-    Returns:
-        l1(r-hat, r), and the error that the background adds.
-    """
-    bots = r_hat[len(r_hat) - len(pi_hat) :]
-    return float(np.abs(r_hat - r).sum()), float(np.maximum(bots, 0.0) @ np.abs(pi_hat - pi).sum(axis=1))

@@ -61,7 +61,7 @@ def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumInte
         return r_hat[:size] + r_hat[size:] @ weights, np.sqrt(np.maximum(square, 0.0))
 
     known = ~np.isnan(pum.strength)[:, np.newaxis]
-    reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
+    reach = np.broadcast_to(pum.reached, pum.background.shape)
     spread = pum.background_variance(r_hat)
     least, below = of_sum(low, np.where(known, pum.background, 0.0), spread)
     most, above = of_sum(high, np.where(known, pum.background, reach), spread)

@@ -8,22 +8,20 @@ the same variance.
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.encoding import Encoding, Held
-from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
-from uldp.mechanisms.randomizers.packed_bits import row_totals
-from uldp.mechanisms.randomizers.reports import BitReports
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Values
+from uldp.schemas.arrays import Mask, Values
 
 
-class FlippedBits(PureMechanism, BitReports, BitNoise):
+class FlippedBits(UnaryEncoding):
     """The bits of one design: whether the true symbol is each of w symbols, each flipped with probability f.
 
     With E = e^epsilon, f = 1/(sqrt(E) + 1) (53), but 1/(E + 1) if w is 1. The inputs are 0, ..., w-1 for the symbols of
@@ -38,20 +36,16 @@ class FlippedBits(PureMechanism, BitReports, BitNoise):
         """Build the mechanism for w = ``width`` symbols; ValueError if there is none, or epsilon is not positive."""
         if width < 1:
             raise ValueError(f"a design has one symbol or more, got {width}")
-        self.guarantee = Guarantee(Privacy.LDP, epsilon)
-        self.size, self.bits = width + 1, width
-        self._of_bits(width)
-        self.sensitive = np.ones(width, dtype=np.bool_)
         self._flipped = 1 / (math.exp(epsilon / min(width, 2)) + 1)
         flipped = np.full(width, self._flipped)
-        self.channel = Channel(1 - flipped, flipped, independent_bits=True)
-        own, others = AlikeBits(1, 1 - self._flipped), AlikeBits(width - 1, self._flipped)
-        self.bit_totals = BitTotals([[own, others], [AlikeBits(width, self._flipped)]])
+        self._set(Guarantee(Privacy.LDP, epsilon), np.ones(width, dtype=np.bool_), flipped, flipped)
+        self.size = width + 1
 
-    @property
-    def bit_law(self) -> tuple[Floats, Floats]:
-        """The probability of a flip, for both bits that are set and others, shape (w,)."""
-        return self.channel.q, self.channel.q
+    @cached_property
+    def bit_totals(self) -> BitTotals:
+        """See the base class; a device may hold no symbol of the design."""
+        own, others = AlikeBits(1, 1 - self._flipped), AlikeBits(self.bits - 1, self._flipped)
+        return BitTotals([[own, others], [AlikeBits(self.bits, self._flipped)]])
 
     def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         true: Mask = symbols[:, np.newaxis] == np.arange(self.statistic_size)
@@ -61,16 +55,6 @@ class FlippedBits(PureMechanism, BitReports, BitNoise):
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         return {"form": "flips", "size": self.bits, "flip": threshold(self._flipped)}
-
-    def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding, and a possible number of set bits."""
-        return self.inspect(payloads)[0]
-
-    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
-        bits = cast(Packed, payloads)
-        possible, improbable = self.bit_totals.judge(row_totals(bits))
-        return possible & self.padded(bits), improbable
 
 
 def design_widths(size: int, bits: int) -> list[int]:

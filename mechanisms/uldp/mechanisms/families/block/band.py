@@ -16,33 +16,23 @@ of t - f, where the chances of the f others are the least, or the largest, of a 
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.schemas.arrays import Counts, Floats
+
+#: The first and the last of the points of the grid between which quantiles are, each of shape (levels,).
+Ends = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 # The lengths of the windows whose sums bound F, as parts of the length that is best for equally spread numbers.
 _LENGTHS = (0.25, 0.75, 2.0)
 
 
-class Ends(NamedTuple):
-    """Between which points of the grid quantiles are.
-
-    Attributes:
-        first: Shape (levels,).
-        last: Shape (levels,).
-    """
-
-    first: npt.NDArray[np.intp]
-    last: npt.NDArray[np.intp]
-
-
-def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], coverage: float, forged: int = 0) -> Ends:
+def exact_ends(channel: GridChannel, cells: Counts, levels: Sequence[float], coverage: float, forged: int = 0) -> Ends:
     """Return intervals that hold each quantile, one at a time, with probability ``coverage`` or more.
 
     Points are tried from 0 on, until one may have so large a share up to it as the level, and from G on backwards. So
@@ -62,10 +52,10 @@ def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], co
     below = np.concatenate([[0.0], low])
     first = (high >= wanted).argmax(axis=1) - 1
     last = channel.bins + 1 - (below <= wanted)[:, ::-1].argmax(axis=1)
-    return Ends(first.clip(0), (last + 1).clip(max=channel.bins))
+    return first.clip(0), (last + 1).clip(max=channel.bins)
 
 
-def most_of_bins(channel: PointChannel, cells: Counts, coverage: float, forged: int = 0) -> Floats:
+def most_of_bins(channel: GridChannel, cells: Counts, coverage: float, forged: int = 0) -> Floats:
     """Return upper bounds of the shares of bins, each with probability ``coverage``; for the arguments see the others.
 
     The numbers of the bin i are rounded to the points i and i + 1, whose share is F(i + 1) - F(i - 1). Numbers of the
@@ -79,14 +69,10 @@ def most_of_bins(channel: PointChannel, cells: Counts, coverage: float, forged: 
     return most
 
 
-def shares_up_to(channel: PointChannel, cells: Counts, coverage: float, forged: int = 0) -> tuple[Floats, Floats]:
+def shares_up_to(channel: GridChannel, cells: Counts, coverage: float, forged: int = 0) -> tuple[Floats, Floats]:
     """Return bounds of F, each end of a point with a probability of at most ``(1 - coverage) / 2`` to be wrong.
 
-    Args:
-        channel: The law of an output given a point.
-        cells: Shape (G+W,): the reports of each output.
-        coverage: The probability, inside (0, 1).
-        forged: So many of the reports may be forged; the bounds are those of the others.
+    For the arguments see ``exact_ends``. Where reports may be forged, the bounds are those of the others.
 
     Returns:
         Two arrays of shape (G+1,), for 0, ..., G; the ends need not ascend.
@@ -136,7 +122,7 @@ def _extremes(values: Floats, length: int, *, ahead: bool) -> Floats:
     return found
 
 
-def _lengths(channel: PointChannel, n: int, coverage: float, forged: int) -> list[int]:
+def _lengths(channel: GridChannel, n: int, coverage: float, forged: int) -> list[int]:
     """Return the lengths of windows: about where the ascent of F within one weighs as noise does, or as forgers do."""
     z = NormalDist().inv_cdf(1 - (1 - coverage) / 2 / len(_LENGTHS))
     # The noise of a window of one point, of which half of the reports are up to it, beside the share of a point.

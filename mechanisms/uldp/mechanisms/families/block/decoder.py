@@ -1,7 +1,7 @@
 """The mean, the distribution and the quantiles of a number, from the cells of ``Block``."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from uldp.mechanisms.decoders.table_of import table_from
 from uldp.mechanisms.encodings.number_encoding import check_range
-from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution, Estimated
 from uldp.mechanisms.families.block.randomizer import Block
@@ -55,7 +55,8 @@ class BlockDecoder(OutputsDecoder):
         step = (high - low) / block.grid
         numbers = low + step * block.input_at(np.arange(block.statistic_size))
         law = _law(block, step, None if lasting is None else _law(lasting, step))
-        super().__init__(low, high, numbers, law)
+        outputs = f"{block.statistic_size:,} symbols; noise {block.noise:.6g}, else one of {block.width:,} in a row"
+        super().__init__(low, high, numbers, law, step=step, fact=("outputs", outputs))
         self.block = block
         self.estimators = ("auto", "empirical", "ems") if block.grid <= MAX_EMS_BINS else ("auto", "empirical")
 
@@ -86,28 +87,11 @@ class BlockDecoder(OutputsDecoder):
             tests += 2 * len(runs)
         return {Flag.IMPROBABLE_COUNTS: min(1.0, tests * min(tails))}
 
-    def forecast(self, n: int) -> Floats:
-        """Return the standard error of the mean of n uniform numbers, shape (1,)."""
-        inputs = np.arange(self.block.size)
-        variance = self.block.variance(inputs) + (inputs - self.block.grid / 2) ** 2
-        step = (self.high - self.low) / self.block.grid
-        return np.array([step * math.sqrt(np.trapezoid(variance) / self.block.grid / n)])
-
-    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the sizes of the mechanism, and the error at n reports."""
-        block = self.block
-        yield (
-            "outputs",
-            f"{block.statistic_size:,} symbols; noise {block.noise:.6g}, else one of {block.width:,} in a row",
-        )
-        yield self.heaviest_fact(n)
-        yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
-
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
         """See the base class; of bins and quantiles, exact ends, whatever the distribution of the honest numbers."""
         if table.name is TableName.MEAN or table.low is None or table.high is None:
             return super().forged_ends(table, cells, forged)
-        channel = PointChannel(self.block.grid, self.block.width, self.block.noise)
+        channel = GridChannel(self.block.grid, self.block.width, self.block.noise)
         if table.name is TableName.SHARE:
             return np.zeros_like(table.low), np.maximum(
                 table.high, most_of_bins(channel, cells, INTERVAL_LEVEL, math.floor(forged))
@@ -118,9 +102,6 @@ class BlockDecoder(OutputsDecoder):
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``."""
-        if estimator not in self.estimators:
-            names = ", ".join(self.estimators)
-            raise ValueError(f"a block of {self.block.grid} bins has the estimators {names}, not {estimator!r}")
         (mean,) = super().tables(cells, n, estimator, repeats)
         if estimator != "ems":
             return (mean,)

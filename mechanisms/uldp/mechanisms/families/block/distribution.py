@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from uldp.mechanisms.estimators.ems import SMOOTHINGS, choose_smoothing, ems, responses, stderr
-from uldp.mechanisms.estimators.grid_channels import BinChannel, PointChannel
+from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.band import Ends, exact_ends
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
@@ -71,7 +71,7 @@ class Distribution:
     def __init__(self, block: Block, cells: Counts, n: int) -> None:
         """Fit the distribution to the cells of n reports, n positive."""
         sizes = (block.grid, block.width, block.noise)
-        self._bins, self._points = BinChannel(*sizes), PointChannel(*sizes)
+        self._bins, self._points = GridChannel(*sizes, of_bins=True), GridChannel(*sizes)
         self._cells, self._n = cells, n
         self._below = _BELOW * max(1, block.grid / _FEW_BINS) ** 0.75
         self._chosen = choose_smoothing(self._bins, cells)
@@ -156,9 +156,9 @@ class Distribution:
         # A share of points up to one is at most that up to a later one, so the ends can ascend.
         first = np.searchsorted(np.minimum.accumulate(high[::-1])[::-1], levels) - 1
         last = np.searchsorted(np.maximum.accumulate(low), levels) + 1
-        return Ends(first.clip(0), last.clip(max=self._bins.bins))
+        return first.clip(0), last.clip(max=self._bins.bins)
 
-    def _fits(self, channel: PointChannel, smoothings: Floats, start: Floats) -> Floats:
+    def _fits(self, channel: GridChannel, smoothings: Floats, start: Floats) -> Floats:
         return ems(channel, np.tile(self._cells, (len(smoothings), 1)), smoothings, start)
 
     def _around(self, fits: Floats, moves: Floats) -> tuple[Floats, Floats]:

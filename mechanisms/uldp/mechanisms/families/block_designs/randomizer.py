@@ -54,15 +54,6 @@ class BlockCells:
         """Whether all blocks hold the same number of sensitive symbols."""
         return self.design.equal_blocks and self.design.points == np.count_nonzero(self.sensitive)
 
-    @cached_property
-    def incidence(self) -> Floats:
-        """See ``Blocks``. It comes from a transform, because BLAS would start threads for the product of matrices."""
-        inside, outside = self._places
-        supports = np.zeros((self.cells, len(self.sensitive)))
-        supports[: self.design.blocks, inside] = self.design.transform_points(np.eye(self.design.points, len(inside)))
-        supports[self.design.blocks + np.arange(len(outside)), outside] = 1
-        return np.rint(supports)
-
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of cells, exactly."""
         return self._join(self.design.sums(cells[: self.design.blocks]), cells)

@@ -1,7 +1,7 @@
 """The mean of one number, from the zeros and ones of ``Duchi``; the sources are those of the mechanism."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from uldp.mechanisms.encodings.number_encoding import check_range
 from uldp.mechanisms.families.duchi.randomizer import flip_probability
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts
 from uldp.schemas.flags import Flag
 
 
@@ -22,7 +22,7 @@ class MeanDecoder(OutputsDecoder):
         mean-hat = (low + high)/2 + (m-hat - 1/2) (high - low)/(1 - 2f)      Var = m (1 - m)/n ((high - low)/(1 - 2f))^2
 
     On [-1, 1] the variance is ((E+1)/(E-1))^2 - mean^2 for each report. It holds for users' numbers that are drawn
-    i.i.d. Estimates and intervals are not cut to [low, high].
+    i.i.d.
 
     Args:
         low: Lower end of the range.
@@ -33,11 +33,13 @@ class MeanDecoder(OutputsDecoder):
 
     def __init__(self, low: float, high: float, epsilon: float, lasting: float | None = None) -> None:
         check_range(low, high)
-        self.flip_probability, half = flip_probability(epsilon), (high - low) / 2
+        f, half = flip_probability(epsilon), (high - low) / 2
         # tanh(epsilon / 2) is 1 - 2f, without the cancellation at small epsilon.
         numbers = low + half + np.array([-half, half]) / math.tanh(epsilon / 2)
         response = None if lasting is None else _law(half, lasting)
-        super().__init__(low, high, numbers, _law(half, epsilon, numbers.tolist(), response))
+        ones = f"probability {f:.6g} at {low:g}, rising to {1 - f:.6g} at {high:g}"
+        super().__init__(low, high, numbers, _law(half, epsilon, numbers.tolist(), response), fact=("ones", ones))
+        self.flip_probability = f
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that so few zeros, or so few ones, are among n honest reports.
@@ -51,17 +53,6 @@ class MeanDecoder(OutputsDecoder):
         if n <= 0:
             return {}
         return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * lower_tail(int(cells.min()), n, self.flip_probability))}
-
-    def forecast(self, n: int) -> Floats:
-        """Return the standard error of the mean of n uniform numbers, shape (1,): half of them send 1."""
-        return np.array([np.ptp(self.numbers) / 2 / math.sqrt(n)])
-
-    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the probabilities of a one, and the error at n reports."""
-        f = self.flip_probability
-        yield "ones", f"probability {f:.6g} at {self.low:g}, rising to {1 - f:.6g} at {self.high:g}"
-        yield self.heaviest_fact(n)
-        yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
 
 def _law(

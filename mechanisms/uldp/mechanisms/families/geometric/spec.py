@@ -1,13 +1,16 @@
 """Two-sided geometric noise in specs."""
 
+import math
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
-from uldp.mechanisms.families.geometric.decoder import GeometricDecoder
 from uldp.mechanisms.families.geometric.randomizer import Geometric
+from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
@@ -56,4 +59,18 @@ class GeometricSpec(MechanismFamily):
         number = variable.of_kind(Number)
         mechanism = Geometric(self.epsilon, self.bins)
         encoding = NumberEncoding(number.low, number.high, self.bins)
-        return LdpProtocol(encoding, mechanism, GeometricDecoder(mechanism, number.low, number.high))
+        return LdpProtocol(encoding, mechanism, mean_decoder(mechanism, number.low, number.high))
+
+
+def mean_decoder(mechanism: Geometric, low: float, high: float) -> OutputsDecoder:
+    """Return the decoder of the mean of a number in [low, high].
+
+    The noise is symmetric, so the mean of the payloads is that of the symbols. Sums that are moved to an end move it by
+    less than 10^-4 steps for each epsilon of a spec, and by less than 10^-8 for those from .1 to 10.
+    """
+    step, noise = (high - low) / mechanism.grid, mechanism.noise_variance
+    numbers = low + step * (np.arange(mechanism.statistic_size, dtype=np.float64) - mechanism.margin)
+    law = NumberLaw((high - low) / 2, step**2 * noise)
+    least, largest = mechanism.ends(IMPOSSIBLE_TAIL)
+    fact = "noise", f"standard deviation {step * math.sqrt(noise):.3g}, in steps of {step:.3g}"
+    return OutputsDecoder(low, high, numbers, law, step=step, possible=slice(least, largest + 1), fact=fact)

@@ -8,15 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import ShareEstimate, share_estimate
-from uldp.mechanisms.estimators.ordered import (
-    MOST_REPORTS,
-    Fit,
-    cosine_noise,
-    half_of,
-    into_box,
-    ordered_shares,
-    seed_of,
-)
+from uldp.mechanisms.estimators.auto import drawn_part
+from uldp.mechanisms.estimators.choice import seed_of
+from uldp.mechanisms.estimators.ordered import Fit, cosine_noise, into_box, ordered_shares
 from uldp.mechanisms.laws.channel_laws import ChannelLaw
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
@@ -95,8 +89,8 @@ class TreeEstimate(Pooled):
 
 def published_shares(linear: TreeEstimate) -> Floats:
     """Return shares of 0 or more, with the sum 1, shape (m,), each within its simultaneous interval."""
-    divisible = all(1 < part.reports < MOST_REPORTS for part in linear.estimates)
-    halve, seed = partial(halves, linear) if divisible else None, seed_of([part.counts for part in linear.estimates])
+    halve = partial(halves, linear) if all(part.reports > 1 for part in linear.estimates) else None
+    seed = seed_of(np.concatenate([part.counts for part in linear.estimates]))
     low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / linear.design.size)
     return into_box(ordered_shares(fit_of(linear), halve, seed), low.clip(0.0), high.clip(0.0))
 
@@ -107,7 +101,7 @@ def halves(linear: TreeEstimate, rng: Generator) -> tuple[Fit, Fit]:
     for part in linear.estimates:
         n, law = int(part.n[0]), part.parts[0].law
         assert isinstance(law, ChannelLaw)
-        drawn = half_of(part.counts, n, rng, partition=part.channel.one_symbol)
+        drawn = drawn_part(part.channel, part.counts, n, n // 2, rng)
         one.append(share_estimate(law, drawn, n // 2))
         other.append(share_estimate(law, part.counts - drawn, n - n // 2))
     first, second = (fit_of(TreeEstimate.of(parts, weights, linear.design)) for parts in (one, other))

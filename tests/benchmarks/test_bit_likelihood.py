@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks import bit_likelihood
+from benchmarks.bit_likelihood import maximize_bits
 from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
-from uldp.mechanisms.families.unary_encoding import bit_likelihood
-from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 

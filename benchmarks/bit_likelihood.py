@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from uldp.mechanisms.estimators.likelihood import floored
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
@@ -27,6 +26,8 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Packed
 
 #: ``maximize_bits`` stops if the mean log-likelihood of a report is proved to be at most this below the maximum.
 GAP = 1e-6
+# Each symbol starts with at least this part of an equal share.
+_START_FLOOR = 1e-3
 # Number of bits to unpack at once; a byte for each takes 8 MiB.
 _BITS_AT_ONCE = 1 << 23
 # Reports of more bits hardly ever repeat, and to sort them for it takes longer than a step.
@@ -77,7 +78,8 @@ def maximize_bits(mechanism: UnaryEncoding, payloads: Packed, *, gap: float = GA
     """
     reports = _Reports.of(mechanism, payloads)
     counts = count_bits([payloads], mechanism.size)
-    r = reports.pool(floored(wls(mechanism.channel, counts, len(payloads)), mechanism.size))
+    start = np.maximum(wls(mechanism.channel, counts, len(payloads)), _START_FLOOR / mechanism.size)
+    r = reports.pool(start / start.sum())
     at = reports.evaluate(r)
     damping = 1.0
     for step in range(1, _MAX_STEPS):
