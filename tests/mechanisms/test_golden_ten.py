@@ -3,7 +3,8 @@
 ``golden_ten.json`` was made by commit 00d3a3b. Its entries rr, warner and urr were made anew when randomized response
 began to draw a symbol of noise for each report; ``test_draws`` has their law, which is that of before. Payloads (their
 SHA-256) and counts are integers, and must be equal. Floats are written as hexadecimal numbers; the last digits of a
-logarithm or of a sum depend on the processor. Intervals are others since then.
+logarithm or of a sum depend on the processor. Intervals are others since then, and so is the standard error of a share
+that background adds to: errors of sums are at the distribution of ``wls``.
 """
 
 import hashlib
