@@ -56,7 +56,7 @@ def rows(epsilon: float, windows: int) -> dict[str, tuple[float, float, float]]:
         protocol, r = collection(name, epsilon)
         assert isinstance(protocol.decoder, PureDecoder)
         channel = protocol.decoder.channel
-        formula = channel.expected_l2(r, USERS)
+        formula = float(channel.variance(r, USERS).sum())
         found[name] = formula, squared_error(protocol, r, windows) / formula, channel.expected_l1(r, USERS)
     best, l1 = min(found[name][0] for name in PRIOR), found["urap"][2]
     return {name: (formula / best, reports, error / l1) for name, (formula, reports, error) in found.items()}

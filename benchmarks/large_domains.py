@@ -44,7 +44,7 @@ def counted(workload: Workload) -> float:
 
 def decoded(mechanism: FoldedMechanism, cells: Counts) -> Floats:
     """Estimate every value without bias."""
-    return empirical(mechanism.channel, mechanism.fold.fold(cells), int(cells.sum()))
+    return empirical(mechanism.channel, mechanism.fold(cells), int(cells.sum()))
 
 
 def servers_of_peers(rng: np.random.Generator) -> dict[str, Callable[[], Floats]]:

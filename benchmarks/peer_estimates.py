@@ -27,7 +27,6 @@ from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thr
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.kernels.hashing import default_buckets
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Payloads
 
@@ -80,8 +79,7 @@ def on_simplex(estimate: Floats) -> Floats:
 
 def unbiased(mechanism: PureMechanism, payloads: Payloads) -> Floats:
     """Count support, and estimate without bias."""
-    cells = mechanism.statistic(payloads)
-    supports = mechanism.fold.fold(cells) if isinstance(mechanism, FoldedMechanism) else cells
+    supports = mechanism.fold(mechanism.statistic(payloads))
     return empirical(mechanism.channel, supports, len(payloads))
 
 

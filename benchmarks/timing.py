@@ -31,7 +31,6 @@ from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryE
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import design_of
 from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
-from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Floats, Mask, Payloads
 
@@ -105,11 +104,8 @@ def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
     """Return whether a report speaks for the true symbol of its device."""
     if isinstance(mechanism, Memoized):
         return _supports(mechanism.once, payload, symbol)
-    if isinstance(mechanism, FoldedMechanism):
-        return bool(mechanism.fold.fold(mechanism.statistic(payload))[symbol])
     if isinstance(mechanism, PureMechanism):
-        cells, blocks = mechanism.statistic(payload), mechanism.channel.blocks
-        return bool((cells if blocks is None else blocks.fold(cells))[symbol])
+        return bool(mechanism.fold(mechanism.statistic(payload))[symbol])
     if isinstance(mechanism, Summation):
         return bool(mechanism.statistic(payload)[symbol] > 0)
     if isinstance(mechanism, Block):

@@ -176,7 +176,7 @@ def measure(effort: Effort, of: Iterable[Population] | None = None) -> Iterator[
 def _ours(population: Population, mechanism: Mapping[str, object], epsilon: float) -> float:
     decoder = protocol(population, mechanism, epsilon).decoder
     assert isinstance(decoder, PureDecoder)
-    return decoder.channel.expected_l2(population.p, 1)
+    return float(decoder.channel.variance(population.p, 1).sum())
 
 
 def draw(rows: Sequence[Compared], path: Path) -> None:

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.estimators.auto import auto, scoring_of
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
@@ -92,7 +93,7 @@ def test_a_large_share_of_many_values_is_inside_of_its_interval(mechanism: str, 
     channel, truth, rng, errors = setting.channel, shares(setting.shape, setting.k), np.random.default_rng(1), []
     for _ in range(6):
         counts = draw_counts(channel, truth, n, rng)
-        low, high = (end[:2] for end in channel.confidence_interval(counts, n, 1 - 0.05 / setting.k))
+        low, high = (end[:2] for end in estimate_of(channel, counts, n).interval(1 - 0.05 / setting.k))
         found = auto(channel, counts, n)
         slack = (high - low) * 1e-3
         assert ((low - slack <= found[:2]) & (found[:2] <= high + slack)).all()

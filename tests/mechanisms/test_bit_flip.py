@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import build
+from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
@@ -128,7 +129,7 @@ def test_designs_are_independent_and_each_value_has_an_exact_interval() -> None:
     assert both == pytest.approx(first + other)
     channel = FlippedBits(2, 1.0).channel
     for place, counts, n in ((0, [60, 40], 100), (2, [150, 120], 300)):
-        ends = channel.confidence_interval(np.array(counts), n)
+        ends = estimate_of(channel, np.array(counts), n).interval(0.95)
         np.testing.assert_allclose([end[place : place + 2] for end in linear.interval(0.95)], ends)
 
 

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from tests import build
+from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
@@ -87,7 +88,7 @@ def test_moments_of_iid_values(mechanism: PureMechanism) -> None:
     np.testing.assert_allclose(np.diag(covariance), variance, rtol=1e-9, atol=1e-15)
 
     l2 = ((estimates - r) ** 2).sum(axis=1)
-    assert abs(l2.mean() - channel.expected_l2(r, USERS)) <= Z * l2.std() / math.sqrt(TRIALS)
+    assert abs(l2.mean() - channel.variance(r, USERS).sum()) <= Z * l2.std() / math.sqrt(TRIALS)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -136,7 +137,7 @@ def test_losses_of_urr_are_equations_12_and_46(k: int, v: int, epsilon: float) -
 
     channel = RandomizedResponse(mask(k, v), epsilon).channel
     assert channel.expected_l1(p, n) == pytest.approx(l1, rel=1e-9)
-    assert channel.expected_l2(p, n) == pytest.approx(l2, rel=1e-9)
+    assert channel.variance(p, n).sum() == pytest.approx(l2, rel=1e-9)
 
 
 @pytest.mark.parametrize(("k", "v", "epsilon"), CLOSED_FORMS)
@@ -150,7 +151,7 @@ def test_losses_of_urap_are_equations_17_and_48(k: int, v: int, epsilon: float) 
 
     channel = sue(k, v, epsilon).channel
     assert channel.expected_l1(p, n) == pytest.approx(l1, rel=1e-9)
-    assert channel.expected_l2(p, n) == pytest.approx(l2, rel=1e-9)
+    assert channel.variance(p, n).sum() == pytest.approx(l2, rel=1e-9)
 
 
 @given(st.data(), st.integers(1, 30))
@@ -166,24 +167,24 @@ def test_unbiased_inverts_the_channel(data: st.DataObject, k: int) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_confidence_interval_leaves_half_of_the_rest_on_each_side(mechanism: PureMechanism, level: float) -> None:
+def test_interval_leaves_half_of_the_rest_on_each_side(mechanism: PureMechanism, level: float) -> None:
     # At the ends, the count or one further out has just the probability (1 - level) / 2 (Clopper and Pearson).
     channel, n = mechanism.channel, 200
     counts = np.arange(mechanism.size) * (n // mechanism.size)
-    low, high = map(channel.support_probability, channel.confidence_interval(counts, n, level))
+    low, high = map(channel.support_probability, estimate_of(channel, counts, n).interval(level))
     np.testing.assert_allclose(stats.binom.sf(counts[1:] - 1, n, low[1:]), (1 - level) / 2, rtol=1e-6)
     np.testing.assert_allclose(stats.binom.cdf(counts, n, high), (1 - level) / 2, rtol=1e-6)
     assert low[0] == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize(("n", "most"), [(20, 0.99), (100, 0.975)])
-def test_confidence_interval_covers_at_its_level_or_more(n: int, most: float) -> None:
+def test_interval_covers_at_its_level_or_more(n: int, most: float) -> None:
     # Exact coverage at level 0.95 for each r; it oscillates above the level with the binomial's steps.
     channel = sue(2, 1, 1.0).channel
     counts = np.arange(n + 1)
     for symbol in (0, 1):
         lower, upper = np.array(
-            [[end[symbol] for end in channel.confidence_interval(np.full(2, c), n)] for c in counts]
+            [[end[symbol] for end in estimate_of(channel, np.full(2, c), n).interval(0.95)] for c in counts]
         ).T
         coverage = []
         for r in np.linspace(0, 1, 181):
@@ -195,7 +196,7 @@ def test_confidence_interval_covers_at_its_level_or_more(n: int, most: float) ->
 
 
 @pytest.mark.parametrize("name", ["uhr", "ubd", "uss"])
-def test_confidence_interval_of_many_reports_is_normal_where_names_count_too(name: str) -> None:
+def test_interval_of_many_reports_is_normal_where_names_count_too(name: str) -> None:
     # A report supports a sensitive symbol with probability m, or names another one with f, never both: their
     # covariance is -m f / n.
     spec = build.spec(domain={"size": 8}, sensitive=[0, 1, 2, 3], mechanism={"name": name, "epsilon": 1.0})
@@ -208,7 +209,7 @@ def test_confidence_interval_of_many_reports_is_normal_where_names_count_too(nam
     own = m[sensitive]
     squares = own * (1 - own) + weight**2 * f * (1 - f) - 2 * weight * own * f
     half = stats.norm.ppf(0.975) * np.sqrt(squares / n) / channel.gain[sensitive]
-    low, high = channel.confidence_interval(np.rint(n * m).astype(np.int64), n)
+    low, high = estimate_of(channel, np.rint(n * m).astype(np.int64), n).interval(0.95)
     np.testing.assert_allclose(high[sensitive] - r[sensitive], half, rtol=2e-3)
     np.testing.assert_allclose(r[sensitive] - low[sensitive], half, rtol=2e-3)
 
@@ -244,8 +245,7 @@ def test_a_channel_cannot_be_changed() -> None:
 
 def test_no_estimate_without_reports() -> None:
     channel = sue(3, 1, 1.0).channel
-    for use in (channel.unbiased, channel.confidence_interval):
-        with pytest.raises(ValueError, match="n=0"):
-            use(np.zeros(3, dtype=np.int64), 0)
-        with pytest.raises(ValueError, match="3 symbols"):
-            use(np.zeros(4, dtype=np.int64), 5)
+    with pytest.raises(ValueError, match="n=0"):
+        channel.unbiased(np.zeros(3, dtype=np.int64), 0)
+    with pytest.raises(ValueError, match="3 symbols"):
+        channel.unbiased(np.zeros(4, dtype=np.int64), 5)

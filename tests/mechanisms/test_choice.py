@@ -17,7 +17,6 @@ from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryE
 from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.schemas.arrays import Counts, Floats
 
 K, N = 16, 600
@@ -54,8 +53,7 @@ def candidates(channel: Channel) -> tuple[Candidate, ...]:
 
 
 def reports(mechanism: PureMechanism, rng: np.random.Generator, n: int) -> Counts:
-    cells = mechanism.statistic(mechanism.perturb(rng.choice(K, n, p=TRUTH), rng))
-    return mechanism.fold.fold(cells) if isinstance(mechanism, FoldedMechanism) else cells
+    return mechanism.fold(mechanism.statistic(mechanism.perturb(rng.choice(K, n, p=TRUTH), rng)))
 
 
 def risks(mechanism: PureMechanism, windows: int) -> tuple[Floats, Floats]:

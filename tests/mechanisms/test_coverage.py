@@ -90,7 +90,7 @@ def assert_covers_95_percent(intervals: list[tuple[Floats, Floats]], truth: Floa
 def test_intervals_of_r_hat_cover(mechanism: PureMechanism) -> None:
     channel = mechanism.channel
     counts = windows(channel, P, N, np.random.default_rng(13))
-    assert_covers_95_percent([channel.confidence_interval(window, N) for window in counts], P)
+    assert_covers_95_percent([estimate_of(channel, window, N).interval(0.95) for window in counts], P)
 
 
 @pytest.mark.parametrize("name", ["urr", "urap"])

@@ -92,12 +92,12 @@ def test_reports_are_ldp_and_spend_all_of_epsilon(mechanism: FoldedMechanism) ->
 def test_the_fold_is_the_matrix_of_supports(mechanism: FoldedMechanism) -> None:
     rng, M = np.random.default_rng(1), supports(mechanism)
     cells = rng.integers(0, 1 << 36, mechanism.statistic_size)
-    assert mechanism.fold.fold(cells).tolist() == (M @ cells).tolist()
+    assert mechanism.fold(cells).tolist() == (M @ cells).tolist()
     for payload in rng.integers(0, mechanism.statistic_size, 5).tolist():
-        assert mechanism.fold.symbols_of(payload).tolist() == np.flatnonzero(M[:, payload]).tolist()
+        assert mechanism.symbols_of(payload).tolist() == np.flatnonzero(M[:, payload]).tolist()
     numbers, weights = rng.normal(size=(mechanism.statistic_size, 2)), rng.normal(size=(mechanism.size, 2))
-    assert mechanism.fold.supports(numbers) == pytest.approx(M @ numbers)
-    assert mechanism.fold.supported(weights) == pytest.approx(M.T @ weights)
+    assert mechanism.supports(numbers) == pytest.approx(M @ numbers)
+    assert mechanism.supported(weights) == pytest.approx(M.T @ weights)
 
 
 @pytest.mark.parametrize("name", ["hrr 5 1", "linear 20 1", "linear 7, plane", "pgr 5 1", "pgr 13, plane"])
@@ -191,9 +191,9 @@ def test_large_domains_decode_exactly(name: str) -> None:
     assert isinstance(protocol.mechanism, FoldedMechanism)
     # Each report of 9 adds 1 to the symbols that it supports: of symbol 17,777, so many as perturb left.
     payloads = protocol.mechanism.perturb(np.full(9, 17_777), SystemRandomness())
-    alone = [protocol.mechanism.fold.fold(protocol.mechanism.statistic(payloads[[i]])) for i in range(9)]
+    alone = [protocol.mechanism.fold(protocol.mechanism.statistic(payloads[[i]])) for i in range(9)]
     assert set(np.concatenate(alone).tolist()) == {0, 1}
-    whole = protocol.mechanism.fold.fold(protocol.mechanism.statistic(payloads))
+    whole = protocol.mechanism.fold(protocol.mechanism.statistic(payloads))
     assert whole.tolist() == np.sum(alone, axis=0).tolist()
 
 

@@ -85,8 +85,7 @@ def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
     if isinstance(mechanism, Memoized):
         return _reveals(mechanism.once, cells)
     if isinstance(mechanism, PureMechanism) and not isinstance(mechanism, FoldedMechanism):
-        blocks = mechanism.channel.blocks
-        return ~mechanism.sensitive & ((cells if blocks is None else blocks.fold(cells)) > 0)
+        return ~mechanism.sensitive & (mechanism.fold(cells) > 0)
     if isinstance(mechanism, NestedResponse):
         values = mechanism.channel.size - len(mechanism.nests)
         return ~mechanism.sensitive[:values] & (cells[:values] > 0)

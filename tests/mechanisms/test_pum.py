@@ -185,7 +185,7 @@ def test_values_that_no_tag_reaches_have_the_interval_of_their_channel(mechanism
     counts = np.array([30, 40, 20, 10, 0, 60, 40])
     for ours, theirs in zip(
         pum_intervals(model, estimate_of(channel, counts, 200)).share,
-        channel.confidence_interval(counts, 200),
+        estimate_of(channel, counts, 200).interval(0.95),
         strict=True,
     ):
         assert ours[[0, 3, 4]] == pytest.approx(theirs[[0, 3, 4]], abs=1e-12)
@@ -201,7 +201,7 @@ def test_without_tags_nothing_is_added(plain: PureMechanism) -> None:
     np.testing.assert_array_equal(model.distribution(r_hat), r_hat)
     np.testing.assert_allclose(model.stderr(estimate_of(channel, counts, n)), np.sqrt(channel.variance(r_hat, n)))
     for ends in pum_intervals(model, estimate_of(channel, counts, n)):
-        np.testing.assert_allclose(np.array(ends), np.array(channel.confidence_interval(counts, n)), atol=1e-12)
+        np.testing.assert_allclose(np.array(ends), np.array(estimate_of(channel, counts, n).interval(0.95)), atol=1e-12)
     assert model.bound(r_hat) == 0
 
 

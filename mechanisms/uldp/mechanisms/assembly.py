@@ -38,8 +38,19 @@ def kept(spec: MechanismFamily, once: Mechanism, build: Callable[[float], Mechan
 
 def response_of(mechanism: Mechanism) -> Channel | None:
     """Return the channel of the responses that devices keep; None if they keep none, or none with a channel."""
-    inner = mechanism.inner if isinstance(mechanism, Memoized) else None
-    return inner.channel if isinstance(inner, PureMechanism) else None
+    return None if mechanism.inner is None else mechanism.inner.channel
+
+
+class SharesSpec(PrivateSpec):
+    """A mechanism with privacy for shares of values; see ``of_shares``."""
+
+    def build(self, sensitive: Mask, epsilon: float) -> PureMechanism:
+        """Return the mechanism for symbols of which some are sensitive, shape (|Z|,), with an epsilon in nats."""
+        raise NotImplementedError
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        return of_shares(variable, self, self.build)
 
 
 def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, float], PureMechanism]) -> LdpProtocol:

@@ -71,8 +71,8 @@ def blocks() -> Enumerated:
 
 
 def folded(mechanism: FoldedMechanism) -> Enumerated:
-    rows = mechanism.fold.supported(np.eye(K))
-    law = Payloads(mechanism.channel, mechanism.fold, mechanism.law, mechanism.statistic_size)
+    rows = mechanism.supported(np.eye(K))
+    law = Payloads(mechanism.channel, mechanism, mechanism.law, mechanism.statistic_size)
     return mechanism.law(THETA), rows, law
 
 

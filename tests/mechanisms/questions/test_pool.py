@@ -16,7 +16,7 @@ from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
-from uldp.mechanisms.questions.rollup import rolled_up
+from uldp.mechanisms.questions.rollup import RollUp
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
@@ -39,7 +39,7 @@ def statistic(version: Version, cells: Counts | list[int], n: int, start: int = 
 
 
 def pooled(*counted: tuple[Version, list[Statistic]], every: Every | None = None) -> list[Pool]:
-    return pool_up([rolled_up(version, each, every, zone_of("UTC")) for version, each in counted])
+    return pool_up([RollUp(version, each, every, zone_of("UTC")) for version, each in counted])
 
 
 def versions() -> tuple[Version, Version]:

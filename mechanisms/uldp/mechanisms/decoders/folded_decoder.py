@@ -56,14 +56,14 @@ class FoldedDecoder(PureDecoder):
 
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts over Z."""
-        return self._mechanism.fold.fold(cells)
+        return self._mechanism.fold(cells)
 
     def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
         """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
 
         For many values, the supports of a report are almost independent.
         """
-        if self._mechanism.fold.numbers > _MOST_NUMBERS:
+        if self._mechanism.numbers > _MOST_NUMBERS:
             return super().draw_counts(r, n, rng)
         law = self._mechanism.law(r)
         return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
@@ -100,7 +100,7 @@ class FoldedDecoder(PureDecoder):
 
 
 def _law(mechanism: FoldedMechanism, response: Law | None = None) -> Payloads:
-    return Payloads(mechanism.channel, mechanism.fold, mechanism.law, mechanism.statistic_size, response)
+    return Payloads(mechanism.channel, mechanism, mechanism.law, mechanism.statistic_size, response)
 
 
 def _p_value(counts: Counts, n: int, least: float, most: float) -> float:

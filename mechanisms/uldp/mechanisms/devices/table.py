@@ -11,7 +11,6 @@ from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import Guarantee
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.variable import Variable
@@ -54,7 +53,7 @@ def device_table(spec: CollectionSpec) -> dict[str, Any]:
         "mechanism": mechanism_form,
     }
     levels = encoding_form.get("choice", {}).get("levels")
-    if levels is not None and isinstance(mechanism, Strata):
+    if levels is not None:
         of_levels = zip(levels, mechanism.parts, strict=True)
         table["spends_at_level"] = {name: _spends(part.guarantee) for name, part in of_levels}
     return table | {"digest": table_digest(table)}

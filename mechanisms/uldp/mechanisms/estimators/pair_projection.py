@@ -11,7 +11,8 @@ counts, and only their sum is to be found.
 import numpy as np
 
 from uldp.mechanisms.estimators.simplex import onto_simplex
-from uldp.mechanisms.laws.channel import Channel, NumbersT, Product
+from uldp.mechanisms.laws.block_cells import NumbersT
+from uldp.mechanisms.laws.channel import Channel, Product
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 # V and the set of symbols at 0 follow r in so many steps, or fewer if the set stays and r moves by less than this part

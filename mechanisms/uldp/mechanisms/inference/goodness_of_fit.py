@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import default_rng
-from scipy import special
 
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
-from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats, Payloads
 
 #: Of payloads that are expected less often, several are counted together.
@@ -67,14 +66,14 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
         seed: The seed of what is drawn for comparison.
     """
     mechanism = mechanism.bare
-    if isinstance(mechanism, Strata):
+    if mechanism.parts:
         yield from _of_strata(mechanism, r, payloads, seed)
     elif (law := mechanism.law(r)) is not None:
         counts = np.bincount(payloads, minlength=len(law))
         yield chi_square("payloads", "symbol", counts, law)
         yield binomial("single payloads", lambda symbol: f"symbol {symbol} came", counts, len(payloads), law)
-    elif isinstance(mechanism, PureMechanism) and (r.max() == 1 or mechanism.held > 1):
-        yield from _of_supports(mechanism, r, payloads)
+    elif mechanism.channel is not None and (r.max() == 1 or mechanism.held > 1):
+        yield from _of_supports(mechanism, mechanism.channel, r, payloads)
     else:
         drawn = mechanism.perturb(default_rng(seed).choice(len(r), len(payloads), p=r), default_rng(seed))
         yield _beside_drawn(mechanism, payloads, drawn)
@@ -86,6 +85,8 @@ def chi_square(name: str, noun: str, counts: Counts, law: Floats) -> Check:
     Outcomes beside each other are counted together until ``LEAST_EXPECTED`` of them are expected. The p-value is 0 if
     an outcome of probability 0 came.
     """
+    from scipy import special  # takes a quarter of a second, and devices need none
+
     n = int(counts.sum())
     impossible = np.flatnonzero((law == 0) & (counts > 0))
     if len(impossible):
@@ -113,7 +114,7 @@ def _starts(expected: Floats) -> Counts:
     return np.array(starts)
 
 
-def _of_strata(strata: Strata, r: Floats, payloads: Payloads, seed: int) -> Iterator[Check]:
+def _of_strata(strata: Mechanism, r: Floats, payloads: Payloads, seed: int) -> Iterator[Check]:
     split, of_parts = list(strata.split_payloads(payloads)), np.split(r, strata.first_symbols[1:])
     # Of a part that takes several symbols, they sum to their number.
     shares = np.array([own.sum() / part.held for own, part in zip(of_parts, strata.parts, strict=True)])
@@ -124,8 +125,8 @@ def _of_strata(strata: Strata, r: Floats, payloads: Payloads, seed: int) -> Iter
                 yield replace(check, name=f"{check.name} of {strata.noun} {number}")
 
 
-def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Iterator[Check]:
-    channel, n = mechanism.channel, len(payloads)
+def _of_supports(mechanism: Mechanism, channel: Channel, r: Floats, payloads: Payloads) -> Iterator[Check]:
+    n = len(payloads)
     r = r[: channel.size]  # one more input of a design is that of the symbols outside of it
     m = channel.support_probability(r)
     counts = mechanism.statistic(payloads)
@@ -157,6 +158,8 @@ def binomial(
 
     They have shape (tests,), or ``n`` is one for all. ``said`` says of an index what is counted, among the ``noun``.
     """
+    from scipy import special  # takes a quarter of a second, and devices need none
+
     n = np.broadcast_to(n, counts.shape)
     # SciPy's tails take probabilities inside of (0, 1); outside, a count is certain.
     inside = np.clip(m, 1e-300, 1 - 2**-53)
@@ -177,6 +180,8 @@ def binomial(
 
 def _beside_drawn(mechanism: Mechanism, payloads: Payloads, drawn: Payloads) -> Check:
     """Test whether the cells of two samples of n reports have one law."""
+    from scipy import special  # takes a quarter of a second, and devices need none
+
     n = len(payloads)
     groups = np.arange(n) * _GROUPS // n
     one, other = (

@@ -29,7 +29,6 @@ from functools import lru_cache
 import numpy as np
 
 from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.shuffled import Shuffled
 
@@ -68,13 +67,13 @@ def shuffled(
         forged: So many of them may be forged, by somebody who then knows them. All may be of one part.
         slices: The name of each slice, which a reader knows of each user; none if reports have no public attributes.
     """
-    if slices and isinstance(mechanism, Strata):
+    if slices:
         for name, part, (own, reports) in zip(slices, mechanism.parts, mechanism.split_cells(cells), strict=True):
             for each in shuffled(part, names, own, reports, forged=forged):
                 yield replace(each, of=(*each.of, *name))
         return
     parts: Iterable[tuple[tuple[str, ...], Mechanism, tuple[Counts, int]]] = [((), mechanism, (cells, n))]
-    if names and isinstance(mechanism, Strata):
+    if names and mechanism.parts:
         parts = zip(((name,) for name in names), mechanism.parts, mechanism.split_cells(cells), strict=True)
     for of, part, (own, reports) in parts:
         revealed = part.revealed(own)
@@ -90,7 +89,7 @@ def forecast_shuffled(
     It is None where the proof does not hold; see ``shuffled``.
     """
     parts: Iterable[tuple[tuple[str, ...], Mechanism, float]] = [((), mechanism, 1.0)]
-    if names and isinstance(mechanism, Strata):
+    if names and mechanism.parts:
         parts = zip(((name,) for name in names), mechanism.parts, mechanism.shares.tolist(), strict=True)
     for of, part, share in parts:
         epsilon, revealed = part.guarantee.epsilon, part.revealed_share()

@@ -19,17 +19,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.intervals import clopper_pearson, near_clopper_pearson
+from uldp.mechanisms.kernels.intervals import near_clopper_pearson
+from uldp.mechanisms.laws.block_cells import BlockCells
 from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.schemas.arrays import Counts, Floats, Mask, Reports
 
-#: Numbers of either kind; the result has the kind of the argument.
-NumbersT = TypeVar("NumbersT", Counts, Floats)
 #: The product of a matrix, shape (|Z|, |Z|), with vectors, shape (|Z|, j).
 Product = Callable[[Floats], Floats]
 
@@ -55,29 +54,6 @@ class Incidence(Protocol):
 
     def supported(self, symbols: Floats) -> Floats:
         """Sum vectors over the symbols that each cell supports: the transpose of ``supports``."""
-
-
-class Blocks(Incidence, Protocol):
-    """The incidence of cells and symbols of a channel in which a cell supports several symbols.
-
-    Attributes:
-        cells: The number of cells.
-        fixed: Whether there are weights with which the supports of each report sum to one.
-    """
-
-    @property
-    def cells(self) -> int:
-        """See the class."""
-
-    @property
-    def fixed(self) -> bool:
-        """See the class."""
-
-    def law(self, r: Floats) -> Floats:
-        """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``."""
-
-    def joined(self) -> "Blocks":
-        """Return those of the sensitive symbols, and of one more in place of all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +83,7 @@ class Channel:
     independent_bits: bool
     supported: int = 1
     q_non_sensitive: Floats | None = None
-    blocks: Blocks | None = None
+    blocks: BlockCells | None = None
     held: int = 1
 
     def __post_init__(self) -> None:
@@ -211,7 +187,7 @@ class Channel:
     def unbiased(self, counts: Counts, n: Reports) -> Floats:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
-        This takes rows of several windows too, and without q', so do ``variance`` and ``confidence_interval``.
+        This takes rows of several windows too, and without q', so does ``variance``.
 
         Raises:
             ValueError: as ``check`` does.
@@ -289,7 +265,7 @@ class Channel:
         v, w, p = int(self._sensitive.sum()), self.supported, float(self.p[first])
         alone = (w - 1) / (v - 1)
         if self.held > 1:
-            one, two = _part_without(v - 1, w - 1, self.held), _part_without(v - 2, w - 2, self.held)
+            one, two = (float(part_without(v - own, self.held, np.float64(w - own))) for own in (1, 2))
             rest = 1 - (p - float(self.q[first])) / (p * one) if one else 1.0
             return p * alone, p * alone * (1 - two + rest * two), 0.0
         others = (w - 1) * (p * (w - 2) + (1 - p) * w) / ((v - 1) * (v - 2))
@@ -315,80 +291,57 @@ class Channel:
         if self.supported == 1 and not self.independent_bits:
             return lambda w: m[:, np.newaxis] * w
         a, b, c = self.pair_probabilities()
-        if self.held > 1:
-            return lambda w: _of_held(m, r, a, b, w)
         inside = self._sensitive.astype(np.float64)
-        r_s, both = inside * r, b + (c - b) * self.non_sensitive(r)
-        alone = (m - both * inside - 2 * (a - b) * r_s)[:, np.newaxis]
+        r_s, both, held = inside * r, b + (c - b) * self.non_sensitive(r), float(self.held > 1)
+        alone = (m - both * inside - (a - b) * r_s * (2 - held * r_s))[:, np.newaxis]
 
         def of_sets(w: Floats) -> Floats:
             sums = inside @ w
-            pairs = np.outer(inside, both * sums + (a - b) * (r_s @ w)) + (a - b) * np.outer(r_s, sums)
+            pairs = np.outer(inside, both * sums + (a - b) * (r_s @ w))
+            pairs += (a - b) * np.outer(r_s, sums - held * (r_s @ w))
             return alone * w + pairs
 
         return of_sets
 
-    def covariance(self, r: Floats) -> Product:
-        """Return the product with n Cov[r-hat], for users' values that are i.i.d., without the matrix.
+    def scores(self, w: Floats) -> Floats:
+        """Return u = (I + s l^T) G w, what each symbol that a report supports adds to w^T r-hat; shape (|Z|, j).
 
         r-hat = G (y + l s^T y) + const, with G = diag(1/(p - q)), l = q - q', and s = 1/p on the non-sensitive symbols,
-        0 on others. So Cov[r-hat] = G (I + l s^T) Cov[y] (I + s l^T) G.
+        0 on others; see ``unbiased``.
         """
-        m, s = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self.named)
-        moments, gain = self.moments(r), self.gain[:, np.newaxis]
+        u = w / self.gain[:, np.newaxis]
+        return u if self.names is None else u + np.outer(self.names, self.loss @ u)
+
+    def of_supports(self, y: Floats) -> Floats:
+        """Return G (I + l s^T) y, the transpose of ``scores``; shape (|Z|, j)."""
+        y = y if self.names is None else y + np.outer(self.loss, self.names @ y)
+        return np.asarray(y / self.gain[:, np.newaxis])
+
+    def covariance(self, r: Floats) -> Product:
+        """Return the product with n Cov[r-hat], for users' values that are i.i.d., without the matrix."""
+        m, moments = self.support_probability(r), self.moments(r)
 
         def times(w: Floats) -> Floats:
-            scaled = w / gain
-            scaled = scaled + np.outer(s, self.loss @ scaled)
-            moved = moments(scaled) - np.outer(m, m @ scaled)
-            product: Floats = (moved + np.outer(self.loss, s @ moved)) / gain
-            return product
+            u = self.scores(w)
+            return self.of_supports(moments(u) - np.outer(m, m @ u))
 
         return times
 
-    def confidence_interval(self, counts: Counts, n: Reports, coverage: float = 0.95) -> tuple[Floats, Floats]:
-        """Return intervals that cover each r_z, one at a time, with probability ``coverage``.
+    def near_interval(self, counts: Counts, n: int, coverage: float) -> tuple[Floats, Floats]:
+        """Return intervals that nearly cover each r_z, one at a time, with ``coverage``, by a fast formula.
 
-        The method maps Clopper and Pearson's interval for m (a binomial proportion) through the channel. It covers with
-        ``coverage`` or more at every count and every n, so that it is too wide for rare symbols: a count of 0 excludes
-        no small share.
-
-        If q' differs from q, r-hat_z is a weighted sum of two proportions: that of the reports that support z, and that
-        of the reports that name a non-sensitive symbol. The squares of the distances from their estimates to their ends
-        add up, with twice the product times the correlation (Zou & Donner, Statistics in Medicine 27, 2008). These
-        intervals cover with about the ``coverage``.
+        Without q', they are those of Clopper and Pearson for m (a binomial proportion), mapped through the channel. If
+        q' differs from q, r-hat_z is a weighted sum of two proportions: that of the reports that support z, and that of
+        the reports that name a non-sensitive symbol. The squares of the distances from their estimates to their ends
+        add up, with twice the product times the correlation (Zou & Donner, Statistics in Medicine 27, 2008).
 
         Returns:
-            Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1], so that they may be used as the ends
-            of a part of a sum or of a difference.
-
-        Raises:
-            ValueError: under the same conditions as ``unbiased``, or if a count is not in 0..n.
+            Lower and upper ends, each of the shape of ``counts``, which may have rows. They are not cut to [0, 1].
         """
-        self.check(counts, n)
-        # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
-        if isinstance(n, int):
-            different, place = np.unique(counts, return_inverse=True)
-            low, high = clopper_pearson(different, n, coverage)
-        else:
-            pairs, place = np.unique(counts + 1j * n, return_inverse=True)
-            low, high = clopper_pearson(pairs.real, pairs.imag, coverage)
-            place = place.reshape(counts.shape)  # NumPy 2.1 has it flat
-        of_names = clopper_pearson(self._names(counts), n, coverage) if self.loss.any() else None
-        return self._ends(counts, n, (low[place], high[place]), of_names)
-
-    def near_interval(self, counts: Counts, n: int, coverage: float) -> tuple[Floats, Floats]:
-        """Return ``confidence_interval`` by a formula that is nearly right and fast; ``counts`` may have rows."""
-        of_names = near_clopper_pearson(self._names(counts), n, coverage) if self.loss.any() else None
-        return self._ends(counts, n, near_clopper_pearson(counts, n, coverage), of_names)
-
-    def _ends(
-        self, counts: Counts, n: Reports, of_counts: tuple[Floats, Floats], of_names: tuple[Floats, Floats] | None
-    ) -> tuple[Floats, Floats]:
-        """Return ends of shares from those of the proportions of counts, and with q' of ``_names``."""
-        low, high = of_counts
-        if of_names is None:
+        low, high = near_clopper_pearson(counts, n, coverage)
+        if self.names is None:
             return (low - self.q) / self.gain, (high - self.q) / self.gain
+        of_names = near_clopper_pearson(self._names(counts), n, coverage)
         named, fraction, middle = self._names(counts) / n, counts / n, self.unbiased(counts, n)
         odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
         correlation = -np.minimum(np.sqrt(odds), 1.0)
@@ -407,25 +360,11 @@ class Channel:
         """
         return math.sqrt(2 / math.pi) * float(np.sqrt(self.variance(r, n)).sum())
 
-    def expected_l2(self, r: Floats, n: int) -> float:
-        """Return E[l2^2(r-hat, r)] of the unbiased estimate: the sum of variances.
 
-        Equations (46) for uRR and (48) for uRAP (Appendix E) are this sum for their p and q.
-        """
-        return float(self.variance(r, n).sum())
-
-
-def _of_held(m: Floats, r: Floats, a: float, b: float, w: Floats) -> Floats:
-    """Return the product of w with E[y y^T] of reports of held symbols, which devices hold independently."""
-    both = b + 2 * (a - b) * r - (a - b) * r**2
-    pairs = b * w.sum(axis=0) + (a - b) * (np.outer(r, w.sum(axis=0)) + (r @ w) - np.outer(r, r @ w))
-    product: Floats = (m - both)[:, np.newaxis] * w + pairs
-    return product
-
-
-def _part_without(size: int, chosen: int, held: int) -> float:
+def part_without(size: int, held: int, chosen: Floats | np.float64) -> Floats:
     """Return C(size-held, chosen)/C(size, chosen), the part of sets without any of ``held`` symbols."""
-    part = 1.0
+    # prod of (size - chosen - i)/(size - i) for i below held
+    part = np.ones_like(chosen, dtype=np.float64)
     for i in range(held):
-        part *= max(size - chosen - i, 0) / (size - i)
+        part = part * (np.maximum(size - chosen - i, 0.0) / (size - i))
     return part

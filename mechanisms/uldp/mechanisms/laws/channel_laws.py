@@ -1,8 +1,7 @@
 """The laws of reports of a channel: independent bits, cells that support sets of symbols, and random sets of a size.
 
-With G = diag(1/(p - q)), l = q - q' and s = 1/p on the non-sensitive symbols, 0 on others, a report with the supports y
-adds a = w^T G (y - q + l s^T y) to w^T r-hat; see ``Channel.unbiased``. So u = (I + s l^T) G w are the scores of the
-symbols, and a = u^T y - q^T G w.
+A report with the supports y adds a = u^T y - q^T G w to w^T r-hat, with the scores u of symbols and G as in
+``Channel.scores``.
 """
 
 from abc import abstractmethod
@@ -32,18 +31,13 @@ class ChannelLaw(Law):
         """See the base class and ``Channel.cumulants``."""
         return self.channel.cumulants(theta)
 
-    def scores(self, w: Floats) -> Floats:
-        """Return u, the scores of the symbols, shape (|Z|, j)."""
-        u = w / self.channel.gain[:, np.newaxis]
-        return u if self.channel.names is None else u + np.outer(self.channel.names, self.channel.loss @ u)
-
     def constant(self, w: Floats) -> Floats:
         """Return q^T G w, which each report takes off, shape (j,)."""
         return np.asarray(self.channel.q @ (w / self.channel.gain[:, np.newaxis]))
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
         """See the base class."""
-        return self.of_scores(w, self.scores(w), theta)
+        return self.of_scores(w, self.channel.scores(w), theta)
 
     @abstractmethod
     def of_scores(self, w: Floats, u: Floats, theta: Floats) -> Cumulants:
@@ -138,13 +132,9 @@ class Payloads(ChannelLaw):
 
     def times(self, w: Floats, theta: Floats) -> Floats:
         """See the base class: the payloads are multinomial."""
-        law, gain = self._law(theta)[:, np.newaxis], self.channel.gain[:, np.newaxis]
-        a = self._incidence.supported(self.scores(w))
-        moved = law * (a - law.T @ a)
-        of_symbols = self._incidence.supports(moved)
-        if self.channel.names is not None:
-            of_symbols = of_symbols + np.outer(self.channel.loss, self.channel.names @ of_symbols)
-        return np.asarray(of_symbols / gain)
+        law = self._law(theta)[:, np.newaxis]
+        a = self._incidence.supported(self.channel.scores(w))
+        return self.channel.of_supports(self._incidence.supports(law * (a - law.T @ a)))
 
 
 class Subsets(ChannelLaw):
@@ -227,13 +217,11 @@ class Held(ChannelLaw):
 
     def times(self, w: Floats, theta: Floats) -> Floats:
         """See the base class. The product is for the variance of w alone, which it bounds."""
-        m, gain = self.channel.support_probability(theta), float(self.channel.gain[0])
         a, b, _ = self.channel.pair_probabilities()
-        sums = w.sum(axis=0)
-        product = (m - b - 2 * (a - b) * theta)[:, np.newaxis] * w + b * sums
-        product += (a - b) * (np.outer(theta, sums) + theta @ w) - np.outer(m, m @ w)
-        product -= (a - b) * of_other_sign(theta, w)
-        return np.asarray(product / gain**2, dtype=np.float64)
+        common = of_other_sign(theta, w)
+        if self.channel.held > 1:  # of which the covariance takes them as held independently
+            common = common + theta[:, np.newaxis] ** 2 * w - np.outer(theta, theta @ w)
+        return np.asarray(super().times(w, theta) - (a - b) / self.channel.gain[0] ** 2 * common)
 
 
 def law_of(channel: Channel, response: Law | None = None) -> ChannelLaw:

@@ -7,7 +7,7 @@ parts add up:
     V = sum kappa_2,g / n_g        K = sum kappa_3,g / n_g^2        J = max J_g / n_g
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -17,7 +17,7 @@ import numpy as np
 from uldp.mechanisms.laws.cumulants import Cumulants, chained
 from uldp.mechanisms.laws.interval import Ends, exact_interval, p_value, score_interval
 from uldp.mechanisms.laws.law import Law
-from uldp.schemas.arrays import Counts, Floats, Mask, Reports, Rows
+from uldp.schemas.arrays import Counts, Floats, Reports, Rows
 
 # Cumulants of all values take a column of weights for each; so many numbers are in these at once.
 _NUMBERS = 1 << 21
@@ -48,6 +48,11 @@ class Part:
         """Shape (m_g,): theta for sums."""
         return self.whole()
 
+    def of_response(self, factors: Iterable[float | Floats]) -> "Part":
+        """Return a part that changes the errors alone, by those of the response that a device keeps, if it is known."""
+        variance, third, step = factors
+        return replace(self, law=self.law.response or self.law, factors=(variance, third, step), adds=False)
+
     def each(self) -> Cumulants:
         """Return what the part adds to the cumulants of each of its parameters, shape (m_g,)."""
         return self._scaled(self.law.each(self.theta))
@@ -71,33 +76,18 @@ def part_of(law: Law, theta: Floats, n: Reports, whole: Callable[[], Floats] | N
     return Part(law, theta, n, whole or (lambda: theta), (of_mean, of_mean**2, of_mean))
 
 
-class Singles(NamedTuple):
-    """The values that have one parameter of a part, and the multiples of it that they are.
-
-    Attributes:
-        values: Shape (k,): their places among the values, each once.
-        rows: Shape (k,): the places of the parameters in the part.
-        weights: Shape (k,): the multiples, which are not 0.
-    """
-
-    values: Rows
-    rows: Rows
-    weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Onto:
+class Onto(NamedTuple):
     """How sums over values are sums over the parameters of the parts: a linear map and its transpose.
 
     Attributes:
         forward: Weights of values, shape (m, j), become those of parameters, shape (M, j), of all parts in turn.
         back: The transpose.
-        singles: If no value has two parameters of a part, those that have one of each part; otherwise None.
+        single: Whether no value has two parameters of a part.
     """
 
     forward: Callable[[Floats], Floats]
     back: Callable[[Floats], Floats]
-    singles: tuple[Singles, ...] | None = None
+    single: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +113,15 @@ class Estimate:
     @cached_property
     def cumulants(self) -> Cumulants:
         """The cumulants of each value, shape (m,)."""
+        if self.onto is None and len(self.parts) == 1:
+            return self.parts[0].each()
         if self.onto is None:
-            return _added([part.each() for part in self.parts], [part.adds for part in self.parts])
+            return _added(self.values.shape, [(slice(None), part.each()) for part in self.parts])
         m = len(self.values)
-        if self.onto.singles is not None:
-            return _scattered(self.parts, self.onto.singles, m)
+        if self.onto.single:
+            singles = [(self._singles(place, part.law.size), part.each()) for place, part in self._placed]
+            of_values = [(at, Cumulants(*(own[rows] for own in of)).scaled(by)) for (at, rows, by), of in singles]
+            return _added(self.values.shape, of_values)
         at_once = max(_NUMBERS // max(len(self.stacked), m), 1)
         columns = [np.eye(m, min(at_once, m - first), -first) for first in range(0, m, at_once)]
         return chained(map(self.sums, columns))
@@ -139,10 +133,11 @@ class Estimate:
 
     def sums(self, w: Floats) -> Cumulants:
         """Return the cumulants of the sums with the weights ``w``, of shape (m, j)."""
-        own = self._own(w)
-        used = np.array([(each != 0).any(axis=0) for each in own])
-        found = [part.sums(each) for part, each in zip(self.parts, own, strict=True)]
-        return _added(found, [part.adds for part in self.parts], used)
+        pairs = list(zip(self.parts, self._own(w), strict=True))
+        if len(pairs) == 1:
+            return pairs[0][0].sums(pairs[0][1])
+        used = ((part, own, np.flatnonzero((own != 0).any(axis=0))) for part, own in pairs)
+        return _added(w.shape[1:], [(at, part.sums(own[:, at])) for part, own, at in used if len(at)])
 
     def variance_of(self, w: Floats) -> Floats:
         """Return the variances of the sums with the weights ``w``, of shape (m, j)."""
@@ -150,13 +145,10 @@ class Estimate:
 
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w, for w of shape (m, j), without the matrix of covariances."""
-        moved = [part.times(own) for part, own in zip(self.parts, self._own(w), strict=True)]
-        if self.onto is None:
-            return np.asarray(np.sum(moved, axis=0))
-        total = np.zeros((len(self.stacked), w.shape[1]))
-        for place, part in zip(self.places, moved, strict=True):
-            total[place : place + len(part)] += part
-        return self.onto.back(total)
+        total = np.zeros((len(self._stacked), w.shape[1]))
+        for (place, part), own in zip(self._placed, self._own(w), strict=True):
+            total[place : place + part.law.size] += part.times(own)
+        return self._back(total)
 
     def interval(self, coverage: float, w: Floats | None = None, more: float | Floats = 0.0) -> Ends:
         """Return intervals of the values, or of sums, that cover each alone with this probability, not cut to a range.
@@ -199,9 +191,10 @@ class Estimate:
 
     def sums_of_parts(self, w: Floats | None) -> Iterator[tuple[Part, Rows, Floats]]:
         """Yield each part of reports, which values or sums have weights there, and the sums of these parameters."""
-        if w is None and (singles := self._singles) is not None:
-            for (place, part), (values, rows, weights) in zip(self._placed, singles, strict=True):
+        if w is None and self._single:
+            for place, part in self._placed:
                 if part.adds:
+                    values, rows, weights = self._singles(place, part.law.size)
                     yield part, values, weights * self._stacked[place + rows]
             return
         owns = self._own(np.eye(len(self.values)) if w is None else w)
@@ -212,13 +205,27 @@ class Estimate:
 
     def _own(self, w: Floats) -> list[Floats]:
         """Return the weights of the parameters of each part."""
-        if self.onto is None:
-            return [w] * len(self.parts)
-        moved = self.onto.forward(w)
-        return [moved[place : place + part.law.size] for place, part in zip(self.places, self.parts, strict=True)]
+        moved = self._forward(w)
+        return [moved[place : place + part.law.size] for place, part in self._placed]
+
+    def _forward(self, w: Floats) -> Floats:
+        return w if self.onto is None else self.onto.forward(w)
+
+    def _back(self, moved: Floats) -> Floats:
+        return moved if self.onto is None else self.onto.back(moved)
+
+    @property
+    def _single(self) -> bool:
+        """See ``Onto``."""
+        return self.onto is None or self.onto.single
 
     def mapped(
-        self, values: Floats, forward: Callable[[Floats], Floats], back: Callable[[Floats], Floats]
+        self,
+        values: Floats,
+        forward: Callable[[Floats], Floats],
+        back: Callable[[Floats], Floats],
+        *,
+        single: bool = False,
     ) -> "Estimate":
         """Return an estimate of linear functions of these values.
 
@@ -226,11 +233,9 @@ class Estimate:
             values: Shape (k,): the functions.
             forward: Their weights, shape (k, j), become weights of these values, shape (m, j).
             back: The transpose.
+            single: Whether no function has two parameters of a part, if no value of this has.
         """
-        before = self.onto
-        onto = Onto(forward, back)
-        if before is not None:
-            onto = Onto(lambda w: before.forward(forward(w)), lambda moved: back(before.back(moved)))
+        onto = Onto(lambda w: self._forward(forward(w)), lambda moved: back(self._back(moved)), single and self._single)
         n = np.full(len(values), int(np.max(self.n)))
         return Estimate(values, n, self.parts, onto, self._stacked, self.places)
 
@@ -243,25 +248,19 @@ class Estimate:
             wide[place] = w
             return wide
 
-        taken = self.mapped(self.values[place], forward, lambda moved: moved[place])
-        assert taken.onto is not None
-        chosen = np.arange(m)[place]
-        moved = np.full(m, -1)
-        moved[chosen] = np.arange(len(chosen))
-        singles = self._singles and tuple(
-            Singles(moved[of.values[inside]], of.rows[inside], of.weights[inside])
-            for of in self._singles
-            for inside in [moved[of.values] >= 0]
-        )
-        return replace(taken, n=self.n[place], onto=replace(taken.onto, singles=singles))
+        taken = self.mapped(self.values[place], forward, lambda moved: moved[place], single=True)
+        return replace(taken, n=self.n[place])
 
-    @property
-    def _singles(self) -> tuple[Singles, ...] | None:
-        """See ``Onto``."""
-        if self.onto is not None:
-            return self.onto.singles
-        m = len(self.values)
-        return (Singles(np.arange(m), np.arange(m), np.ones(m)),) * len(self.parts)
+    def _singles(self, place: int, size: int) -> tuple[Rows, Rows, Floats]:
+        """Return the values that have one of so many parameters of a place, which one, and the multiple that they are.
+
+        No value may have two of them. Each array has the shape (k,), and no multiple is 0.
+        """
+        probe = np.zeros((len(self._stacked), 2))
+        probe[place : place + size] = np.column_stack([np.ones(size), np.arange(size)])
+        weights, moved = self._back(probe).T
+        values = np.flatnonzero(weights)
+        return values, np.rint(moved[values] / weights[values]).astype(np.int64), weights[values]
 
     @property
     def _stacked(self) -> Floats:
@@ -279,19 +278,10 @@ class Estimate:
         """
         if not repeats:
             return self
-        more = [
-            replace(
-                part,
-                law=part.law.response or part.law,
-                factors=(
-                    part.factors[0] * repeats,
-                    part.factors[1] * (repeats * (repeats + 2)),
-                    part.factors[2] * (repeats + 1),
-                ),
-                adds=False,
-            )
-            for part in self.parts
-        ]
+        by = repeats, repeats * (repeats + 2), repeats + 1
+        more = (
+            part.of_response((own * each for own, each in zip(part.factors, by, strict=True))) for part in self.parts
+        )
         return self._with(more, self.places)
 
     def under(self, common: "Estimate") -> "Estimate":
@@ -309,22 +299,14 @@ class Estimate:
     def _placed(self) -> Sequence[tuple[int, Part]]:
         return list(zip(self.places, self.parts, strict=True))
 
-    def _with(self, more: Sequence[Part], places: Sequence[int]) -> Self:
+    def _with(self, more: Iterable[Part], places: Sequence[int]) -> Self:
         """Return the estimate with parts that change its errors alone; each is about the parameters of a place."""
-        at = [self.places.index(place) for place in places]
-        onto = self.onto
-        if onto is not None and onto.singles is not None:
-            onto = replace(onto, singles=(*onto.singles, *(onto.singles[place] for place in at)))
-        return replace(self, parts=(*self.parts, *more), places=(*self.places, *places), onto=onto)
+        return replace(self, parts=(*self.parts, *more), places=(*self.places, *places))
 
     def of_responses(self) -> "Estimate":
         """Return the estimate as if each report were the response of its device, without the noise on top."""
         kept = [(place, replace(part, law=part.law.response or part.law)) for place, part in self._placed if part.adds]
-        onto = self.onto
-        if onto is not None and onto.singles is not None:
-            pairs = zip(self.parts, onto.singles, strict=True)
-            onto = replace(onto, singles=tuple(single for part, single in pairs if part.adds))
-        return replace(self, parts=tuple(part for _, part in kept), places=tuple(place for place, _ in kept), onto=onto)
+        return replace(self, parts=tuple(part for _, part in kept), places=tuple(place for place, _ in kept))
 
     def less(self, other: "Estimate") -> "Estimate":
         """Return the differences from independent estimates of the same numbers."""
@@ -344,15 +326,8 @@ class Estimate:
             for place, part in difference._placed[: len(self.parts)]
             if part.adds and part.law.response is not None and place in at
         ]
-        more = [
-            replace(
-                part,
-                law=part.law.response or part.law,
-                factors=(-2 * shared(float(np.max(part.reports)), float(np.max(at[place].reports))), 0.0, 0.0),
-                adds=False,
-            )
-            for place, part in known
-        ]
+        times = [shared(float(np.max(part.reports)), float(np.max(at[place].reports))) for place, part in known]
+        more = (part.of_response((-2 * each, 0.0, 0.0)) for (_, part), each in zip(known, times, strict=True))
         return difference._with(more, [place for place, _ in known])
 
 
@@ -363,23 +338,17 @@ def joined(estimates: Sequence[Estimate]) -> Estimate:
 
     def forward(w: Floats) -> Floats:
         pairs = zip(estimates, np.split(w, ends[:-1]), strict=True)
-        return np.concatenate([own if each.onto is None else each.onto.forward(own) for each, own in pairs])
+        return np.concatenate([each._forward(own) for each, own in pairs])
 
     def back(moved: Floats) -> Floats:
         pairs = zip(estimates, np.split(moved, sizes[:-1]), strict=True)
-        return np.concatenate([own if each.onto is None else each.onto.back(own) for each, own in pairs])
+        return np.concatenate([each._back(own) for each, own in pairs])
 
-    singles = [each._singles for each in estimates]
-    moved = tuple(
-        Singles(first + values, rows, weights)
-        for first, of_estimate in zip((0, *ends[:-1]), singles, strict=True)
-        for values, rows, weights in of_estimate or ()
-    )
     return Estimate(
         np.concatenate([each.values for each in estimates]),
         np.concatenate([np.broadcast_to(each.n, each.values.shape) for each in estimates]),
         tuple(part for each in estimates for part in each.parts),
-        Onto(forward, back, None if None in singles else moved),
+        Onto(forward, back, all(each._single for each in estimates)),
         np.concatenate([each._stacked for each in estimates]),
         tuple(
             int(first) + place for first, each in zip((0, *sizes[:-1]), estimates, strict=True) for place in each.places
@@ -394,7 +363,7 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> Estimate:
         estimates: The estimates.
         weights: Shape (estimates, m), or (estimates, 1): the weights of each.
     """
-    whole, m = joined(estimates), len(estimates[0].values)
+    whole = joined(estimates)
     values = np.sum([weight * each.values for weight, each in zip(weights, estimates, strict=True)], axis=0)
 
     def forward(w: Floats) -> Floats:
@@ -404,50 +373,23 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> Estimate:
         pairs = zip(weights, np.split(moved, len(weights)), strict=True)
         return np.asarray(np.sum([weight[:, np.newaxis] * own for weight, own in pairs], axis=0))
 
-    found = whole.mapped(values, forward, back)
-    assert whole.onto is not None
-    assert found.onto is not None
-    onto = found.onto
-    if whole.onto.singles is not None:
-        wide = np.concatenate(np.broadcast_to(weights, (len(weights), m)))
-        moved = ((each, np.flatnonzero(wide[each.values])) for each in whole.onto.singles)
-        singles = tuple(
-            Singles(each.values[at] % m, each.rows[at], each.weights[at] * wide[each.values[at]]) for each, at in moved
-        )
-        onto = replace(onto, singles=singles)
+    # Each value has the parameters of its own in all estimates, which are parts of their own.
+    found = whole.mapped(values, forward, back, single=True)
     n = np.sum([np.broadcast_to(each.n, each.values.shape) for each in estimates], axis=0)
-    return replace(found, n=n, onto=onto)
+    return replace(found, n=n)
 
 
-def _scattered(parts: Sequence[Part], singles: Sequence[Singles], m: int) -> Cumulants:
-    """Add cumulants of values that have single parameters of independent parts; see ``_added``."""
-    added, parts_of = Cumulants(*np.zeros((5, m))), np.zeros(m, dtype=np.int64)
-    for part, (values, rows, weights) in zip(parts, singles, strict=True):
-        found = Cumulants(*(each[rows] for each in part.each())).scaled(weights)
+def _added(shape: tuple[int, ...], parts: Sequence[tuple[Rows | slice, Cumulants]]) -> Cumulants:
+    """Add cumulants of independent parts; a sum is of two scores if it has one part, and that is.
+
+    Args:
+        shape: That of the sums.
+        parts: The sums that each part adds to, and its cumulants of these.
+    """
+    added, parts_of = Cumulants(*np.zeros((5, *shape))), np.zeros(shape, dtype=np.int64)
+    for at, found in parts:
         for total, of_part in zip(added, found, strict=True):
-            total[values] = np.maximum(total[values], of_part) if total is added.step else total[values] + of_part
-        parts_of[values] += 1
+            total[at] = np.maximum(total[at], of_part) if total is added.step else total[at] + of_part
+        parts_of[at] += 1
     low, high = (np.where(parts_of == 1, each, np.nan) for each in (added.low, added.high))
     return added._replace(variance=np.maximum(added.variance, 0.0), low=low, high=high)
-
-
-def _added(parts: Sequence[Cumulants], adds: Sequence[bool], used: Mask | None = None) -> Cumulants:
-    """Add cumulants of independent parts; a sum is of two scores if it has one part, and that is."""
-    if len(parts) == 1:
-        return parts[0]
-    variance, third = (np.sum([each[i] for each in parts], axis=0) for i in (0, 1))
-    step = np.max([each.step for each in parts], axis=0)
-    shown = np.ones((len(parts), *variance.shape), dtype=np.bool_) if used is None else used
-    alone = shown.sum(axis=0) == 1
-    low, high = (
-        np.where(
-            alone,
-            np.nansum([np.where(use, each[i], 0.0) for each, use in zip(parts, shown, strict=True)], axis=0),
-            np.nan,
-        )
-        for i in (3, 4)
-    )
-    known = alone & ~np.any([use & ~each.exact for each, use in zip(parts, shown, strict=True)], axis=0)
-    return Cumulants(
-        np.maximum(variance, 0.0), third, step, np.where(known, low, np.nan), np.where(known, high, np.nan)
-    )

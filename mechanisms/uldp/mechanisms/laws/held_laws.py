@@ -34,7 +34,7 @@ class MeanSize(Law):
         p, q = float(channel.p[0]), float(channel.q[0])
         x, not_held = np.arange(held + 1.0)[:, np.newaxis], np.arange(held, -1.0, -1.0)
         if channel.independent_bits:
-            times, of_all, of_others = p / q, _binomial(held, x, q), _binomial(not_held, x, q)
+            times, of_all, of_others = p / q, binomial(held, x, q), binomial(not_held, x, q)
         else:
             times, of_all = p * symbols / w, _hypergeometric(symbols, held, w, x)
             of_others = _hypergeometric(symbols - held, not_held, w, x)
@@ -113,9 +113,11 @@ def _log_choose(n: Floats | float, k: Floats | float) -> Floats:
     return np.asarray(special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0))
 
 
-def _binomial(n: Floats | float, x: Floats, q: float) -> Floats:
-    """Return the probability of x successes in n trials."""
-    return np.asarray(np.exp(_log_choose(n, x) + x * np.log(q) + (n - x) * np.log1p(-q)))
+def binomial(n: Floats | float, x: Floats, q: float) -> Floats:
+    """Return the probability of x successes in n trials, each with about 10 digits."""
+    from scipy import special
+
+    return np.asarray(np.exp(_log_choose(n, x) + special.xlogy(x, q) + special.xlog1py(n - x, -q)))
 
 
 def _hypergeometric(size: int, marked: Floats | float, chosen: int, x: Floats) -> Floats:

@@ -6,7 +6,6 @@ in any order.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -76,31 +75,22 @@ def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, siz
 
 
 def stack_cells(rows: Sequence[Cells]) -> Cells:
-    """Join one or more rows of as many cells each, one behind the other; sparse if few cells differ from 0."""
+    """Join one or more rows of cells, one behind the other; sparse if few cells differ from 0."""
     if len(rows) == 1:
         return rows[0]
     dense = [row for row in rows if not isinstance(row, SparseCells)]
     if len(dense) == len(rows):
         return np.concatenate(dense)
     sparse = [row if isinstance(row, SparseCells) else as_sparse(row) for row in rows]
-    size = sparse[0].size
+    ends = np.cumsum([row.size for row in sparse])
     indices = np.concatenate([row.indices for row in sparse])
-    indices += np.repeat(size * np.arange(len(rows)), [len(row.indices) for row in sparse])
-    return smallest(SparseCells(size * len(rows), indices, np.concatenate([row.values for row in sparse])))
+    indices += np.repeat(np.append(0, ends[:-1]), [len(row.indices) for row in sparse])
+    return smallest(SparseCells(int(ends[-1]), indices, np.concatenate([row.values for row in sparse])))
 
 
 def unstack_cells(cells: Cells, k: int) -> list[Cells]:
-    """Return the k rows of which ``stack_cells`` joined these cells, dense ones as views."""
-    if k == 1:
-        return [cells]
-    if not isinstance(cells, SparseCells):
-        return list(cells.reshape(k, -1))
-    size = cells.size // k
-    bounds = np.searchsorted(cells.indices, size * np.arange(k + 1)).tolist()
-    return [
-        smallest(SparseCells(size, cells.indices[first:end] - row * size, cells.values[first:end]))
-        for row, (first, end) in enumerate(pairwise(bounds))
-    ]
+    """Return the k rows of one size of which ``stack_cells`` joined these cells, dense ones as views."""
+    return [take_rows(cells, row, row + 1, k) for row in range(k)]
 
 
 def take_rows(cells: Cells, first: int, end: int, k: int) -> Cells:

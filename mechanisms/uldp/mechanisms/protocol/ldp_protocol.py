@@ -15,11 +15,19 @@ from uldp.schemas.arrays import Payloads
 
 @dataclass(frozen=True, eq=False)
 class LdpProtocol:
-    """All steps: what a device holds becomes a symbol of Z and a payload; payloads become a statistic and tables."""
+    """All steps: what a device holds becomes a symbol of Z and a payload; payloads become a statistic and tables.
+
+    Attributes:
+        encoding: What a device holds becomes symbols.
+        mechanism: Symbols become payloads, and these a statistic.
+        decoder: A statistic becomes tables.
+        of_slice: The protocol of each slice, if reports name a slice; otherwise None.
+    """
 
     encoding: Encoding
     mechanism: Mechanism
     decoder: Decoder
+    of_slice: "LdpProtocol | None" = None
 
     def at(self, level: str | None) -> "LdpProtocol":
         """Return the protocol of a device that has chosen a level of privacy; see ``Encoding.at``."""

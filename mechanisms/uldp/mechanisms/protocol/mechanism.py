@@ -121,6 +121,13 @@ class Mechanism(ABC):
         reports_symbols: Whether a payload is a symbol of Z.
         held: The number of different symbols that a device holds, l.
         structure: Further sizes in which a permanent response and its reports must agree.
+        channel: The probabilities that a report supports a symbol; None if its cells give no support counts.
+        sensitive: Shape (|Z|,): whether each symbol is protected; None if all are, or a symbol is no value.
+        inner: The mechanism of the permanent response, where a report is this response with noise on top.
+        parts: The mechanisms by one of which each report is, if it is ``Strata``; empty otherwise.
+        shares: Shape (S,): the probability with which devices draw each of the S parts.
+        first_symbols: Shape (S,): the first input symbol of each part.
+        noun: What a part is for, as text.
     """
 
     guarantee: Guarantee
@@ -134,6 +141,13 @@ class Mechanism(ABC):
     reports_symbols: bool = False
     held: int = 1
     structure: tuple[int, ...] = ()
+    channel: Channel | None = None
+    sensitive: Mask | None = None
+    inner: "Mechanism | None" = None
+    parts: tuple["Mechanism", ...] = ()
+    shares: Floats
+    first_symbols: Symbols
+    noun: str
 
     @property
     def repeat_probability(self) -> float:
@@ -179,15 +193,27 @@ class Mechanism(ABC):
             k: The number of groups.
         """
 
+    def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
+        """Return the cells of each part, and the number of its reports."""
+        return []
+
+    def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
+        """Yield for each part its number, the rows of its payloads, and these payloads as the part has sent them."""
+        yield from ()
+
     def revealed(self, cells: Counts) -> int | None:
         """Return how many of the reports behind these cells are outside of Y_P: no protected value can send them.
 
         None if that is not known, or if epsilon does not bound the odds of any two protected values.
         """
+        if self.bare is not self:
+            return self.bare.revealed(cells)
         return 0 if self.guarantee.privacy in (Privacy.LDP, Privacy.ID_LDP) else None
 
     def revealed_share(self) -> float | None:
         """Return the share of reports outside of Y_P if all symbols are held equally often; None as ``revealed``."""
+        if self.bare is not self:
+            return self.bare.revealed_share()
         return 0.0 if self.guarantee.privacy in (Privacy.LDP, Privacy.ID_LDP) else None
 
     def law(self, r: Floats) -> Floats | None:
@@ -273,12 +299,15 @@ class PureMechanism(Mechanism):
     channel: Channel
     chance_support: float = 0.0
 
+    def fold(self, cells: Counts) -> Counts:
+        """Return the support counts of cells, shape (|Z|,)."""
+        return cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
+
     def revealed(self, cells: Counts) -> int | None:
         """See the base class. A report outside of Y_P supports one symbol that is not protected."""
         if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed(cells)
-        supports = cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
-        return int(supports[~self.sensitive].sum())
+        return int(self.fold(cells)[~self.sensitive].sum())
 
     def revealed_share(self) -> float | None:
         """See the base class."""
@@ -293,12 +322,17 @@ class UniformNoise(Mechanism):
 
     So uniform noise on its reports gives the law of the same mechanism with a smaller epsilon. It is the same mechanism
     if its symbols and payloads are, and the set of payloads that each symbol makes likelier.
+
+    Attributes:
+        noise_probability: The probability that ``perturb`` draws noise, where it has one.
     """
 
+    noise_probability: float
+
     @property
-    @abstractmethod
     def uniform_probability(self) -> float:
-        """The probability of a uniform payload, which is independent of the symbol."""
+        """The probability of a uniform payload, which is independent of the symbol; by default that of noise."""
+        return self.noise_probability
 
     @property
     def log_payloads(self) -> float:

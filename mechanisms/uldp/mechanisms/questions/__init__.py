@@ -13,7 +13,7 @@ from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
 from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
-from uldp.mechanisms.questions.rollup import RollUp, roll_up, rolled_up
+from uldp.mechanisms.questions.rollup import RollUp, roll_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
@@ -44,7 +44,6 @@ __all__ = [
     "range_of",
     "ranges",
     "roll_up",
-    "rolled_up",
     "rows_of",
     "shares_of",
     "smallest_change",

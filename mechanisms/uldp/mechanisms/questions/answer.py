@@ -157,6 +157,21 @@ def answer_of(
     return Answer(about, labels, known)
 
 
+def answers_by_quantity(
+    span: Span | Pool,
+    question: str,
+    labels: Sequence[str | None],
+    quantities: Sequence[str],
+    columns: Mapping[str, Floats],
+    **fields: Any,
+) -> Iterator[Answer]:
+    """Yield an answer for each quantity that some of the numbers are; see ``answer_of``."""
+    for quantity in dict.fromkeys(quantities):
+        at = [i for i, each in enumerate(quantities) if each == quantity]
+        own = {name: column[at] for name, column in columns.items()}
+        yield answer_of(span, question, [labels[i] for i in at], own, quantity=quantity, **fields)
+
+
 def unit_of(name: TableName) -> Unit:
     """Return the unit of the numbers of a table."""
     if name in (TableName.P_VALUE, TableName.FOUND, TableName.INDEPENDENCE):

@@ -13,7 +13,7 @@ import numpy as np
 from uldp.mechanisms.laws.estimate import Estimate, joined
 from uldp.mechanisms.laws.homogeneity import whole_p_value
 from uldp.mechanisms.laws.interval import Ends, normal_quantile
-from uldp.mechanisms.questions.answer import Answer, answer_of
+from uldp.mechanisms.questions.answer import Answer, answer_of, answers_by_quantity
 from uldp.mechanisms.questions.kept import of_same_devices
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.span import DRAWN, spent_over
@@ -68,7 +68,7 @@ def compare(
     # Where few reports agree by chance, their variance is too small, and the interval says more.
     half = np.maximum(values - low, high - values)
     smallest = smallest_change(half / normal_quantile(0.5 + INTERVAL_LEVEL / 2))
-    columns: dict[str, Floats | None] = {
+    columns = {
         "estimate": values,
         "unbiased": values,
         "stderr": np.sqrt(variance),
@@ -79,11 +79,7 @@ def compare(
         "smallest": smallest,
     }
     unit = "number" if after.pum is None else "points"
-    for quantity in dict.fromkeys(quantities):
-        at = [i for i, each in enumerate(quantities) if each == quantity]
-        own = {name: None if column is None else column[at] for name, column in columns.items()}
-        of = [names[i] for i in at]
-        yield answer_of(after.span, "difference", of, own, quantity=quantity, unit=unit, **about)
+    yield from answers_by_quantity(after.span, "difference", names, quantities, columns, unit=unit, **about)
     if len(names) > 1 and groups is None:
         ratio, p_whole = whole_p_value(unchanged)
         together = {"estimate": math.sqrt(ratio), "p_value": p_whole, "p_adjusted": p_whole}

@@ -127,26 +127,15 @@ def pool_up(rolled: Sequence[RollUp]) -> list[Pool]:
                 f"{newest.collection}: the windows from {one.name} and from {other.name} are of versions whose windows"
                 " have other lengths; add --every"
             )
-    alone = [_pool(of_versions, [period]) for period in periods]
-    if all(pool.passes() for pool in alone):
-        return alone
-    nothing = [[0] * len(next(iter(spans.values())).counts) for spans in of_versions]
-    counts = [
-        [n for spans, none in zip(of_versions, nothing, strict=True) for n in _counts(spans.get(period), none)]
-        for period in periods
-    ]
-    least = [each for spans in of_versions for each in _least(spans)]
-    return [_pool(of_versions, periods[begin:end]) for begin, end in runs(np.array(counts), np.array(least))]
-
-
-def _counts(span: Span | None, nothing: Sequence[int]) -> Sequence[int]:
-    return nothing if span is None else span.counts
-
-
-def _least(spans: Mapping[Period, Span]) -> list[int]:
-    """Return the least number of reports that each of the counts of a version must have, if it has any."""
-    one = next(iter(spans.values()))
-    return [one.version.spec.limits.min_reports] * len(one.counts)
+    counts, least = [], []
+    for spans in of_versions:
+        some = next(iter(spans.values()))
+        nothing = (0,) * len(some.counts)
+        counts.append([spans[period].counts if period in spans else nothing for period in periods])
+        least += [some.version.spec.limits.min_reports] * len(nothing)
+    if not counts:
+        return []
+    return [_pool(of_versions, periods[begin:end]) for begin, end in runs(np.hstack(counts), np.array(least))]
 
 
 def _pool(of_versions: Sequence[Mapping[Period, Span]], periods: Sequence[Period]) -> Pool:

@@ -9,7 +9,6 @@ from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.kinds import Range
 from uldp.schemas.specs.mistakes import quote
-from uldp.schemas.table import Table
 
 
 def range_of(shares: Shares, text: str) -> Range:
@@ -40,7 +39,7 @@ def ranges(shares: Shares, wanted: Sequence[Range], estimator: str) -> Iterator[
     if shares.decoder.number_of_bins is not None:
         cells, n, repeats = _counts(shares)
         table = shares.decoder.range_table(cells, n, wanted, shares.decoder.known(estimator), repeats)
-        yield from _answers(shares, table)
+        yield answer_to("range", shares.span, table, shares.attribute)
     else:
         yield from sums(shares, groups_of(shares, {each.text: range(each.first, each.end) for each in wanted}))
 
@@ -55,7 +54,7 @@ def quantiles(shares: Shares, levels: Sequence[float], estimator: str) -> Iterat
         raise RequestError(f"{_mechanism(shares)} has no quantiles; tree has, and block")
     cells, n, repeats = _counts(shares)
     table = shares.decoder.quantile_table(cells, n, sorted(levels), shares.decoder.known(estimator), repeats)
-    yield from _answers(shares, table)
+    yield answer_to("range", shares.span, table, shares.attribute)
 
 
 def _counts(shares: Shares) -> tuple[Counts, int, float]:
@@ -67,9 +66,3 @@ def _counts(shares: Shares) -> tuple[Counts, int, float]:
 
 def _mechanism(shares: Shares) -> str:
     return shares.span.version.spec.variables[shares.attribute].mechanism.name
-
-
-def _answers(shares: Shares, table: Table) -> Iterator[Answer]:
-    """Yield the answer of a table of one variable."""
-    (span,) = shares.span.spans
-    yield answer_to("range", span, table, shares.attribute)

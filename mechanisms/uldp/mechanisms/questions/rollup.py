@@ -4,6 +4,7 @@ The mean of the rows of ``auto`` is wrong: each of them is drawn towards the usu
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 
 import numpy as np
@@ -18,24 +19,25 @@ from uldp.schemas.statistic import Statistic
 
 
 class RollUp:
-    """Sums the counts of a version by period; the memory is that of the periods, not of the windows.
+    """The sums of the counts of a version by period; the memory is that of the periods, not of the windows.
 
     Args:
         version: The version, which is an attribute too.
+        statistics: The newest statistic of each window, in the order of their starts.
         every: The length of the periods; None for the windows themselves.
         zone: The time zone of the periods.
+
+    Raises:
+        RequestError: if devices of another device half made a statistic, or its window lies in two periods.
     """
 
-    def __init__(self, version: Version, every: Every | None, zone: tzinfo) -> None:
+    def __init__(self, version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> None:
         self.version, self._every, self._zone = version, every, zone
         self._spans: dict[Period, Span] = {}
+        for statistic in statistics:
+            self._add(statistic)
 
-    def add(self, statistic: Statistic) -> None:
-        """Add the newest statistic of a window. Windows come in the order of their starts.
-
-        Raises:
-            RequestError: if devices of another device half made it, or its window lies in two periods.
-        """
+    def _add(self, statistic: Statistic) -> None:
         spec = self.version.spec
         if statistic.device_digest != spec.device_digest:
             raise RequestError(
@@ -57,16 +59,20 @@ class RollUp:
             statistic.flags,
         )
         before = self._spans.get(period)
-        self._spans[period] = one if before is None else _in(period, before + one)
+        self._spans[period] = one if before is None else replace(before + one, period=period)
 
     def spans(self) -> list[Span]:
         """Return the periods that have a report, in order.
 
-        Where a period has few reports, it is joined with neighbours; see ``coarsened``. Sliding windows have reports in
+        Where a period has few reports, it is joined with neighbours; see ``runs``. Sliding windows have reports in
         common, so those of few reports are left out instead.
         """
         spans = self.fine()
-        return [span for span in spans if span.passes()] if self.overlapping else coarsened(spans)
+        if self.overlapping or not spans:
+            return [span for span in spans if span.passes()]
+        counts = np.array([span.counts for span in spans])
+        least = np.full(counts.shape[1], self.version.spec.limits.min_reports)
+        return [total(spans[begin:end]) for begin, end in runs(counts, least)]
 
     def fine(self) -> list[Span]:
         """Return the periods that have a report, in order, also those of few."""
@@ -104,34 +110,18 @@ class RollUp:
         return period
 
 
-def _in(period: Period, span: Span) -> Span:
-    """Return a sum of windows of one period, with the period as its own."""
-    return Span(span.version, period, span.cells, span.sizes, span.apart, span.accounting, span.flags)
-
-
-def coarsened(spans: list[Span]) -> list[Span]:
-    """Join neighbours until each sum passes: the finest such partition, so that each report is in one number.
-
-    Of all partitions into runs of neighbours that pass, it is the one with the least sum of squares of the numbers of
-    joined spans. The list is empty if even the sum of all does not pass.
-
-    Args:
-        spans: Spans in order, which have no report in common.
-    """
-    if all(span.passes() for span in spans):
-        return spans
-    counts = np.array([span.counts for span in spans])
-    least = np.full(counts.shape[1], spans[0].version.spec.limits.min_reports)
-    return [total(spans[begin:end]) for begin, end in runs(counts, least)]
-
-
 def runs(counts: Counts, least: Counts) -> list[tuple[int, int]]:
-    """Return the first position of each run of neighbours, and the one behind its last; see ``coarsened``.
+    """Return the first position of each run of neighbours, and the one behind its last: the finest that pass.
+
+    So each report is in one number. Of all partitions into runs of neighbours whose sums pass, it is the one with the
+    least sum of squares of the numbers of joined neighbours. The list is empty if even the sum of all does not pass.
 
     Args:
         counts: Shape (T, c): counts of each of T neighbours, of which one is positive.
         least: Shape (c,): what the sum of each count in a run must be at least, if it is not 0.
     """
+    if ((counts == 0) | (counts >= least)).all():
+        return [(at, at + 1) for at in range(len(counts))]
     totals = np.concatenate([np.zeros((1, counts.shape[1]), dtype=np.int64), np.cumsum(counts, axis=0)])
     costs, begins = np.full(len(totals), np.inf), np.zeros(len(totals), dtype=np.int64)
     costs[0] = 0
@@ -159,12 +149,4 @@ def total(spans: Sequence[Span]) -> Span:
 
 def roll_up(version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> list[Span]:
     """Return the spans of the statistics of a version; see ``RollUp``."""
-    return rolled_up(version, statistics, every, zone).spans()
-
-
-def rolled_up(version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> RollUp:
-    """Return the statistics of a version, summed by period."""
-    rolled = RollUp(version, every, zone)
-    for statistic in statistics:
-        rolled.add(statistic)
-    return rolled
+    return RollUp(version, statistics, every, zone).spans()

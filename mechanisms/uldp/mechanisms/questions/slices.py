@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 
 from uldp.mechanisms.questions.span import Version
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting
@@ -82,8 +81,7 @@ def counts_of(version: Version, statistics: Iterable[Statistic], group: Group | 
 
     A window that counts few reports in them is apart, as if it counted no others.
     """
-    decoder = version.decoder
-    if not isinstance(decoder, SlicedDecoder):
+    if version.spec.by is None:
         yield from statistics
         return
     least = version.spec.limits.min_reports
@@ -91,7 +89,9 @@ def counts_of(version: Version, statistics: Iterable[Statistic], group: Group | 
         if not statistic.n:
             yield statistic
             continue
-        cells, n = decoder.total(statistic.cells, None if group is None else group.numbers)
+        every = version.protocol.mechanism.split_cells(statistic.cells)
+        chosen = every if group is None else [every[number] for number in group.numbers]
+        cells, n = np.sum([own for own, _ in chosen], axis=0), sum(reports for _, reports in chosen)
         accounting = statistic.accounting if group is None else Accounting(n, n)
         few = {Flag.FEW_REPORTS} if 0 < n < least else set[Flag]()
         flags = (*statistic.flags, *few.difference(statistic.flags))

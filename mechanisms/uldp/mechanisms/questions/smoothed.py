@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.mechanisms.questions.answer import Answer, answer_of, unit_of
+from uldp.mechanisms.questions.answer import Answer, answers_by_quantity, unit_of
 from uldp.mechanisms.questions.over_time import OverTime, over_time
 from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, spent_over
 from uldp.mechanisms.questions.spent import Spent
-from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, TableName
 
@@ -36,18 +35,18 @@ def smoothed(spans: Sequence[Span | Pool]) -> Iterator[Answer]:
             series[shares.attribute].append(shares)
     if not series:
         raise RequestError("no window has enough reports to smooth; add --every, so that they are summed")
-    found = {attribute: _over_time(of) for attribute, of in series.items()}
+    found = {
+        attribute: over_time(
+            [each.linear for each in of], [each.of_responses() for each in of], [each.span.period.start for each in of]
+        )
+        for attribute, of in series.items()
+    }
     spent = spent_over([part for span in spans for part in span.spans])
     places = {(of.span.period, attribute): t for attribute, each in series.items() for t, of in enumerate(each)}
     for span in spans:
         for attribute, each in series.items():
             if (t := places.get((span.period, attribute))) is not None:
                 yield from _answers(each[t], found[attribute], t, spent)
-
-
-def _over_time(series: Sequence[Shares]) -> OverTime:
-    shared = [each.of_responses() for each in series]
-    return over_time([each.linear for each in series], shared, [each.span.period.start for each in series])
 
 
 def _answers(shares: Shares, found: OverTime, t: int, spent: Spent | None) -> Iterator[Answer]:
@@ -58,26 +57,23 @@ def _answers(shares: Shares, found: OverTime, t: int, spent: Spent | None) -> It
     for causal, kind in ((True, "filtered"), (False, "smoothed")):
         values, stderr = (found.filtered, found.filtered_stderr) if causal else (found.smoothed, found.smoothed_stderr)
         low, high = found.interval(INTERVAL_LEVEL, causal=causal)
-        for quantity in dict.fromkeys(quantities):
-            at = [i for i, each in enumerate(quantities) if each is quantity]
-            columns: dict[str, Floats | None] = {
-                "estimate": np.clip(values[t, at], *bounds),
-                "stderr": stderr[t, at],
-                "low": np.clip(low[t, at], *bounds),
-                "high": np.clip(high[t, at], *bounds),
-            }
-            yield answer_of(
-                shares.span,
-                "over_time",
-                [labels[i] for i in at],
-                columns,
-                attribute=shares.attribute,
-                n=shares.n,
-                quantity=f"{quantity.value}, {kind}",
-                unit=unit_of(quantity),
-                spent=spent,
-                assumed=shares.span.assumed + _WALK,
-            )
+        yield from answers_by_quantity(
+            shares.span,
+            "over_time",
+            labels,
+            [f"{each.value}, {kind}" for each in quantities],
+            {
+                "estimate": np.clip(values[t], *bounds),
+                "stderr": stderr[t],
+                "low": np.clip(low[t], *bounds),
+                "high": np.clip(high[t], *bounds),
+            },
+            attribute=shares.attribute,
+            n=shares.n,
+            unit=unit_of(quantities[0]),
+            spent=spent,
+            assumed=shares.span.assumed + _WALK,
+        )
 
 
 def _quantity(shares: Shares, i: int) -> TableName:

@@ -13,7 +13,6 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.questions.kept import repeats
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.spent import Spent, spent
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
@@ -40,9 +39,7 @@ class Version:
     @cached_property
     def protocol(self) -> LdpProtocol:
         """The protocol of the spec."""
-        if self.sliced is not None and isinstance(self.sliced.decoder, SlicedDecoder):
-            return self.sliced.decoder.protocol
-        return build_protocol(self.spec)
+        return (self.sliced and self.sliced.protocol.of_slice) or build_protocol(self.spec)
 
     @property
     def decoder(self) -> Decoder:

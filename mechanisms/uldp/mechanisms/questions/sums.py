@@ -55,9 +55,7 @@ def sums(shares: Shares, groups: Groups) -> Iterator[Answer]:
     yield answer_of(shares.span, "sum", groups.names, columns, attribute=shares.attribute, **shared)
 
 
-def sum_ends(
-    shares: Shares, members: Floats, coverage: float = INTERVAL_LEVEL
-) -> tuple[Floats, Floats, Floats, Floats]:
+def sum_ends(shares: Shares, members: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the estimates of sums, their variances, and the ends of their intervals, each of shape (j,).
 
     As those of single values do, the lower end takes nobody behind a tag whose background has no strength as a member,
@@ -66,7 +64,7 @@ def sum_ends(
     pum, linear = shares.pum, shares.linear
     assert pum is not None
     if not pum.tags:
-        return linear.values @ members, linear.variance_of(members), *linear.interval(coverage, members)
+        return linear.values @ members, linear.variance_of(members), *linear.interval(INTERVAL_LEVEL, members)
     known = ~np.isnan(pum.strength)[:, np.newaxis]
     assumed = pum.bot_distributions(linear.values) @ members
     reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
@@ -79,8 +77,8 @@ def sum_ends(
     return (
         linear.values @ middle,
         linear.variance_of(middle) + spread,
-        linear.interval(coverage, least, spread)[0],
-        linear.interval(coverage, most, spread)[1],
+        linear.interval(INTERVAL_LEVEL, least, spread)[0],
+        linear.interval(INTERVAL_LEVEL, most, spread)[1],
     )
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from uldp.mechanisms.laws.held_laws import binomial
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, IMPROBABLE_TAIL
 from uldp.schemas.arrays import Counts, Floats, Mask
 
@@ -51,7 +52,14 @@ class BitTotals:
             raise ValueError(f"tail must be inside (0, 1), got {tail}")
         lows, highs = [], []
         for bits in self.kinds:
-            law = reduce(np.convolve, [_binomial(*alike) for alike in bits if alike.number and alike.probability])
+            law = reduce(
+                np.convolve,
+                [
+                    binomial(number, np.arange(number + 1.0), probability)
+                    for number, probability in bits
+                    if number and probability
+                ],
+            )
             lows.append(int(np.count_nonzero(np.cumsum(law) <= tail / 2)))
             highs.append(int(np.count_nonzero(np.cumsum(law[::-1]) > tail / 2)) - 1)
         return min(lows), max(highs)
@@ -64,14 +72,3 @@ class BitTotals:
     @cached_property
     def _bounds(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return self.within(IMPOSSIBLE_TAIL), self.within(IMPROBABLE_TAIL)
-
-
-def _binomial(n: int, p: float) -> Floats:
-    """Return the probability of each number of successes of n, shape (n + 1,), each with about 10 digits."""
-    # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-    from scipy import special
-
-    k = np.arange(n + 1)
-    chosen = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    law: Floats = np.exp(chosen + special.xlogy(k, p) + special.xlog1py(n - k, -p))
-    return law

@@ -5,7 +5,7 @@ window, by a fast transform.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
@@ -15,8 +15,12 @@ from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
 
-class Fold(ABC):
-    """The matrix M of 0 and 1 that says which payloads support which symbols: a row for each symbol.
+class FoldedMechanism(PureMechanism, UniformReports):
+    """A mechanism whose payloads are the cells, and which sends a uniform one with some probability.
+
+    Whatever its symbol, a device sends a payload with ``least_probability`` to e^epsilon times this.
+
+    The matrix M of 0 and 1, with a row for each symbol, says which payloads support which symbols.
 
     Attributes:
         numbers: How many numbers a transform has.
@@ -24,41 +28,29 @@ class Fold(ABC):
 
     numbers: int
 
-    @abstractmethod
-    def supports(self, cells: Floats) -> Floats:
-        """Return M @ cells, shape (|Z|, j) for cells of shape (cells, j): sums over the payloads of each symbol."""
-
-    @abstractmethod
-    def supported(self, weights: Floats) -> Floats:
-        """Return M.T @ weights, shape (cells, j) for weights of shape (|Z|, j): sums over the symbols of a payload."""
-
-    @abstractmethod
-    def symbols_of(self, payload: int) -> Symbols:
-        """Return the symbols that a payload supports, in ascending order."""
-
-    def fold(self, cells: Counts) -> Counts:
-        """Return the support counts, shape (|Z|,). They are exact, for up to 2^40 reports."""
-        counts: Counts = np.rint(self.supports(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64)
-        return counts
-
-
-class FoldedMechanism(PureMechanism, UniformReports):
-    """A mechanism whose payloads are the cells, and which sends a uniform one with some probability.
-
-    Whatever its symbol, a device sends a payload with ``least_probability`` to e^epsilon times this.
-
-    Attributes:
-        fold: Turns cells into support counts.
-    """
-
-    fold: Fold
-
     def __init__(self, size: int, epsilon: float) -> None:
         """Protect all symbols of Z, of which there are ``size``; ValueError if size or epsilon is not positive."""
         if size < 1:
             raise ValueError(f"a domain has at least one symbol, got size {size}")
         self.size, self.sensitive = size, np.ones(size, dtype=np.bool_)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
+
+    @abstractmethod
+    def supports(self, cells: Floats) -> Floats:
+        """Return M @ cells, shape (|Z|, j) for cells of shape (cells, j): sums over the payloads of each symbol."""
+
+    @abstractmethod
+    def supported(self, symbols: Floats) -> Floats:
+        """Return M.T @ symbols, shape (cells, j) for weights of shape (|Z|, j): sums over the symbols of a payload."""
+
+    @abstractmethod
+    def symbols_of(self, payload: int) -> Symbols:
+        """Return the symbols that a payload supports, in ascending order."""
+
+    def fold(self, cells: Counts) -> Counts:
+        """See the base class. The counts are exact, for up to 2^40 reports."""
+        counts: Counts = np.rint(self.supports(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64)
+        return counts
 
     @property
     @abstractmethod
@@ -72,7 +64,7 @@ class FoldedMechanism(PureMechanism, UniformReports):
     def describe(self, payload: int | bytes) -> str:
         """Return the parts of a payload, and the symbols that it supports."""
         assert isinstance(payload, int)
-        return f"{self.parts_of(payload)}, {supports_text(self.fold.symbols_of(payload), self.size)}"
+        return f"{self.parts_of(payload)}, {supports_text(self.symbols_of(payload), self.size)}"
 
     @property
     def least_probability(self) -> float:
@@ -83,5 +75,5 @@ class FoldedMechanism(PureMechanism, UniformReports):
         """See the base class: ``least_probability``, but e^epsilon times this under the symbols of a payload."""
         assert self.guarantee.epsilon is not None  # it has noise
         return self.least_probability * (
-            1 + math.expm1(self.guarantee.epsilon) * self.fold.supported(r[:, np.newaxis])[:, 0]
+            1 + math.expm1(self.guarantee.epsilon) * self.supported(r[:, np.newaxis])[:, 0]
         )

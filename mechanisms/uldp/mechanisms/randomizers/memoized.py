@@ -15,7 +15,7 @@ from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
 from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
 from uldp.mechanisms.randomizers.packed_bits import pack_rows
-from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
 _BITS_AT_ONCE = 1 << 17
@@ -58,10 +58,12 @@ class Memoized(WithMemory):
     Attributes:
         inner: The mechanism of the permanent response.
         once: The mechanism that has the law of one report.
+        uniform: The same, if the noise is uniform; None if bits have noise.
         noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
             payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
 
+    inner: Mechanism
     noise: Floats
 
     def __init__(self, inner: Mechanism, once: Mechanism) -> None:
@@ -74,6 +76,7 @@ class Memoized(WithMemory):
         self.inner, self.once = inner, once
         if _structure(inner) != _structure(once):
             raise ValueError("the permanent response and the reports must differ by their noise alone")
+        self.uniform = once if isinstance(once, UniformNoise) else None
         if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
             replaced = (once.uniform_probability - inner.uniform_probability) / (1 - inner.uniform_probability)
             self.noise = _positive(np.array([replaced]))
@@ -84,7 +87,7 @@ class Memoized(WithMemory):
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.held, self.form, self.largest_step = once.size, once.held, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
-        self.counts_payloads = once.counts_payloads
+        self.counts_payloads, self.channel = once.counts_payloads, once.channel
 
     @property
     def bare(self) -> Mechanism:
@@ -94,7 +97,7 @@ class Memoized(WithMemory):
     def warnings(self, n: int) -> Iterator[str]:
         """Yield a line if n devices keep one of so many responses that theirs are almost as good as names."""
         yield from self.once.warnings(n)
-        if isinstance(self.once, UniformNoise) and self.once.log_payloads > math.log(n):
+        if self.uniform is not None and self.uniform.log_payloads > math.log(n):
             yield (
                 f"a device sends the response that it keeps, unchanged, in {1 - self.noise[0]:.0%} of its reports, and"
                 f" there are more responses than users: a reader can link those of a device among {n:,} users,"
@@ -109,9 +112,9 @@ class Memoized(WithMemory):
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         """See the base class."""
         n = len(permanent)
-        if isinstance(self.once, UniformNoise):
+        if self.uniform is not None:
             replaced = randomness.random(n) < self.noise[0]
-            drawn = self.once.uniform(n, randomness)
+            drawn = self.uniform.uniform(n, randomness)
             payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
             return payloads
         size = self.noise.shape[1]
@@ -129,7 +132,7 @@ class Memoized(WithMemory):
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
         both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
-        if isinstance(self.once, UniformNoise):
+        if self.uniform is not None:
             return both | {"replace": threshold(self.noise[0])}
         becomes_set, cleared = self.noise
         return both | {"set": thresholds(becomes_set), "clear": thresholds(cleared)}
@@ -145,14 +148,6 @@ class Memoized(WithMemory):
     def describe(self, payload: int | bytes) -> str:
         """See the base class."""
         return self.once.describe(payload)
-
-    def revealed(self, cells: Counts) -> int | None:
-        """See the base class."""
-        return self.once.revealed(cells)
-
-    def revealed_share(self) -> float | None:
-        """See the base class."""
-        return self.once.revealed_share()
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """See the base class."""

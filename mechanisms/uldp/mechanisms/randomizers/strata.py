@@ -13,9 +13,8 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, SparseCells, count_symbols
+from uldp.mechanisms.protocol.cells import Cells, count_symbols, stack_cells
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import (
     MOST_CELLS,
@@ -66,14 +65,8 @@ class Strata(Mechanism):
     Guarantee: that of the weakest part, if the part is drawn independently of all values, as ``RecordEncoding`` does.
 
     Attributes:
-        parts: The mechanisms.
-        shares: Shape (S,): the probability with which devices draw each of the S parts.
-        first_symbols: Shape (S,): the first input symbol of each part.
-        noun: What a part is for, as text.
         names: What each part is for; empty if it has its number alone.
     """
-
-    first_symbols: Symbols
 
     def __init__(
         self,
@@ -168,43 +161,20 @@ class Strata(Mechanism):
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which the mechanism of their part calls improbable."""
-        if self.form.width is None:
-            return self._inspect_symbols(cast(npt.NDArray[np.uint32], payloads))
-        named = self._named(payloads)
-        if len(self._alike) == 1:
-            (mechanism, _) = self._alike[0]
-            possible, improbable = mechanism.inspect(self._own(mechanism, payloads, named))
-            known = named < len(self.parts)
-            return possible & known, improbable & known
         possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
+        if self.counts_payloads:
+            return payloads < self.statistic_size, improbable
+        named = self._named(payloads)
+        if len(self._alike) == 1:  # without a copy
+            (mechanism, _), known = self._alike[0], named < len(self.parts)
+            possible, improbable = mechanism.inspect(self._own(mechanism, payloads, named))
+            return possible & known, improbable & known
         for (mechanism, _), rows in self._split(named):
             possible[rows], improbable[rows] = mechanism.inspect(self._own(mechanism, payloads[rows], named[rows]))
-            end = 2 + (mechanism.form.width or _SYMBOL_WIDTH)
-            possible[rows] &= ~cast(Packed, payloads)[rows, end:].any(axis=1)
+            if self.form.width is not None:
+                end = 2 + (mechanism.form.width or _SYMBOL_WIDTH)
+                possible[rows] &= ~cast(Packed, payloads)[rows, end:].any(axis=1)
         return possible, improbable
-
-    def _inspect_symbols(self, payloads: npt.NDArray[np.uint32]) -> tuple[Mask, Mask]:
-        assert self.form.symbols is not None
-        possible: Mask = payloads < self.form.symbols
-        improbable = np.zeros(len(payloads), dtype=np.bool_)
-        if self._doubtful.any():
-            named = self._named(payloads)
-            for (mechanism, numbers), rows in self._split(named):
-                if self._doubtful[numbers[0]]:
-                    own = self._own(mechanism, payloads[rows], named[rows])
-                    possible[rows], improbable[rows] = mechanism.inspect(own)
-        return possible, improbable
-
-    @cached_property
-    def _doubtful(self) -> Mask:
-        """Shape (S,): whether the part calls some of its symbols impossible or improbable."""
-        doubtful = np.ones(len(self.parts), dtype=np.bool_)
-        for mechanism, numbers in self._alike:
-            symbols = mechanism.form.symbols
-            if symbols is not None and symbols <= MOST_CELLS:
-                possible, improbable = mechanism.inspect(np.arange(symbols, dtype=np.uint32))
-                doubtful[numbers] = not possible.all() or improbable.any()
-        return doubtful
 
     def describe(self, payload: int | bytes) -> str:
         """Return the part, by its number from 0, and what its own payload says."""
@@ -238,7 +208,7 @@ class Strata(Mechanism):
                 if not mechanism.partitions:
                     tallies[number].append(reports[own_groups])
                 tallies[number].append(cells[own_groups])
-        return [_concatenate(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
+        return [stack_cells(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
 
     def _tally_alike(self, payloads: Payloads, named: Symbols, groups: Symbols, k: int) -> list[Cells]:
         """Tally payloads of parts of one mechanism; ``named`` has their parts, shape (n,)."""
@@ -247,11 +217,11 @@ class Strata(Mechanism):
         cells = mechanism.tally([self._own(mechanism, payloads, named)], joint, k * parts)
         if not mechanism.partitions:
             reports = np.bincount(joint, minlength=k * parts).astype(np.int64)[:, np.newaxis]
-            cells = [_concatenate(each) for each in zip(reports, cells, strict=True)]
-        return [_concatenate(cells[group * parts : (group + 1) * parts]) for group in range(k)]
+            cells = [stack_cells(each) for each in zip(reports, cells, strict=True)]
+        return [stack_cells(cells[group * parts : (group + 1) * parts]) for group in range(k)]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
-        """Return the cells of each part, and the number of its reports."""
+        """See the base class."""
         found = []
         for part, own in zip(self.parts, np.split(cells, self._first_cells[1:]), strict=True):
             found.append((own, int(own.sum())) if part.partitions else (own[1:], int(own[0])))
@@ -269,7 +239,7 @@ class Strata(Mechanism):
         return wrapped
 
     def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
-        """Yield for each part its number, the rows of its payloads, and these payloads as the part has sent them."""
+        """See the base class."""
         named = self._named(payloads)
         for number, (part, rows) in enumerate(zip(self.parts, _rows_of(named, len(self.parts)), strict=True)):
             yield number, rows, self._own(part, payloads[rows], named[rows])
@@ -365,16 +335,3 @@ def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
     lasting = [guarantee.lasting for guarantee in guarantees if guarantee.lasting is not None]
     epsilon = None if privacy is Privacy.NONE else max(budgets)
     return Guarantee(privacy, epsilon, max(lasting) if len(lasting) == len(guarantees) else None)
-
-
-def _concatenate(parts: Sequence[Cells]) -> Cells:
-    """Return the cells of all parts; they are sparse if a part is."""
-    if not any(isinstance(cells, SparseCells) for cells in parts):
-        return np.concatenate(cast(Sequence[Counts], parts))
-    indices, values = [], []
-    starts, size = _offsets(cells.size for cells in parts)
-    for start, cells in zip(starts, parts, strict=True):
-        own = cells.indices if isinstance(cells, SparseCells) else np.flatnonzero(cells)
-        indices.append(start + own)
-        values.append(cells.values if isinstance(cells, SparseCells) else cells[own])
-    return SparseCells(size, np.concatenate(indices), np.concatenate(values))

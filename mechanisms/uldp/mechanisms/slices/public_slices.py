@@ -99,4 +99,4 @@ def sliced(protocol: LdpProtocol, slices: Slices, columns: int) -> LdpProtocol:
     source = StratumSource(protocol.encoding, tuple(range(columns)))
     choice = Named(tuple(range(columns, columns + len(slices.sizes))), slices)
     encoding = StrataEncoding([source] * len(slices), strata, choice)
-    return LdpProtocol(encoding, strata, SlicedDecoder(protocol, strata, slices.names))
+    return LdpProtocol(encoding, strata, SlicedDecoder(protocol, strata, slices.names), protocol)

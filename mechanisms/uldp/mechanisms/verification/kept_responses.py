@@ -14,9 +14,8 @@ from numpy.random import default_rng
 from scipy import special
 
 from uldp.mechanisms.inference.goodness_of_fit import Check, binomial, support_matrices
-from uldp.mechanisms.protocol.mechanism import BitNoise, PureMechanism, UniformNoise, WithMemory
+from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, UniformNoise, WithMemory
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.privacy_loss import Inputs
 from uldp.mechanisms.verification.strings_of_parts import all_for_strings
@@ -45,13 +44,13 @@ def kept_checks(
         other: Another report of each of them, in this order.
         seed: The seed of what is drawn for comparison.
     """
-    if isinstance(mechanism, Strata):
+    if mechanism.parts:
         yield from _of_strata(mechanism, inputs, first, other, seed)
-    elif isinstance(mechanism, Memoized) and isinstance(mechanism.once, UniformNoise):
+    elif isinstance(mechanism, Memoized) and mechanism.uniform is not None:
         equal = (first == other).reshape(len(first), -1).all(axis=1).sum(keepdims=True)
-        m = np.array([_equal(mechanism, mechanism.once, inputs)])
+        m = np.array([_equal(mechanism, mechanism.uniform, inputs)])
         yield binomial("equal reports", lambda _: "the reports are equal", equal, len(first), m, _PAIRS)
-    elif isinstance(mechanism, Memoized) and isinstance(mechanism.once, PureMechanism):
+    elif isinstance(mechanism, Memoized) and mechanism.channel is not None:
         yield from _of_bits(mechanism, cast(Floats, inputs), first, other)
     else:
         yield _beside_drawn(mechanism, inputs, first, other, seed)
@@ -79,12 +78,12 @@ def _equal(mechanism: Memoized, once: UniformNoise, inputs: Inputs) -> float:
 
 def _uniform_share(mechanism: Memoized, inputs: Inputs) -> float:
     """Return the share of responses that noise can give: all, but of a symbol that is not sensitive only the noise."""
-    inner = mechanism.inner
-    if not isinstance(inner, PureMechanism) or isinstance(inputs, int):
+    sensitive = mechanism.inner.sensitive
+    if sensitive is None or isinstance(inputs, int):
         return 1.0
-    assert isinstance(inner, UniformNoise)
     # A set has several symbols, each of which is sensitive.
-    return float(np.where(inner.sensitive, 1.0, inner.uniform_probability) @ inputs / inputs.sum())
+    noise = cast(UniformNoise, mechanism.inner).uniform_probability
+    return float(np.where(sensitive, 1.0, noise) @ inputs / inputs.sum())
 
 
 def _of_bits(mechanism: Memoized, r: Floats, first: Payloads, other: Payloads) -> Iterator[Check]:
@@ -104,7 +103,7 @@ def _of_bits(mechanism: Memoized, r: Floats, first: Payloads, other: Payloads) -
         yield binomial("other bits set twice", lambda _: "one is set twice", total, n * int(others.sum()), mean, _PAIRS)
 
 
-def _inputs(strata: Strata, inputs: Inputs, number: int) -> Inputs | None:
+def _inputs(strata: Mechanism, inputs: Inputs, number: int) -> Inputs | None:
     """Return the inputs of devices of a part; None if no device has this part."""
     if all_for_strings(strata):
         return int(cast(Floats, inputs)[number])
@@ -112,7 +111,7 @@ def _inputs(strata: Strata, inputs: Inputs, number: int) -> Inputs | None:
     return strata.parts[number].held * own / own.sum() if own.any() else None
 
 
-def _of_strata(strata: Strata, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
+def _of_strata(strata: Mechanism, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
     own = [list(strata.split_payloads(payloads)) for payloads in (first, other)]
     parts = np.zeros((2, len(first)), np.int64)
     for drawn, split in zip(parts, own, strict=True):

@@ -14,8 +14,7 @@ import numpy as np
 from uldp.mechanisms.inference.goodness_of_fit import support_matrices
 from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PureMechanism
-from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
@@ -150,7 +149,7 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
         one, two = (mechanism.positions_supported(each, payloads) for each in own)
         return Told.of(one, two)
     r, s = cast(Floats, x), cast(Floats, other)
-    if isinstance(mechanism, Strata):
+    if mechanism.parts:
         return _of_strata(mechanism, r, s, payloads)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
@@ -175,7 +174,7 @@ def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarante
         return None
     if np.array_equal(x, other):
         return 0.0
-    if isinstance(mechanism, Strata):
+    if mechanism.parts:
         of_parts = _of_parts(mechanism, cast(Floats, x), cast(Floats, other))
         epsilons = (promised(part, r, s, part.guarantee) for part, r, s in of_parts if r.any() and s.any())
         return max(most if each is None else each for each in epsilons)
@@ -185,7 +184,7 @@ def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarante
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
         return min(most, float(np.abs(_ratios(of_r, of_s)[0]).max()))
-    if isinstance(mechanism, PureMechanism) and mechanism.channel.independent_bits:
+    if mechanism.channel is not None and mechanism.channel.independent_bits:
         return min(most, _of_two_bits(mechanism.channel, int(r.argmax()), int(s.argmax())))
     return most
 
@@ -221,13 +220,13 @@ def _of_supports(mechanism: Mechanism, held: Sequence[Symbols], payloads: Payloa
         for at, symbols in enumerate(held):
             # A design has one more input, of the symbols outside of it.
             supported[at, block] = (cells[:, symbols[symbols < cells.shape[1]]] > 0).any(axis=1)
-        if isinstance(mechanism, PureMechanism):
+        if mechanism.sensitive is not None:
             unprotected[block] = cells[:, ~mechanism.sensitive].any(axis=1)
         start += len(cells)
     return Told.of(supported[0], supported[1], unprotected)
 
 
-def _of_strata(strata: Strata, r: Floats, s: Floats, payloads: Payloads) -> Told:
+def _of_strata(strata: Mechanism, r: Floats, s: Floats, payloads: Payloads) -> Told:
     n = len(payloads)
     codes, leaning = np.full((2, n), UNPROTECTED, dtype=np.int64), np.zeros(n, np.int64)
     of_parts = _of_parts(strata, r, s)
@@ -239,7 +238,7 @@ def _of_strata(strata: Strata, r: Floats, s: Floats, payloads: Payloads) -> Told
     return Told(codes, leaning)
 
 
-def _of_parts(strata: Strata, r: Floats, s: Floats) -> Iterator[tuple[Mechanism, Floats, Floats]]:
+def _of_parts(strata: Mechanism, r: Floats, s: Floats) -> Iterator[tuple[Mechanism, Floats, Floats]]:
     """Yield each part, and the distributions of its symbols; zeros if no device has it."""
     of_parts = (np.split(each, strata.first_symbols[1:]) for each in (r, s))
     for part, *own in zip(strata.parts, *of_parts, strict=True):

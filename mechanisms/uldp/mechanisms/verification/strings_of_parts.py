@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Payloads, Symbols
 
 
 def all_for_strings(mechanism: Mechanism) -> bool:
     """Return whether a mechanism has parts, and each of them is for strings."""
-    return isinstance(mechanism, Strata) and all(isinstance(part.bare, StringMechanism) for part in mechanism.parts)
+    return bool(mechanism.parts) and all(isinstance(part.bare, StringMechanism) for part in mechanism.parts)
 
 
-def strings_of_parts(strata: Strata, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
+def strings_of_parts(strata: Mechanism, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
     """Test the drawn parts by their shares, and the possible payloads of each part by its own string or set.
 
     ``symbols`` has shape (parts, l): the symbol of the string in each part, or those of the set.
@@ -26,8 +26,7 @@ def strings_of_parts(strata: Strata, symbols: Symbols, payloads: Payloads) -> It
     counts = np.array([len(rows) for _, rows, _ in split])
     yield chi_square("drawn parts", strata.noun, counts, strata.shares)
     for number, _, own in split:
-        part = strata.parts[number].bare
-        assert isinstance(part, StringMechanism)
+        part = cast(StringMechanism, strata.parts[number].bare)
         if len(own):
             for check in part.string_checks(symbols[number], own):
                 yield replace(check, name=f"{check.name}, of {strata.noun} {number}")

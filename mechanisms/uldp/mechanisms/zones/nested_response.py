@@ -42,6 +42,9 @@ class NestedResponse(CountedReports):
         first_payloads: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
     """
 
+    channel: Channel
+    sensitive: Mask
+
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
         """Build the mechanism for X_S, shape (|X|,), the budget of one report in nats, and the answer of each bot.
 

@@ -10,7 +10,7 @@ from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.pool import Pool, pool_up
 from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
-from uldp.mechanisms.questions.rollup import RollUp, rolled_up, total
+from uldp.mechanisms.questions.rollup import RollUp, total
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
@@ -72,7 +72,7 @@ class Asked:
                 of_group = version_of(version, group)
                 counts = counts_of(version, statistics, group)
                 found = rolled.setdefault((key[0], of_group.slices), [])
-                found.append(rolled_up(of_group, counts, every, calendar))
+                found.append(RollUp(of_group, counts, every, calendar))
         if not pooled:
             spans = [each.spans() for of_versions in rolled.values() for each in of_versions]
             return cls([each for each in spans if each], every, estimator)

@@ -12,7 +12,7 @@ import numpy as np
 
 from uldp.mechanisms.questions.periods import EVERY, Every, Period
 from uldp.mechanisms.questions.pool import Pool, pool_up
-from uldp.mechanisms.questions.rollup import RollUp, rolled_up
+from uldp.mechanisms.questions.rollup import RollUp
 from uldp.mechanisms.questions.slices import counts_of, version_of
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.pipelines.report.over_time import Point, point_of
@@ -101,7 +101,7 @@ def _rolled(estimates: Sequence[Estimate], spec: CollectionSpec, found: Current,
             " from which sums follow; copy the folder counts beside estimates"
         )
     version = Version(spec)
-    return rolled_up(version_of(version), counts_of(version, statistics), every, UTC)
+    return RollUp(version_of(version), counts_of(version, statistics), every, UTC)
 
 
 def _point(span: Span | Pool, clocks: "_Clocks", estimator: str) -> Point:

@@ -8,88 +8,18 @@ derived here.
 """
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.block_designs import BlockDesign
 from uldp.mechanisms.kernels.supports_text import supports_text
-from uldp.mechanisms.laws.channel import Channel, NumbersT
+from uldp.mechanisms.laws.block_cells import BlockCells
+from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness, UniformNoise
 from uldp.mechanisms.randomizers.reports import CountedReports
-from uldp.schemas.arrays import Counts, Floats, Mask, Rows, Values
-
-
-@dataclass(frozen=True, eq=False)
-class BlockCells:
-    """The symbols that each cell supports: the blocks, and then a cell for each non-sensitive symbol; see ``Blocks``.
-
-    Attributes:
-        design: The design; its first v points are the sensitive symbols, in ascending order.
-        sensitive: Shape (|Z|,): whether each symbol is in Z_S.
-        uniform: The probability of each block from behind a non-sensitive symbol.
-        named: The probability that a report names its true symbol, if that is not sensitive.
-    """
-
-    design: BlockDesign
-    sensitive: Mask
-    uniform: float
-    named: float
-
-    @property
-    def cells(self) -> int:
-        """The number of cells."""
-        return self.design.blocks + int(np.count_nonzero(~self.sensitive))
-
-    @cached_property
-    def _places(self) -> tuple[Rows, Rows]:
-        """The symbols that are sensitive, and the others: as indices, which NumPy follows faster than masks."""
-        return np.flatnonzero(self.sensitive), np.flatnonzero(~self.sensitive)
-
-    @cached_property
-    def fixed(self) -> bool:
-        """Whether all blocks hold the same number of sensitive symbols."""
-        return self.design.equal_blocks and self.design.points == np.count_nonzero(self.sensitive)
-
-    def fold(self, cells: Counts) -> Counts:
-        """Return the support counts of cells, exactly."""
-        return self._join(self.design.sums(cells[: self.design.blocks]), cells)
-
-    def supports(self, cells: Floats) -> Floats:
-        """Sum vectors over the cells that support each symbol; shape (cells, j) becomes (|Z|, j)."""
-        return self._join(self.design.over_blocks(cells[: self.design.blocks]), cells)
-
-    def _join(self, points: NumbersT, cells: NumbersT) -> NumbersT:
-        inside, outside = self._places
-        joined: NumbersT = np.empty((len(self.sensitive), *cells.shape[1:]), dtype=cells.dtype)
-        joined[inside] = points[: len(inside)]
-        joined[outside] = cells[self.design.blocks :]
-        return joined
-
-    def supported(self, symbols: Floats) -> Floats:
-        """Sum vectors over the symbols that each cell supports: the transpose of ``supports``."""
-        inside, outside = self._places
-        points = np.zeros((self.design.points, *symbols.shape[1:]))
-        points[: len(inside)] = symbols[inside]
-        return np.concatenate([self.design.over_points(points), symbols[outside]])
-
-    def law(self, r: Floats) -> Floats:
-        """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``.
-
-        A share that is missing to one is that of unknown sensitive symbols, which are in each pair of blocks alike.
-        """
-        supported = self.supported(r)
-        blocks, free = supported[: self.design.blocks], supported[self.design.blocks :]
-        missing = 1 - min(max(free.sum(), 0.0), 1.0) - r[self.sensitive].sum()
-        held = blocks + missing * self.design.together / self.design.holding
-        return np.concatenate([self.uniform + self.named / self.design.holding * held, self.named * free])
-
-    def joined(self) -> "BlockCells":
-        """Return the same blocks, with one symbol in place of all that are not sensitive."""
-        return replace(self, sensitive=np.append(self.sensitive[self.sensitive], False))
+from uldp.schemas.arrays import Floats, Mask, Values
 
 
 class BlockResponse(PureMechanism, CountedReports, UniformNoise):
@@ -164,11 +94,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         """See the base class."""
         return self.blocks.law(r)
 
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform block."""
-        return self.noise_probability
-
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n blocks uniformly."""
         return randomness.integers(0, self.design.blocks, n).astype(np.uint32)
@@ -178,7 +103,7 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         assert isinstance(payload, int)
         chosen = np.zeros(self.statistic_size, dtype=np.int64)
         chosen[payload] = 1
-        symbols = np.flatnonzero(self.blocks.fold(chosen))
+        symbols = np.flatnonzero(self.fold(chosen))
         if payload >= self.design.blocks:
             return f"symbol {symbols[0]} of {self.size:,}, which is not sensitive"
         of_sensitive = supports_text(symbols, int(self.sensitive.sum()), "sensitive symbols")

@@ -2,18 +2,15 @@
 
 from typing import Literal, Self
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import MOST_POINTS, best_design, design_of
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
-from uldp.schemas.specs.mechanism_family import PrivateSpec
-from uldp.schemas.specs.variable import Variable
 
 
-class UtilityOptimizedHadamardSpec(PrivateSpec):
+class UtilityOptimizedHadamardSpec(SharesSpec):
     """Utility-optimized Hadamard response."""
 
     title = "utility-optimized Hadamard response (uHR)"
@@ -22,14 +19,12 @@ class UtilityOptimizedHadamardSpec(PrivateSpec):
 
     name: Literal["uhr"]
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-        return of_shares(
-            variable, self, lambda mask, epsilon: BlockResponse(mask, epsilon, HadamardDesign(int(mask.sum())))
-        )
+    def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
+        """See ``SharesSpec``."""
+        return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
 
 
-class BlockDesignSpec(PrivateSpec):
+class BlockDesignSpec(SharesSpec):
     """Utility-optimized block designs: a report is a block of ``w`` sensitive values, or a value that is not."""
 
     title = "utility-optimized block designs (uBD)"
@@ -50,12 +45,8 @@ class BlockDesignSpec(PrivateSpec):
             raise ValueError(f"w: {error}") from error
         return self
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
+    def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
+        """See ``SharesSpec``."""
         assert self.w is not None  # this mechanism is resolved
-        w = self.w
-
-        def build(sensitive: Mask, epsilon: float) -> BlockResponse:
-            return BlockResponse(sensitive, epsilon, CyclicDesign(design_of(w, int(sensitive.sum()), len(sensitive))))
-
-        return of_shares(variable, self, build)
+        design = design_of(self.w, int(sensitive.sum()), len(sensitive))
+        return BlockResponse(sensitive, epsilon, CyclicDesign(design))

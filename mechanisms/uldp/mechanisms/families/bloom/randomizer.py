@@ -6,11 +6,12 @@ equations (30) to (32) of the survey of Wang et al. (Sensors 20, 2020).
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.families.unary_encoding.randomizer import sue_theta
+from uldp.mechanisms.inference.goodness_of_fit import Check, binomial
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, Randomness
@@ -20,9 +21,6 @@ from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
-
-if TYPE_CHECKING:
-    from uldp.mechanisms.inference.goodness_of_fit import Check
 
 _COHORT_BYTES = 2
 # perturb holds a float and a byte for each bit; those for this many bits fit a core's cache.
@@ -171,14 +169,12 @@ class BloomFilter(StringMechanism, BitNoise):
         supported: Counts = np.take_along_axis(self.bits_of(rows), positions, axis=1).sum(axis=1, dtype=np.int64)
         return supported
 
-    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator[Check]:
         """See the base class.
 
         The number of set bits at the position of each function is binomial with theta. The number of set bits with each
         number, over the cohorts in which it is no position, is binomial with q.
         """
-        from uldp.mechanisms.inference.goodness_of_fit import binomial  # needs SciPy, and devices need none
-
         rows = cast(Packed, payloads)
         cohorts = self.cohorts_of(rows)
         yield self.check_of_cohorts(cohorts)

@@ -7,11 +7,11 @@ section 4.4, for local hashing; Kairouz, Bonawitz & Ramage, "Discrete Distributi
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.randomizers.reports import UniformReports
@@ -19,9 +19,6 @@ from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
-
-if TYPE_CHECKING:
-    from uldp.mechanisms.inference.goodness_of_fit import Check
 
 
 class CohortHashing(CohortMechanism, UniformReports):
@@ -89,10 +86,8 @@ class CohortHashing(CohortMechanism, UniformReports):
         own: Mask = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0] == buckets
         return own.astype(np.int64)
 
-    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator[Check]:
         """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see the base class."""
-        from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
-
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         yield self.check_of_cohorts(cohorts)
         own = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0]

@@ -14,7 +14,7 @@ from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
 
@@ -44,8 +44,7 @@ class HadamardResponse(FoldedMechanism):
     def __init__(self, size: int, epsilon: float) -> None:
         """Build the mechanism over |Z| = ``size`` symbols; ValueError if size or epsilon is not positive."""
         super().__init__(size, epsilon)
-        self.rows = 1 << (size - 1).bit_length()
-        self.fold = _HadamardFold(size, self.rows)
+        self.rows = self.numbers = 1 << (size - 1).bit_length()
         self._of_payloads(2 * self.rows)
         self.chance_support = 1 / 2
         self.noise_probability = 1 / (2 + math.expm1(epsilon))
@@ -78,28 +77,25 @@ class HadamardResponse(FoldedMechanism):
         """The probability of a uniform payload: 2/(E+1), because half of the uniform bits are those of the symbol."""
         return 2 * self.noise_probability
 
-
-class _HadamardFold(Fold):
-    """A payload supports the symbols whose entry of its row fits its bit."""
-
-    def __init__(self, size: int, rows: int) -> None:
-        self._size, self._rows, self.numbers = size, rows, rows
-
     def symbols_of(self, payload: int) -> Symbols:
-        bits = np.bitwise_count(np.arange(self._size) & payload >> 1) & 1
+        """See the base class: those whose entry of the row fits the bit."""
+        bits = np.bitwise_count(np.arange(self.size) & payload >> 1) & 1
         return np.flatnonzero(bits == payload & 1)
 
     def fold(self, cells: Counts) -> Counts:
-        bits = cells.reshape(self._rows, 2)
-        counts: Counts = (bits.sum() + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self._size]) // 2
+        """See the base class; in integers."""
+        bits = cells.reshape(self.rows, 2)
+        counts: Counts = (bits.sum() + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self.size]) // 2
         return counts
 
     def supports(self, cells: Floats) -> Floats:
-        bits = cells.reshape(self._rows, 2, -1)
-        sums: Floats = (bits.sum(axis=(0, 1)) + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self._size]) / 2
+        """See the base class."""
+        bits = cells.reshape(self.rows, 2, -1)
+        sums: Floats = (bits.sum(axis=(0, 1)) + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self.size]) / 2
         return sums
 
-    def supported(self, weights: Floats) -> Floats:
-        signed = walsh_hadamard(np.pad(weights, ((0, self._rows - self._size), (0, 0))))
-        sums = weights.sum(axis=0)
-        return np.stack([sums + signed, sums - signed], axis=1).reshape(2 * self._rows, -1) / 2
+    def supported(self, symbols: Floats) -> Floats:
+        """See the base class."""
+        signed = walsh_hadamard(np.pad(symbols, ((0, self.rows - self.size), (0, 0))))
+        sums = symbols.sum(axis=0)
+        return np.stack([sums + signed, sums - signed], axis=1).reshape(2 * self.rows, -1) / 2

@@ -14,7 +14,7 @@ from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.schemas.arrays import Floats, Symbols, Values
 
 
@@ -48,7 +48,7 @@ class LinearHashing(FoldedMechanism):
         g, m = self.space.g, self.space.m
         if g**m < size:
             raise ValueError(f"a space of {g**m:,} vectors has no room for {size:,} symbols")
-        self.fold = _HashFold(self.space, size)
+        self.numbers = g**m
         self._of_payloads(self.space.points * g)
         self.chance_support = (g ** (m - 1) - 1) / (g**m - 1)
         self.noise_probability = (g - 1) / (g + math.expm1(epsilon))
@@ -86,6 +86,21 @@ class LinearHashing(FoldedMechanism):
         """The probability of a uniform payload: g/(E+g-1), because one of the uniform buckets is the true one."""
         return self.noise_probability * self.space.g / (self.space.g - 1)
 
+    def symbols_of(self, payload: int) -> Symbols:
+        """See the base class: those that the function of the payload hashes into its bucket."""
+        point, bucket = divmod(payload, self.space.g)
+        vector = self.space.vectors(np.array([point]))
+        return np.flatnonzero(self.space.products(vector, np.arange(self.size)) == bucket)
+
+    def supports(self, cells: Floats) -> Floats:
+        """See the base class."""
+        return self.space.sum_over_hyperplanes(cells.reshape(self.space.points, self.space.g, -1))[: self.size]
+
+    def supported(self, symbols: Floats) -> Floats:
+        """See the base class."""
+        numbers = np.pad(symbols, ((0, self.numbers - self.size), (0, 0)))
+        return self.space.sum_over_vectors(numbers, self.space.g).reshape(-1, symbols.shape[1])
+
 
 def best_linear_space(size: int, epsilon: float) -> ProjectiveSpace:
     """Return the space of ``LinearHashing`` for |Z| symbols; ValueError if there are too many."""
@@ -101,22 +116,3 @@ def _law(g: int, m: int, epsilon: float) -> tuple[float, float]:
     other = 1 / (g + math.expm1(epsilon))
     p, c = 1 - (g - 1) * other, (g ** (m - 1) - 1) / (g**m - 1)
     return p, c * p + (1 - c) * other
-
-
-class _HashFold(Fold):
-    """A payload supports the symbols that its function hashes into its bucket."""
-
-    def __init__(self, space: ProjectiveSpace, size: int) -> None:
-        self._space, self._size, self.numbers = space, size, space.g**space.m
-
-    def symbols_of(self, payload: int) -> Symbols:
-        vector = self._space.vectors(np.array([payload // self._space.g]))
-        return np.flatnonzero(self._space.products(vector, np.arange(self._size)) == payload % self._space.g)
-
-    def supports(self, cells: Floats) -> Floats:
-        of_buckets = cells.reshape(self._space.points, self._space.g, -1)
-        return self._space.sum_over_hyperplanes(of_buckets)[: self._size]
-
-    def supported(self, weights: Floats) -> Floats:
-        numbers = np.pad(weights, ((0, self._space.g**self._space.m - self._size), (0, 0)))
-        return self._space.sum_over_vectors(numbers, self._space.g).reshape(-1, weights.shape[1])

@@ -4,15 +4,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.specs.mechanism_family import PrivateSpec
-from uldp.schemas.specs.variable import Variable
+from uldp.schemas.arrays import Mask
 
 
-class LocalHashingSpec(PrivateSpec):
+class LocalHashingSpec(SharesSpec):
     """Optimized local hashing: randomized response on a hash of the value into ``buckets``."""
 
     title = "optimized local hashing (OLH)"
@@ -23,6 +21,6 @@ class LocalHashingSpec(PrivateSpec):
     name: Literal["olh"]
     buckets: int = Field(default_factory=buckets_of_spec, ge=2, le=MOST_BUCKETS)
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-        return of_shares(variable, self, lambda sensitive, epsilon: LocalHashing(len(sensitive), epsilon, self.buckets))
+    def build(self, sensitive: Mask, epsilon: float) -> LocalHashing:
+        """See ``SharesSpec``."""
+        return LocalHashing(len(sensitive), epsilon, self.buckets)

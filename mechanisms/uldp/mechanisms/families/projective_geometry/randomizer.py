@@ -14,7 +14,7 @@ from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.schemas.arrays import Floats, Mask, Symbols, Values
 
 # Sums of several columns are products with a matrix of so many numbers at the most; others are transforms.
@@ -53,7 +53,7 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         points, s = self.space.points, self.space.on_hyperplane
         if s < 1 or points < size:
             raise ValueError(f"a space of {points:,} points has no room for {size:,} symbols")
-        self.fold = _HyperplaneFold(self.space, size)
+        self._vectors, self.numbers = self.space.vectors(np.arange(size)), self.space.g**self.space.m
         self._of_payloads(points)
         self.chance_support = number_of_points(self.space.g, self.space.m - 2) / s
         self._uniform = points / (s * math.expm1(epsilon) + points)
@@ -88,6 +88,27 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         """The probability of a uniform point, P/D."""
         return self._uniform
 
+    def symbols_of(self, payload: int) -> Symbols:
+        """See the base class: those on whose hyperplanes the point is."""
+        return np.flatnonzero(self.space.products(self.space.vectors(np.array([payload])), self._vectors) == 0)
+
+    def supports(self, cells: Floats) -> Floats:
+        """See the base class."""
+        if self._is_dense(cells):
+            return np.asarray(_incidence(self.space, self.size).T.astype(np.float64) @ cells)
+        return np.asarray(self.space.sum_over_hyperplanes(cells[:, np.newaxis])[self._vectors])
+
+    def supported(self, symbols: Floats) -> Floats:
+        """See the base class."""
+        if self._is_dense(symbols):
+            return np.asarray(_incidence(self.space, self.size).astype(np.float64) @ symbols)
+        numbers = np.zeros((self.numbers, symbols.shape[1]))
+        numbers[self._vectors] = symbols
+        return self.space.sum_over_vectors(numbers, 1)[:, 0]
+
+    def _is_dense(self, columns: Floats) -> bool:
+        return columns.shape[1] >= _COLUMNS and self.size * self.space.points <= _MOST_DENSE
+
 
 def best_point_space(size: int, epsilon: float) -> ProjectiveSpace:
     """Return the space of ``ProjectiveGeometryResponse`` for |Z| symbols; ValueError if there are too many."""
@@ -105,32 +126,6 @@ def _law(g: int, m: int, epsilon: float) -> tuple[float, float]:
     more = math.expm1(epsilon)
     total = s * more + points
     return (s * more + s) / total, (t * more + s) / total
-
-
-class _HyperplaneFold(Fold):
-    """A payload supports the symbols on whose hyperplanes it is."""
-
-    def __init__(self, space: ProjectiveSpace, size: int) -> None:
-        self._space, self._vectors = space, space.vectors(np.arange(size))
-        self.numbers = space.g**space.m
-
-    def symbols_of(self, payload: int) -> Symbols:
-        return np.flatnonzero(self._space.products(self._space.vectors(np.array([payload])), self._vectors) == 0)
-
-    def supports(self, cells: Floats) -> Floats:
-        if self._is_dense(cells):
-            return np.asarray(_incidence(self._space, len(self._vectors)).T.astype(np.float64) @ cells)
-        return np.asarray(self._space.sum_over_hyperplanes(cells[:, np.newaxis])[self._vectors])
-
-    def supported(self, weights: Floats) -> Floats:
-        if self._is_dense(weights):
-            return np.asarray(_incidence(self._space, len(self._vectors)).astype(np.float64) @ weights)
-        numbers = np.zeros((self._space.g**self._space.m, weights.shape[1]))
-        numbers[self._vectors] = weights
-        return self._space.sum_over_vectors(numbers, 1)[:, 0]
-
-    def _is_dense(self, columns: Floats) -> bool:
-        return columns.shape[1] >= _COLUMNS and len(self._vectors) * self._space.points <= _MOST_DENSE
 
 
 @lru_cache(maxsize=8)

@@ -72,11 +72,6 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
         noisy = randomness.random(len(symbols)) < self.noise_probability
         return np.where(noisy, self.uniform(len(symbols), randomness), symbols).astype(np.uint32)
 
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform symbol of Z_S."""
-        return self.noise_probability
-
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n symbols uniformly from Z_S."""
         drawn: npt.NDArray[np.uint32] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), n)]

@@ -7,12 +7,12 @@ ours.
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS
+from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
@@ -20,9 +20,6 @@ from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Payloads, Symbols, Values
-
-if TYPE_CHECKING:
-    from uldp.mechanisms.inference.goodness_of_fit import Check
 
 
 class CohortSetHashing(CohortMechanism):
@@ -112,10 +109,8 @@ class CohortSetHashing(CohortMechanism):
         hit, _ = self._hit(cohorts, np.atleast_2d(symbol))
         return np.asarray((hit == buckets[:, np.newaxis]).sum(axis=1), dtype=np.int64)
 
-    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator["Check"]:
+    def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator[Check]:
         """Test the buckets of reports of each number of hit ones by Pearson's chi-square; see the base class."""
-        from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
-
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         yield self.check_of_cohorts(cohorts)
         hit, sizes = self._hit(cohorts, np.atleast_2d(symbol))

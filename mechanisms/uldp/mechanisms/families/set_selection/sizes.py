@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from uldp.mechanisms.laws.channel import part_without
 from uldp.schemas.arrays import Floats
 
 #: The shares of an item at which the variance counts, each alike: an item that nobody holds, and frequent ones.
@@ -42,20 +43,11 @@ def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:
     Source: Wang et al., "PrivSet: Set-Valued Data Analyses with Locale Differential Privacy" (INFOCOM 2018).
     """
     share = chosen / size
-    miss, other = _missing(size, held, chosen), _missing(size - 1, held, chosen - 1)
+    miss, other = part_without(size, held, chosen), part_without(size - 1, held, chosen - 1)
     # With E^-1 in place of E nothing overflows.
     rest = math.exp(-epsilon)
     z = 1 - (1 - rest) * miss
     return SetLaw(share / z, share * (1 - (1 - rest) * other) / z, 1 - miss)
-
-
-def _missing(size: int, held: int, chosen: Floats) -> Floats:
-    """Return C(size-held, chosen)/C(size, chosen), the part of sets without any of ``held`` symbols."""
-    # prod of (size - chosen - i)/(size - i) for i below held
-    missing = np.ones_like(chosen)
-    for i in range(held):
-        missing *= np.maximum(size - chosen - i, 0.0) / (size - i)
-    return missing
 
 
 @lru_cache(maxsize=256)
@@ -97,7 +89,7 @@ def _variance_of_keys(size: int, held: int, chosen: Floats, epsilon: float) -> F
     """
     law, rest = set_law(size, held, chosen, epsilon), math.exp(-epsilon)
     a = law.p * (chosen - 1) / (size - 1)
-    without = np.where(chosen > 1, _missing(size - 2, held, chosen - 2), 1.0)
+    without = np.where(chosen > 1, part_without(size - 2, held, chosen - 2), 1.0)
     b = a * (1 - (1 - rest) * without)
     total = np.zeros_like(chosen)
     for share in SHARES_OF_KEYS:

@@ -110,11 +110,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
         return bits
 
     @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform set; otherwise a set is uniform among those with the true symbol."""
-        return self.noise_probability
-
-    @property
     def log_payloads(self) -> float:
         """The logarithm of the number of sets of w symbols."""
         w, v = self.chosen, len(self._members)

@@ -2,17 +2,14 @@
 
 from typing import ClassVar, Literal, Self
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection, best_chosen
 from uldp.mechanisms.kernels.designs import best_subset
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
-from uldp.schemas.specs.mechanism_family import PrivateSpec
-from uldp.schemas.specs.variable import Variable
 
 
-class SubsetSelectionSpec(PrivateSpec):
+class SubsetSelectionSpec(SharesSpec):
     """Subset selection: the report is a set of values, of the size that is best for epsilon."""
 
     title = "subset selection (SS)"
@@ -21,16 +18,12 @@ class SubsetSelectionSpec(PrivateSpec):
 
     name: Literal["ss"]
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-
-        def build(sensitive: Mask, epsilon: float) -> SubsetSelection:
-            return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), self.epsilon))
-
-        return of_shares(variable, self, build)
+    def build(self, sensitive: Mask, epsilon: float) -> SubsetSelection:
+        """See ``SharesSpec``."""
+        return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), self.epsilon))
 
 
-class UtilityOptimizedSubsetSpec(PrivateSpec):
+class UtilityOptimizedSubsetSpec(SharesSpec):
     """Utility-optimized subset selection: a report is a set of ``w`` sensitive values, or a value that is not."""
 
     title = "utility-optimized subset selection (uSS)"
@@ -52,12 +45,7 @@ class UtilityOptimizedSubsetSpec(PrivateSpec):
             )
         return self
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
+    def build(self, sensitive: Mask, epsilon: float) -> SubsetSelection:
+        """See ``SharesSpec``."""
         assert self.w is not None  # this mechanism is resolved
-        w = self.w
-
-        def build(sensitive: Mask, epsilon: float) -> SubsetSelection:
-            return SubsetSelection(len(sensitive), epsilon, w, sensitive=sensitive)
-
-        return of_shares(variable, self, build)
+        return SubsetSelection(len(sensitive), epsilon, self.w, sensitive=sensitive)
