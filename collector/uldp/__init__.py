@@ -1,0 +1,60 @@
+"""Statistics of devices under local differential privacy. This module is the face of the packages below it.
+
+    >>> import uldp
+    >>> oue = uldp.protocol("oue", size=100, epsilon=1.0)
+    >>> oue.simulate([7] * 5000, seed=1).estimate().values.argmax()
+    np.int64(7)
+
+``protocol`` and ``compare`` are for experiments, ``Device`` for programs on devices, ``Collector`` for counting their
+reports in one process. Jobs on Beam are in ``uldp.transforms`` and ``uldp.pipelines``. What a user can mend is a
+``UldpError``.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from pkgutil import extend_path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from uldp.collector import Collector as Collector
+    from uldp.mechanisms import BudgetExceededError as BudgetExceededError
+    from uldp.mechanisms import Device as Device
+    from uldp.mechanisms.experiment import Expected as Expected
+    from uldp.mechanisms.experiment import Protocol as Protocol
+    from uldp.mechanisms.experiment import Sample as Sample
+    from uldp.mechanisms.experiment import compare as compare
+    from uldp.mechanisms.experiment import protocol as protocol
+    from uldp.schemas import CollectionSpec as CollectionSpec
+    from uldp.schemas import SpecError as SpecError
+    from uldp.schemas import UldpError as UldpError
+
+# Each package of this project is in a folder of its own, and so is what others install below this name.
+__path__ = extend_path(__path__, __name__)
+__version__ = version("uldp-stream")
+
+#: By name: its module. One that is asked for is imported then, as devices need little of this.
+_HOMES = {
+    "BudgetExceededError": "uldp.mechanisms",
+    "Collector": "uldp.collector",
+    "CollectionSpec": "uldp.schemas",
+    "Device": "uldp.mechanisms",
+    "Expected": "uldp.mechanisms.experiment",
+    "Protocol": "uldp.mechanisms.experiment",
+    "Sample": "uldp.mechanisms.experiment",
+    "SpecError": "uldp.schemas",
+    "UldpError": "uldp.schemas",
+    "compare": "uldp.mechanisms.experiment",
+    "protocol": "uldp.mechanisms.experiment",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,245 @@
+"""Experiments in Python alone: a mechanism by its name, without a collection, a version, windows or files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.inference.forecast import forecast_errors
+from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Guarantee
+from uldp.schemas.arrays import Counts, Floats, Payloads, Values
+from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.table import Table
+
+#: Windows of a comparison: the mean of their errors is within some per cent of the expected one.
+WINDOWS = 30
+
+#: The seed of an experiment, its generator, or None for one that no other experiment has.
+Seed = int | Generator | None
+
+
+class Expected(NamedTuple):
+    """The errors to expect of the published shares of a protocol.
+
+    Attributes:
+        mechanism: The mechanism and its parameters.
+        l1: The expected l1 distance between the shares and the truth, at most 2.
+        l2: The expected l2 distance.
+        half_width: Half of the mean width of a 95 % interval.
+    """
+
+    mechanism: str
+    l1: float
+    l2: float
+    half_width: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the devices of a simulation sent: cells that count their payloads.
+
+    Attributes:
+        protocol: The protocol of the devices.
+        payloads: One of each device, in the order of the values.
+        counts: The statistic of the payloads; see ``Protocol.counts``.
+    """
+
+    protocol: "Protocol"
+    payloads: Payloads
+    counts: Counts
+
+    def estimate(self, estimator: str | None = None) -> Table:
+        """Return what ``Protocol.estimate`` returns of these counts."""
+        return self.protocol.estimate(self.counts, len(self.payloads), estimator)
+
+    def tables(self, estimator: str | None = None) -> tuple[Table, ...]:
+        """Return what ``Protocol.tables`` returns of these counts."""
+        return self.protocol.tables(self.counts, len(self.payloads), estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """A mechanism over a domain: values become payloads, payloads become counts, and counts become estimates.
+
+    It is for experiments: a generator of NumPy draws the noise, from which others can compute it. Real devices use
+    ``uldp.Device``, whose noise is cryptographic.
+
+    Attributes:
+        spec: The mechanism, the domain and the tags, of a collection of one variable; its window means nothing.
+    """
+
+    spec: CollectionSpec
+
+    def __post_init__(self) -> None:
+        if len(self.spec.variables) != 1:
+            raise RequestError("an experiment has one variable; take that of one attribute in place of the record")
+
+    @cached_property
+    def steps(self) -> LdpProtocol:
+        """The encoding, the mechanism and the decoder."""
+        return build_protocol(self.spec)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise to a user about one report."""
+        return self.steps.guarantee
+
+    def perturb(self, values: npt.ArrayLike, *, hidden: npt.ArrayLike | None = None, seed: Seed = None) -> Payloads:
+        """Return the payloads of devices that hold these values.
+
+        Args:
+            values: One for each of n devices: indices or labels of the domain, numbers, or strings. Of sets, a row of
+                indices for each, with -1 behind the last.
+            hidden: The tag behind which each device hides its value, by name or index; "" or -1 for none.
+            seed: See ``Seed``.
+
+        Returns:
+            Shape (n,) of symbols, or (n, bytes).
+
+        Raises:
+            ValueError: if a value is not in the domain, or a tag not in the spec.
+        """
+        held = _indices(np.asarray(values), self._labels, "value")
+        names = [tag.name for tag in self.spec.tags]
+        tags = _indices(np.asarray(-1 if hidden is None else hidden), names, "tag")
+        rng = np.random.default_rng(seed)
+        return self.steps.perturb([Held(held, np.broadcast_to(tags, len(held)))], rng)
+
+    def counts(self, payloads: npt.ArrayLike) -> Counts:
+        """Return the statistic of payloads: under most mechanisms how many of them support each symbol.
+
+        Raises:
+            ValueError: if no device sends one of these payloads.
+        """
+        form = self.steps.mechanism.form
+        sent: Payloads = np.asarray(payloads, np.uint8) if form.symbols is None else np.asarray(payloads, np.uint32)
+        if not self.steps.mechanism.possible(sent).all():
+            raise RequestError(f"{self.spec.mechanism.name} sends no such payload; counts takes what perturb gives")
+        return self.steps.mechanism.statistic(sent)
+
+    def estimate(self, counts: npt.ArrayLike, n: int, estimator: str | None = None) -> Table:
+        """Return the first of ``tables``: the shares of values, or the mean of numbers."""
+        return self.tables(counts, n, estimator)[0]
+
+    def tables(self, counts: npt.ArrayLike, n: int, estimator: str | None = None) -> tuple[Table, ...]:
+        """Return what an estimator makes of the counts of n reports, with intervals.
+
+        Args:
+            counts: What ``counts`` gives, or its sum over groups of reports.
+            n: The number of reports.
+            estimator: Its name; by default the first of the mechanism.
+
+        Raises:
+            ValueError: if no n reports give these counts, or the mechanism has no such estimator.
+        """
+        cells, decoder = np.asarray(counts, dtype=np.int64), self.steps.decoder
+        decoder.check(cells, n)
+        return decoder.tables(cells, n, decoder.estimators[0] if estimator is None else estimator)
+
+    def simulate(self, values: npt.ArrayLike, *, hidden: npt.ArrayLike | None = None, seed: Seed = None) -> Sample:
+        """Perturb values and count their payloads; see ``perturb``."""
+        payloads = self.perturb(values, hidden=hidden, seed=seed)
+        return Sample(self, payloads, self.counts(payloads))
+
+    @property
+    def _labels(self) -> Sequence[str]:
+        return self.spec.domain.labels or ()
+
+
+def _indices(given: npt.NDArray[Any], names: Sequence[str], kind: str) -> Values | Any:
+    """Return names as their positions, -1 for ""; what are no names of these, as it is."""
+    if given.dtype.kind != "U" or not names:
+        return given
+    known = {"": -1} | {name: i for i, name in enumerate(names)}
+    found, at = np.unique(given, return_inverse=True)
+    if any(name not in known for name in found.tolist()):
+        raise RequestError(
+            f"a {kind} is none of the labels {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+        )
+    return np.array([known[name] for name in found.tolist()], dtype=np.int64)[at].reshape(given.shape)
+
+
+def protocol(
+    mechanism: str,
+    *,
+    size: int | None = None,
+    domain: Mapping[str, object] | Sequence[str] | None = None,
+    sensitive: str | Sequence[int | str] = "all",
+    tags: Sequence[str | Mapping[str, object]] = (),
+    **parameters: object,
+) -> Protocol:
+    """Return a mechanism over a domain.
+
+    >>> protocol("rr", size=2, epsilon=1.0).estimate([600, 400], 1000, "empirical").values.round(3).tolist()
+    [0.716, 0.284]
+
+    Args:
+        mechanism: Its name, as in a spec.
+        size: The number of values, 0 to size - 1; or give the domain.
+        domain: Labels, or the domain as a spec has it: ``{"number": {"low": 0, "high": 100}}``.
+        sensitive: The values that the mechanism protects: "all", or indices or labels.
+        tags: Tags by which users hide values: names, or tags as a spec has them.
+        parameters: The mechanism's, as in a spec: ``epsilon``, ``theta``, ...
+
+    Raises:
+        SpecError: with a line for each problem.
+    """
+    if (size is None) == (domain is None):
+        raise RequestError("give the size of the domain, or the domain: size=100, or domain=['never', 'often']")
+    if domain is not None and not isinstance(domain, Mapping):
+        domain = {"labels": list(domain)}
+    spec = CollectionSpec.parse(
+        {
+            "collection": "experiment",
+            "version": 1,
+            "domain": {"size": size} if domain is None else dict(domain),
+            "sensitive": sensitive if isinstance(sensitive, str) else list(sensitive),
+            "mechanism": {"name": mechanism, **parameters},
+            "tags": [{"name": tag} if isinstance(tag, str) else dict(tag) for tag in tags],
+            "window": {"size": "1h"},
+        },
+        source=mechanism,
+    )
+    return Protocol(spec)
+
+
+def compare(
+    protocols: Sequence[Protocol], truth: npt.ArrayLike, users: int, estimator: str | None = None
+) -> list[Expected]:
+    """Return the errors to expect of the shares that protocols publish, the least l1 first, by simulation.
+
+    Args:
+        protocols: Protocols of shares of values, of one domain.
+        truth: Shape (size,): the weights of the values, not all 0.
+        users: How many users report once each.
+        estimator: Its name; by default the first of each mechanism.
+
+    Raises:
+        ValueError: if a protocol is of something else than shares of so many values, or a weight is below 0.
+    """
+    weights = np.asarray(truth, dtype=np.float64)
+    if weights.ndim != 1 or not weights.sum() > 0 or weights.min() < 0:
+        raise RequestError("the truth is a list of weights, one for each value, 0 or more, and not all 0")
+    return sorted(
+        (_expected(each, weights / weights.sum(), users, estimator) for each in protocols), key=lambda e: e.l1
+    )
+
+
+def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None) -> Expected:
+    decoder, text = of.steps.decoder, of.spec.mechanism.text
+    if not isinstance(decoder, SharesDecoder):
+        raise RequestError(f"{text} does not estimate shares of values, so there is nothing to compare with the truth")
+    if len(shares) != of.spec.size:
+        raise RequestError(f"the truth has {len(shares)} values, and the domain of {text} {of.spec.size}")
+    r = np.append(shares, np.zeros(len(of.spec.tags)))
+    chosen = decoder.estimators[0] if estimator is None else estimator
+    return Expected(text, *forecast_errors(decoder, r, users, chosen, WINDOWS))
