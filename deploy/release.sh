@@ -17,6 +17,7 @@ npm_version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' clients/typescript/packag
 jar_version=$(sed -n 's/^  <version>\(.*\)<\/version>$/\1/p' clients/kotlin/pom.xml)
 [ "$npm_version" = "$version" ] || fail "clients/typescript/package.json has version $npm_version, pyproject.toml $version"
 [ "$jar_version" = "$version" ] || fail "clients/kotlin/pom.xml has version $jar_version, pyproject.toml $version"
+grep -q "^version: $version$" CITATION.cff || fail "CITATION.cff has another version than pyproject.toml, $version"
 grep -q "^## $version - " CHANGELOG.md || fail "CHANGELOG.md has no heading for $version"
 echo "version $version everywhere"
 [ "${1:-}" = --check ] && exit 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SAY_IT = ("pyproject.toml", "clients/typescript/package.json", "clients/kotlin/pom.xml", "CHANGELOG.md")
+SAY_IT = ("pyproject.toml", "clients/typescript/package.json", "clients/kotlin/pom.xml", "CHANGELOG.md", "CITATION.cff")
 
 
 def check(folder: Path) -> subprocess.CompletedProcess[str]:
