@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from uldp.collector import Collector as Collector
+    from uldp.collector.experiment import Expected as Expected
+    from uldp.collector.experiment import Protocol as Protocol
+    from uldp.collector.experiment import Sample as Sample
+    from uldp.collector.experiment import compare as compare
+    from uldp.collector.experiment import protocol as protocol
     from uldp.mechanisms import BudgetExceededError as BudgetExceededError
     from uldp.mechanisms import Device as Device
-    from uldp.mechanisms.experiment import Expected as Expected
-    from uldp.mechanisms.experiment import Protocol as Protocol
-    from uldp.mechanisms.experiment import Sample as Sample
-    from uldp.mechanisms.experiment import compare as compare
-    from uldp.mechanisms.experiment import protocol as protocol
     from uldp.schemas import CollectionSpec as CollectionSpec
     from uldp.schemas import SpecError as SpecError
     from uldp.schemas import UldpError as UldpError
@@ -38,13 +38,13 @@ _HOMES = {
     "Collector": "uldp.collector",
     "CollectionSpec": "uldp.schemas",
     "Device": "uldp.mechanisms",
-    "Expected": "uldp.mechanisms.experiment",
-    "Protocol": "uldp.mechanisms.experiment",
-    "Sample": "uldp.mechanisms.experiment",
+    "Expected": "uldp.collector.experiment",
+    "Protocol": "uldp.collector.experiment",
+    "Sample": "uldp.collector.experiment",
     "SpecError": "uldp.schemas",
     "UldpError": "uldp.schemas",
-    "compare": "uldp.mechanisms.experiment",
-    "protocol": "uldp.mechanisms.experiment",
+    "compare": "uldp.collector.experiment",
+    "protocol": "uldp.collector.experiment",
 }
 
 __all__ = [*_HOMES, "__version__"]

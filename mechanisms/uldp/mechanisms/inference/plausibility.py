@@ -24,7 +24,6 @@ freedom" (Biometrika 100, 2013) for the degrees of freedom.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from uldp.mechanisms.estimators.projection import nearest_fit
 from uldp.mechanisms.laws.channel import Channel
@@ -78,6 +77,8 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     """
     if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
         return None
+    from scipy import special  # takes a quarter of a second, and whoever counts needs none
+
     r, statistic = nearest_fit(channel, counts, n)
     sums_freely = channel.independent_bits or channel.may_support_none
     sums_freely |= channel.blocks is not None and not channel.blocks.fixed
@@ -103,6 +104,8 @@ def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float |
     tested = np.flatnonzero((noise >= MIN_NOISE_VARIANCE) & (noise < np.inf))
     if not len(tested):
         return found
+    from scipy import special  # as above
+
     fits = nearest_fit(channel, counts[tested], n[tested, np.newaxis])
     statistic, degrees = fits.distance, np.count_nonzero((channel.q > 0) & (fits.r == 0), axis=1)
     p_values = np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), statistic), 1.0)
@@ -120,5 +123,7 @@ def excess_p_value(observed: int, n: int, tail: float) -> float:
         raise ValueError(f"observed must be from 0 to n={n}, got {observed}")
     if not 0 < tail < 1:
         raise ValueError(f"tail must be inside (0, 1), got {tail}")
+    from scipy import special  # as above
+
     # Use the incomplete beta function: SciPy's bdtrc computes the same tail, but with half the digits if it is small.
     return float(special.betainc(observed, n - observed + 1, tail)) if observed else 1.0
