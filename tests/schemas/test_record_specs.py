@@ -102,7 +102,7 @@ LIST = "write all, or a list of values of the domain"
         ),
         (
             of({"name": "duchii"}, DUCHI),
-            f"mechanism.of.app.name: must be one of {PARTS} (got 'duchii'; did you mean 'duchi'?)",
+            f"mechanism.of.app.name: 'duchii': did you mean 'duchi'? It must be one of {PARTS}",
         ),
         (of({"name": "sample-one"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one')"),
         (of({"name": "identity"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'identity')"),

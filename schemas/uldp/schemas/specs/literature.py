@@ -7,7 +7,8 @@ from uldp.schemas.specs.families import registered
 
 #: Names of systems with nothing in place of them.
 LEFT_OUT = (
-    "BLENDER Calibrate THRESH LoPub LoCop LDPart SAFARI SVR LATENT FedSel FedLDA k-means bandits graphs HR SEM CSEM"
+    "BLENDER Pufferfish PrivUnit Calibrate THRESH LoPub LoCop LDPart SAFARI SVR LATENT FedSel FedLDA k-means bandits"
+    " graphs HR SEM CSEM"
 )
 
 #: How a keyboard without Greek letters, or a page that names them, writes these.
@@ -37,16 +38,16 @@ _NOT_HERE = {folded(name) for name in LEFT_OUT.split()}
 
 
 def in_place_of(name: str, known: Collection[str]) -> str:
-    """Return what to write in place of a name of the literature, or an empty string if it is none.
+    """Return what to write in place of a name of the literature, to follow this name; "" if it is none.
 
     Args:
         name: The name.
         known: The mechanisms that can be there.
 
     >>> in_place_of("S_Hist", ["rr", "hrr"]), in_place_of("S-Hist", ["rr"]), in_place_of("LoPub", ["rr"])
-    ('in place of it, write hrr', '', 'it is not here, and docs/mechanisms.md says why')
+    ('has another name here: write hrr', '', 'is not here; docs/mechanisms.md says why')
     """
     write = next((write for write, names in in_place().items() if folded(name) in map(folded, names.split())), "")
     if write and write.replace(",", "").split()[0] in known:
-        return f"in place of it, write {write}"
-    return "it is not here, and docs/mechanisms.md says why" if folded(name) in _NOT_HERE else ""
+        return f"has another name here: write {write}"
+    return "is not here; docs/mechanisms.md says why" if folded(name) in _NOT_HERE else ""

@@ -161,7 +161,6 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
         keys = place.keys
         expected = re.findall("'([^']+)'", problem.get("ctx", {}).get("expected", ""))
         got = "" if isinstance(value, dict | list | BaseModel) else f"got {quote(value)}"
-        remedy = ""
         if kind == "default_factory_not_called":  # the default depends on a wrong value, and one error is enough
             continue
         if place.union:
@@ -184,17 +183,19 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
         elif kind == "union_tag_invalid":
             keys, value = [*keys, "name"], value["name"]
             expected = re.findall("'([^']+)'", problem["ctx"]["expected_tags"])
+            known = in_place_of(value, expected) if isinstance(value, str) else ""
+            similar = near(value, expected) if isinstance(value, str) else ""
             text, got = f"must be one of {_either(expected)}", f"got {quote(value)}"
-            remedy = in_place_of(value, expected) if isinstance(value, str) else ""
+            if known or similar:  # first, because there are many names
+                text, got = f"{quote(value)} {known}" if known else f"{quote(value)}: {similar} It {text}", ""
         else:
             text = _text(problem, place)
         if kind == "string_type" and (read := _misread(value)):
             got = f"{read}; {'if it is a label, ' if place.union else ''}write it in quotes"
         if kind in {"float_type", "int_type"}:
             got = "; ".join(filter(None, [got, _text_of_number(value)]))
-        if not remedy and isinstance(value, str):
-            remedy = near(value, expected)
-        text += notes(got, remedy)
+        similar = near(value, expected) if got and isinstance(value, str) else ""
+        text += notes(got, similar)
         names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, keys)]
         line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"
         if line not in seen:

@@ -101,7 +101,7 @@ class UtilityOptimizedResponseSpec(_Response):
     title = "utility-optimized randomized response (uRR)"
     literature: ClassVar = {
         "urr with tags": "PUM",
-        "urr, or another mechanism that takes a list of sensitive values": "ULDP",
+        "urr, or another mechanism that takes a list of sensitive values": "ULDP OSLDP OSRR",
     }
     utility_optimized = True
     takes_tags = True

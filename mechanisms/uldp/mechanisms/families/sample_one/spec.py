@@ -27,7 +27,7 @@ class SampleOneSpec(PrivateSpec):
     """
 
     title = "a mechanism for each attribute of the record"
-    literature: ClassVar = {"sample-one": "Harmony"}
+    literature: ClassVar = {"sample-one": "Harmony RS+FD RS+RFD"}
     not_ranked = "for records"
     domain_kind = "record"
     estimators = ("auto", "empirical")

@@ -43,7 +43,7 @@ class TreeSpec(PrivateSpec):
     """
 
     title = "a tree of counts, for ranges and quantiles"
-    literature: ClassVar[Mapping[str, str]] = {"tree": "HH hierarchical Haar HaarHRR"}
+    literature: ClassVar[Mapping[str, str]] = {"tree": "HH HI HIO AHEAD hierarchical Haar HaarHRR"}
     not_ranked = "for ranges and quantiles"
     domain_kind = "number"
     also_for = (ListedValues.name,)
