@@ -151,11 +151,9 @@ def test_a_command_that_needs_beam_names_the_extra(environment: Path, without_be
     for name, arguments in OF_JOBS.items():
         command = [str(without_beam / "uldp"), *(each.format(**places) for each in arguments)]
         done = subprocess.run(command, cwd=environment, capture_output=True, text=True)
-        assert (name, done.returncode, done.stderr) == (
-            name,
-            1,
-            "error: this command needs Apache Beam; install it: pip install 'uldp-stream[beam]'\n",
-        )
+        said = done.stderr.partition("[beam]")[0]
+        needs = "error: this command needs Apache Beam; install it: pip install 'uldp-stream"
+        assert (name, done.returncode, said) == (name, 1, needs)
     assert not (environment / "new").exists()
 
 
@@ -179,7 +177,8 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
         [uldp, "report", "results", "--out", "r.html"], cwd=environment, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines() == ["error: a report needs jinja2; install it: pip install 'uldp-stream[report]'"]
+    # From the wheel that is installed: nobody knows whose the name is in an index.
+    assert done.stderr.startswith("error: a report needs jinja2; install it: pip install 'uldp-stream[report] @ file://")
 
 
 def test_another_build_gives_the_same_bytes(environment: Path, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
 from uldp.pipelines.process import Output, watched_output
 from uldp.schemas.errors import UldpError
+from uldp.schemas.extras import install
 from uldp.schemas.file_errors import file_error_text
 
 
@@ -124,7 +125,7 @@ def _run(verbose: bool, output: Output) -> None:
     except ModuleNotFoundError as error:
         if verbose or (error.name or "").partition(".")[0] not in ("apache_beam", "grpc"):
             raise
-        _fail("this command needs Apache Beam; install it: pip install 'uldp-stream[beam]'", 1)
+        _fail(f"this command needs Apache Beam; install it: {install('beam')}", 1)
     except (UldpError, OSError) as error:  # what a user can mend, and the file system
         if verbose:
             raise

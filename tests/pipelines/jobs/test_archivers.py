@@ -10,6 +10,7 @@ from tests import build
 from tests.archivers import ARCHIVERS
 from tests.build import HOUR, MINIMAL, START
 from tests.pipelines.command import Run
+from uldp.schemas.extras import install
 from uldp.schemas.records import Message
 
 REPORTS = 200
@@ -80,6 +81,6 @@ def test_snappy_is_read_if_it_is_installed(uldp: Run, monkeypatch: pytest.Monkey
     put("Pub/Sub to Cloud Storage", "snappy")
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "cramjam", None)
-        remedy = "needs cramjam; install it: pip install 'uldp-stream[archives]'"
+        remedy = f"needs cramjam; install it: {install('archives')}"
         assert uldp(*BACKFILL) == (1, "", f"error: archive/1.avro: is compressed with snappy; {remedy}\n")
     assert f"in all: {REPORTS} received = {REPORTS} counted" in uldp(*BACKFILL)[1]

@@ -348,7 +348,7 @@ class TestErrors:
     def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         out.mkdir()
-        with pytest.raises(RequestError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]'"):
+        with pytest.raises(RequestError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]"):
             page(out)
 
 

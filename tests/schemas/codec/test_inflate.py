@@ -63,5 +63,5 @@ def test_a_claim_of_snappy_is_not_believed() -> None:
 @pytest.mark.parametrize("codec", ["snappy", "zstandard"])
 def test_a_codec_that_is_not_installed_names_the_extra(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    with pytest.raises(MissingCodecError, match=r"pip install 'uldp-stream\[archives\]'"):
+    with pytest.raises(MissingCodecError, match=r"pip install 'uldp-stream\[archives\]"):
         check_codec(codec)

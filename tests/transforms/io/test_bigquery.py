@@ -254,7 +254,7 @@ def test_a_table_has_three_parts(table: str) -> None:
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud.bigquery", None)
-    with pytest.raises(BigQueryError, match=r"pip install 'uldp-stream\[gcp\]'"):
+    with pytest.raises(BigQueryError, match=r"pip install 'uldp-stream\[gcp\]"):
         new_client(TABLE)
 
 

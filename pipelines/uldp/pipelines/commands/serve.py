@@ -9,6 +9,7 @@ from uldp.pipelines.commands.output import say
 from uldp.pipelines.options import FOLDER, SPEC
 from uldp.pipelines.process import end_at_signals
 from uldp.schemas.errors import RequestError
+from uldp.schemas.extras import install
 from uldp.schemas.specs.mistakes import plain
 
 #: The variable of the environment that may hold the token.
@@ -49,7 +50,7 @@ def serve(out: tuple[Path, ...], port: int, host: str, token_file: Path | None, 
     try:
         from uldp.pipelines.serve.server import serve as serve_folders
     except ImportError as error:
-        raise RequestError(f"serving needs {error.name}; install it: pip install 'uldp-stream[serve]'") from error
+        raise RequestError(f"serving needs {error.name}; install it: {install('serve')}") from error
 
     serve_folders(out, host=host, port=port, names=names, token=_token(token_file), say=say, until=end_at_signals)
 

@@ -41,6 +41,7 @@ from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.live.position import Position, PositionFile, now_ms
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
+from uldp.schemas.extras import install
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
@@ -328,7 +329,7 @@ def _monitored(port: int, claim: Claim, position: Callable[[], Position]) -> Abs
         from uldp.pipelines.live.monitor import monitored
     except ImportError as error:
         raise RequestError(
-            f"--metrics-port needs {error.name}; install it: pip install 'uldp-stream[serve]', or leave it out"
+            f"--metrics-port needs {error.name}; install it: {install('serve')}, or leave it out"
         ) from error
     return monitored(port, Path(claim.results), Path(claim.private), position)
 

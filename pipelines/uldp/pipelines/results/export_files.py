@@ -15,6 +15,7 @@ import numpy.typing as npt
 from uldp.pipelines.aside import written_aside
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.extras import install
 from uldp.schemas.records import iso
 from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows
 from uldp.schemas.specs.collection import CollectionSpec
@@ -57,7 +58,7 @@ def check_target(target: Path) -> type[RowFile]:
             import pyarrow.parquet  # noqa: F401 (report a missing package before the results are read)
         except ImportError:
             raise RequestError(
-                f"{name}: {target.suffix} needs pyarrow; install it: pip install 'uldp-stream[export]', or choose .csv"
+                f"{name}: {target.suffix} needs pyarrow; install it: {install('export')}, or choose .csv"
             ) from None
     if not target.parent.is_dir():
         raise RequestError(f"{name}: there is no folder {plain(str(target.parent))}; create it")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from uldp.schemas.errors import DataError
+from uldp.schemas.extras import install
 
 _RAW_DEFLATE = -15
 _SNAPPY_CHECKSUM_BYTES = 4
@@ -113,7 +114,7 @@ def _cramjam() -> ModuleType:
     try:
         import cramjam
     except ImportError:
-        raise MissingCodecError("needs cramjam; install it: pip install 'uldp-stream[archives]'") from None
+        raise MissingCodecError(f"needs cramjam; install it: {install('archives')}") from None
     module: ModuleType = cramjam
     return module
 

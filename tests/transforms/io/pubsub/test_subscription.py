@@ -129,5 +129,5 @@ def test_other_errors_pass(client: Client) -> None:
 
 def test_a_missing_library_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud", None)
-    with pytest.raises(EndpointError, match=r"pip install 'uldp-stream\[gcp\]'"):
+    with pytest.raises(EndpointError, match=r"pip install 'uldp-stream\[gcp\]"):
         SUBSCRIPTION.check()

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import IO, TYPE_CHECKING
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -71,10 +72,10 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
 
 #: The packages to install for the file systems that Beam supports but does not include.
 _EXTRAS = {
-    "gs": "uldp-stream[gcp]",
-    "s3": "apache-beam[aws]",
-    "hdfs": "apache-beam[hadoop]",
-    "azfs": "apache-beam[azure]",
+    "gs": install("gcp"),
+    "s3": "pip install 'apache-beam[aws]'",
+    "hdfs": "pip install 'apache-beam[hadoop]'",
+    "azfs": "pip install 'apache-beam[azure]'",
 }
 
 
@@ -90,8 +91,8 @@ def check_scheme(url: str) -> None:
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
         known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
-        install = f"install it: pip install '{_EXTRAS[scheme]}'" if scheme in _EXTRAS else f"use one of {known}"
-        raise EndpointError(f"{url}: Beam has no file system for {scheme}:// in this environment; {install}")
+        remedy = f"install it: {_EXTRAS[scheme]}" if scheme in _EXTRAS else f"use one of {known}"
+        raise EndpointError(f"{url}: Beam has no file system for {scheme}:// in this environment; {remedy}")
 
 
 def _file_systems() -> "type[FileSystems]":

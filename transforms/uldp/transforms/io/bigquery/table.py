@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind
 from uldp.transforms.io.json_rows import JsonRow
 
@@ -87,9 +88,7 @@ def new_client(table: str) -> Client:
     try:
         import google.cloud.bigquery as bigquery
     except ImportError:
-        raise BigQueryError(
-            "BigQuery needs google-cloud-bigquery; install it with: pip install 'uldp-stream[gcp]'"
-        ) from None
+        raise BigQueryError(f"BigQuery needs google-cloud-bigquery; install it with: {install('gcp')}") from None
     client: Client = bigquery.Client(project=table.rsplit(".", 2)[0])
     return client
 

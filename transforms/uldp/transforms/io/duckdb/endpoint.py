@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 from uldp.schemas.rows import Kind
 from uldp.transforms.io.arrow_rows import arrow_batches
 from uldp.transforms.io.row_sink import Made, RowSink
@@ -94,7 +95,7 @@ class DuckDBEndpoint(RowSink):
             import duckdb
             import pyarrow  # noqa: F401 (report a missing package before the job runs)
         except ImportError:
-            raise EndpointError(f"{self}: needs DuckDB; install it: pip install 'uldp-stream[duckdb]'") from None
+            raise EndpointError(f"{self}: needs DuckDB; install it: {install('duckdb')}") from None
         deadline = time.monotonic() + seconds
         with _ONE_AT_A_TIME:
             while True:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 from uldp.schemas.regular_files import read_regular
 
 LOGGER = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ def library() -> Any:
     try:
         import confluent_kafka.admin
     except ImportError:
-        raise EndpointError("Kafka needs confluent-kafka; install it with: pip install 'uldp-stream[kafka]'") from None
+        raise EndpointError(f"Kafka needs confluent-kafka; install it with: {install('kafka')}") from None
     return confluent_kafka
 
 

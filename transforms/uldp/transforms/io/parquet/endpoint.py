@@ -7,6 +7,7 @@ from pathlib import Path
 
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.extras import install
 from uldp.transforms.io.arrow_rows import parquet_bytes
 from uldp.transforms.io.durable_files import write_files
 from uldp.transforms.io.folders import is_remote
@@ -50,7 +51,7 @@ class ParquetEndpoint(RowSink):
         try:
             import pyarrow.parquet  # noqa: F401 (report a missing package before the job runs)
         except ImportError:
-            raise EndpointError(f"{self}: needs pyarrow; install it: pip install 'uldp-stream[export]'") from None
+            raise EndpointError(f"{self}: needs pyarrow; install it: {install('export')}") from None
         if is_remote(self.folder):
             return
         try:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind, rows
 from uldp.transforms.io.row_sink import Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
@@ -110,7 +111,7 @@ class PostgreSQLEndpoint(RowSink):
         try:
             import psycopg
         except ImportError:
-            raise EndpointError(f"{self}: needs psycopg; install it: pip install 'uldp-stream[postgresql]'") from None
+            raise EndpointError(f"{self}: needs psycopg; install it: {install('postgresql')}") from None
         try:
             with psycopg.connect(self.url, connect_timeout=ANSWER_SECONDS) as connection:
                 yield connection

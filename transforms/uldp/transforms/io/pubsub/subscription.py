@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import grpc
 
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.extras import install
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 
 #: Seconds to wait for an answer, except where a request has its own limit.
@@ -41,9 +42,7 @@ def library() -> Any:
     try:
         from google.cloud import pubsub_v1  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
-        raise EndpointError(
-            "Pub/Sub needs google-cloud-pubsub; install it with: pip install 'uldp-stream[gcp]'"
-        ) from None
+        raise EndpointError(f"Pub/Sub needs google-cloud-pubsub; install it with: {install('gcp')}") from None
     return pubsub_v1
 
 
