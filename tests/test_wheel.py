@@ -178,7 +178,9 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
     )
     assert done.returncode == 1
     # From the wheel that is installed: nobody knows whose the name is in an index.
-    assert done.stderr.startswith("error: a report needs jinja2; install it: pip install 'uldp-stream[report] @ file://")
+    assert done.stderr.startswith(
+        "error: a report needs jinja2; install it: pip install 'uldp-stream[report] @ file://"
+    )
 
 
 def test_another_build_gives_the_same_bytes(environment: Path, tmp_path: Path) -> None:
