@@ -9,7 +9,7 @@ one sampled variable in place of a divided budget.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -106,6 +106,9 @@ class Strata(Mechanism):
         self._which = np.array([*(which[id(part)] for part in parts), len(mechanisms)])
         rows = _rows_of(self._which, len(mechanisms))
         self._alike = [_Alike(*each) for each in zip(mechanisms, rows, strict=True)]
+        self._place = np.empty(len(parts), dtype=np.int64)  # of each part, among those of its mechanism
+        for _, numbers in self._alike:
+            self._place[numbers] = np.arange(len(numbers))
         self._first_payloads, payloads = _offsets(part.form.symbols or 0 for part in parts)
         symbols = all(part.form.symbols for part in parts) and payloads <= 1 << 31
         width = 2 + max(part.form.width or _SYMBOL_WIDTH for part in parts)
@@ -165,16 +168,13 @@ class Strata(Mechanism):
         if self.counts_payloads:
             return payloads < self.statistic_size, improbable
         named = self._named(payloads)
-        if len(self._alike) == 1:  # without a copy
-            (mechanism, _), known = self._alike[0], named < len(self.parts)
-            possible, improbable = mechanism.inspect(self._own(mechanism, payloads, named))
-            return possible & known, improbable & known
         for (mechanism, _), rows in self._split(named):
             possible[rows], improbable[rows] = mechanism.inspect(self._own(mechanism, payloads[rows], named[rows]))
             if self.form.width is not None:
                 end = 2 + (mechanism.form.width or _SYMBOL_WIDTH)
                 possible[rows] &= ~cast(Packed, payloads)[rows, end:].any(axis=1)
-        return possible, improbable
+        known = named < len(self.parts)
+        return possible & known, improbable & known
 
     def describe(self, payload: int | bytes) -> str:
         """Return the part, by its number from 0, and what its own payload says."""
@@ -196,29 +196,17 @@ class Strata(Mechanism):
         if self.counts_payloads:
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
         named = self._named(payloads)
-        tallies: list[list[Sequence[Cells]]] = [[] for _ in self.parts]
-        if len(self._alike) == 1:
-            return self._tally_alike(payloads, named, groups, k)
+        rows_of_groups: list[list[Cells]] = [[np.zeros(0, np.int64)] * len(self.parts) for _ in range(k)]
         for (mechanism, numbers), rows in self._split(named):
-            joint = groups[rows] + k * np.searchsorted(numbers, named[rows])
-            cells = mechanism.tally([self._own(mechanism, payloads[rows], named[rows])], joint, k * len(numbers))
-            reports = np.bincount(joint, minlength=k * len(numbers)).astype(np.int64)[:, np.newaxis]
-            for first, number in enumerate(numbers):
-                own_groups = slice(first * k, (first + 1) * k)
-                if not mechanism.partitions:
-                    tallies[number].append(reports[own_groups])
-                tallies[number].append(cells[own_groups])
-        return [stack_cells(of_group) for of_group in zip(*chain.from_iterable(tallies), strict=True)]
-
-    def _tally_alike(self, payloads: Payloads, named: Symbols, groups: Symbols, k: int) -> list[Cells]:
-        """Tally payloads of parts of one mechanism; ``named`` has their parts, shape (n,)."""
-        (mechanism, _), parts = self._alike[0], len(self.parts)
-        joint = groups * parts + named
-        cells = mechanism.tally([self._own(mechanism, payloads, named)], joint, k * parts)
-        if not mechanism.partitions:
-            reports = np.bincount(joint, minlength=k * parts).astype(np.int64)[:, np.newaxis]
-            cells = [stack_cells(each) for each in zip(reports, cells, strict=True)]
-        return [stack_cells(cells[group * parts : (group + 1) * parts]) for group in range(k)]
+            own = self._own(mechanism, payloads[rows], named[rows])
+            joint = groups[rows] * len(numbers) + self._place[named[rows]]
+            cells = mechanism.tally([own], joint, k * len(numbers))
+            if not mechanism.partitions:
+                reports = np.bincount(joint, minlength=k * len(numbers)).astype(np.int64)[:, np.newaxis]
+                cells = [stack_cells(each) for each in zip(reports, cells, strict=True)]
+            for at, of_part in enumerate(cells):
+                rows_of_groups[at // len(numbers)][numbers[at % len(numbers)]] = of_part
+        return [stack_cells(of_group) for of_group in rows_of_groups]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
         """See the base class."""
@@ -260,8 +248,11 @@ class Strata(Mechanism):
         sizes = np.diff(self._first_payloads, append=self.form.symbols)
         return np.repeat(np.arange(len(self.parts), dtype=np.uint16), sizes)
 
-    def _split(self, named: Symbols) -> Iterator[tuple[_Alike, Symbols]]:
+    def _split(self, named: Symbols) -> Iterator[tuple[_Alike, Symbols | slice]]:
         """Yield each mechanism with its parts, and the rows of their payloads, of which ``named`` has the parts."""
+        if len(self._alike) == 1:
+            yield self._alike[0], slice(None)  # which copies nothing; a payload of no part is among them
+            return
         which = self._which[np.minimum(named.astype(np.int64), len(self.parts))]
         yield from zip(self._alike, _rows_of(which, len(self._alike)), strict=True)
 
