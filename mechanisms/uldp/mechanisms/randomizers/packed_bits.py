@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from uldp.mechanisms.kernels.supports_text import named
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
 
-#: The kernels read the same bytes many times; this many bytes fit a core's cache.
-BYTES_AT_ONCE = 1 << 20
+# The kernels read the same bytes many times; this many bytes fit a core's cache.
+_BYTES_AT_ONCE = 1 << 20
 
 # The system clears new pages for larger arrays, and the allocator keeps smaller ones.
 _SMALL_BYTES = 1 << 18
@@ -158,7 +157,7 @@ def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
     width = parts[0].shape[1]
     rows = 2**levels - 1
     lanes = -(-n // rows)
-    lanes_at_once = min(lanes, max(1, BYTES_AT_ONCE // (rows * width)))
+    lanes_at_once = min(lanes, max(1, _BYTES_AT_ONCE // (rows * width)))
     planes = np.empty((levels, lanes, width), dtype=np.uint8)
     # The adders work in place on a copy in the cache. Rows of zeros fill the last lanes.
     copy = np.empty((lanes_at_once * rows, width), dtype=np.uint8)
@@ -224,31 +223,10 @@ def _full_add(a: Packed, b: Packed, c: Packed) -> None:
 def row_totals(rows: Packed) -> Counts:
     """Return the number of set bits in each of n rows, padding included; shape (n,)."""
     totals = np.empty(len(rows), dtype=np.int64)
-    at_once = max(1, BYTES_AT_ONCE // rows.shape[1])
+    at_once = max(1, _SMALL_BYTES // rows.shape[1])
+    fitting = np.min_scalar_type(8 * rows.shape[1])
     for start in range(0, len(rows), at_once):
         block = slice(start, start + at_once)
-        totals[block] = column_bits(word_columns(rows[block]))
+        # einsum adds up short rows several times as fast as sum, but in the type that it is given.
+        totals[block] = np.einsum("ij->i", np.bitwise_count(rows[block]).astype(fitting, copy=False))
     return totals
-
-
-def column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-    """Count the set bits in each column of words, shape (n,)."""
-    bits: npt.NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
-    return bits
-
-
-def word_columns(packed: Packed) -> npt.NDArray[np.uint64]:
-    """Copy rows of bytes to columns of words, shape (ceil(width/8), n).
-
-    Along a column, NumPy processes many rows in one instruction; along a row, it restarts after every few words.
-    """
-    n, width = packed.shape
-    if width < 8:
-        packed = np.concatenate([packed, np.zeros((n, 8 - width), dtype=np.uint8)], axis=1)
-    packed = np.ascontiguousarray(packed)
-    whole, rest = divmod(packed.shape[1], 8)
-    columns = np.empty((whole + (rest > 0), n), dtype=np.uint64)
-    columns[:whole] = packed[:, : 8 * whole].view("<u8").T
-    if rest:  # the last word reads the end of the previous word too, and shifts it out
-        np.right_shift(packed[:, -8:].view("<u8")[:, 0], 64 - 8 * rest, out=columns[whole])
-    return columns

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, Randomness, UniformNoise
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
-from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
 
 
 class CountedReports(Mechanism):
@@ -66,6 +66,12 @@ class BitReports(Mechanism):
         """Return which payloads have only zeros behind the bits."""
         padded: Mask = payloads[:, -1] & self._padding_bits == 0
         return padded
+
+    def named(self, payloads: Packed) -> Counts:
+        """Return how many symbols that are not sensitive each payload has; shape (n,)."""
+        if self.sensitive is None or self.sensitive.all():
+            return np.zeros(len(payloads), dtype=np.int64)
+        return row_totals(payloads & np.packbits(~self.sensitive))
 
     def describe(self, payload: int | bytes) -> str:
         """Return the symbols whose bits are set, from 0."""

@@ -86,7 +86,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
             supported=w,
             q_non_sensitive=np.where(self.sensitive, min(self.noise_probability * w / v, q), 0.0),
         )
-        self._non_sensitive_bits = np.packbits(~self.sensitive)
 
     def _drawn(self, symbols: Values, randomness: Randomness) -> Mask:
         reports, places = np.arange(len(symbols)), self._place[symbols]
@@ -151,8 +150,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have zero padding and exactly w bits of Z_S set, or one of Z_N."""
         sets = cast(Packed, payloads)
-        totals, named = row_totals(sets), np.zeros(len(sets), dtype=np.int64)
-        if not self.sensitive.all():
-            named = row_totals(sets & self._non_sensitive_bits)
+        totals, named = row_totals(sets), self.named(sets)
         fitting = ((named == 0) & (totals == self.chosen)) | ((named == 1) & (totals == 1))
         return np.asarray(self.padded(sets) & fitting)

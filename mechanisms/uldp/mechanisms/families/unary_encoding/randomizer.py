@@ -15,7 +15,7 @@ from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, thresholds
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.bit_totals import BitTotals
-from uldp.mechanisms.randomizers.packed_bits import BYTES_AT_ONCE, column_bits, word_columns
+from uldp.mechanisms.randomizers.packed_bits import row_totals
 from uldp.mechanisms.randomizers.reports import BitReports
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Values
 
@@ -85,7 +85,6 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
         # needs.
         self.cleared_probability = cleared
         self.channel = Channel(p=1 - cleared, q=q, independent_bits=True)
-        self._non_sensitive_words = word_columns(np.packbits(~sensitive)[np.newaxis])
 
     @property
     def bit_law(self) -> tuple[Floats, Floats]:
@@ -116,7 +115,7 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which have an improbable number of set bits, in one pass."""
+        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
         well_formed, totals = self.form_and_totals(payloads)
         possible, improbable = self.bit_totals.judge(totals)
         return well_formed & possible, improbable
@@ -129,14 +128,4 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
     def form_and_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
         """Return which payloads have zero padding and at most one bit of Z_N set, and how many bits each has set."""
         bits = cast(Packed, payloads)
-        well_formed = self.padded(bits)
-        totals = np.empty(len(bits), dtype=np.int64)
-        rows = max(1, BYTES_AT_ONCE // bits.shape[1])
-        for start in range(0, len(bits), rows):
-            block = slice(start, start + rows)
-            words = word_columns(bits[block])
-            totals[block] = column_bits(words)
-            if not self.sensitive.all():
-                words &= self._non_sensitive_words
-                well_formed[block] &= column_bits(words) <= 1
-        return well_formed, totals
+        return self.padded(bits) & (self.named(bits) <= 1), row_totals(bits)
