@@ -36,10 +36,13 @@ class SetEncoding(Encoding):
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """See ``Encoding``; symbols are in ascending order. Draws l integers for each device."""
+        return self._symbols(columns, randomness.integers(0, DRAWS, (len(columns[0].values), self._held)))
+
+    def _symbols(self, columns: Sequence[Held], drawn: Symbols) -> Symbols:
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a set has no tags, so no user can hide it behind one")
-        return padded(self._kept(held, randomness.integers(0, DRAWS, (len(held.values), self._held))), self._size)
+        return padded(self._kept(held, drawn), self._size)
 
     def _kept(self, held: Held, drawn: Symbols) -> Symbols:
         """Return the symbols of the items that are chosen by the drawn integers, shape (n, l), and -1 for no item."""
@@ -58,13 +61,7 @@ class SetEncoding(Encoding):
             raise ValueError(
                 f"the set has more than the {self._held:,} {self._noun} that a device reports; take a smaller one"
             )
-        return np.asarray(self.encode(columns, First())[0], dtype=np.int64)
-
-    def law(self, columns: Sequence[Held], size: int) -> Floats:
-        """Return 1 for each of l symbols, else 0; shape (size,). A ValueError says that they are drawn."""
-        r = np.zeros(size)
-        r[self.of_one(columns)] = 1.0
-        return r
+        return np.asarray(self._symbols(columns, np.zeros((1, self._held), dtype=np.int64))[0])
 
 
 def chosen(sets: Symbols, drawn: Symbols) -> Symbols:
@@ -101,15 +98,3 @@ def sizes_of(sets: Values | Floats | Texts) -> Counts:
 def strings_there(sets: Texts) -> Mask:
     """Return where there are strings, and no None behind them."""
     return np.asarray(np.not_equal(sets, np.array(None, dtype=np.object_)), dtype=np.bool_)
-
-
-class First:
-    """Randomness that chooses the first items."""
-
-    def random(self, size: int | tuple[int, ...]) -> Floats:
-        """See ``Randomness``."""
-        raise NotImplementedError("sets are drawn by integers")
-
-    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> Symbols:
-        """Return the lowest integers."""
-        return np.full(size, low, dtype=np.int64)

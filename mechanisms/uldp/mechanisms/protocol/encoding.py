@@ -78,10 +78,10 @@ class Encoding(ABC):
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
 
-        An encoding that draws has its own method.
+        Of a set, 1 for each of its l symbols, else 0. An encoding that draws has its own method.
         """
         r = np.zeros(size)
-        r[self.encode(columns, NoDraws())] = 1.0
+        r[self.of_one(columns)] = 1.0
         return r
 
 
