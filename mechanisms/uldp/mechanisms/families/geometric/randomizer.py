@@ -6,25 +6,16 @@ mechanism for a mean. The table of integers below is ours.
 """
 
 import decimal
-from collections.abc import Sequence
 from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
-from uldp.mechanisms.protocol.mechanism import (
-    IMPOSSIBLE_TAIL,
-    IMPROBABLE_TAIL,
-    Guarantee,
-    Mechanism,
-    PayloadForm,
-    Privacy,
-    Randomness,
-)
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, IMPROBABLE_TAIL, Guarantee, Privacy, Randomness
+from uldp.mechanisms.randomizers.reports import CountedReports
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Values
 
 # Decimals of so many digits are the same on every machine; the functions of NumPy are not.
 _DIGITS = decimal.Context(prec=40)
@@ -34,7 +25,7 @@ _ROUNDED = 1 - Decimal(10) ** -30
 _MOST_DRAWS = 1 << 53
 
 
-class Geometric(Mechanism):
+class Geometric(CountedReports):
     """A symbol of 0, ..., g plus symmetric noise, where noise that is larger by one is less probable by a factor F.
 
     The device adds noise from -N to N, and moves a sum below -T or above g + T to this end, for T = N - g. The payload
@@ -57,9 +48,6 @@ class Geometric(Mechanism):
         weights: Shape (2N + 1,): the weights of the noise from -N to N.
     """
 
-    partitions = True
-    counts_payloads = True
-
     def __init__(self, epsilon: float, grid: int) -> None:
         """Build the mechanism; ValueError if epsilon is not positive, or so large that noise is less than the grid."""
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
@@ -69,8 +57,7 @@ class Geometric(Mechanism):
             raise ValueError(f"epsilon {epsilon:g} leaves no noise beyond a grid of {grid} steps; take a smaller one")
         self.weights: Counts = np.array([*side[:0:-1], *side], dtype=np.int64)
         self.size = grid + 1
-        self.statistic_size = grid + 1 + 2 * self.margin
-        self.form = PayloadForm(symbols=self.statistic_size)
+        self._of_payloads(grid + 1 + 2 * self.margin)
         self.structure = (grid, self.margin)
 
     @cached_property
@@ -128,10 +115,6 @@ class Geometric(Mechanism):
         """Return the noisy step of the grid."""
         assert isinstance(payload, int)
         return f"step {payload - self.margin} of a grid from 0 to {self.grid}, with noise"
-
-    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the payloads of each group."""
-        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
 
 def _weights(epsilon: float, grid: int) -> list[int]:

@@ -15,7 +15,7 @@ from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.schemas.arrays import Counts, Floats, Symbols, Values
+from uldp.schemas.arrays import Floats, Symbols, Values
 
 
 class HadamardResponse(FoldedMechanism):
@@ -81,12 +81,6 @@ class HadamardResponse(FoldedMechanism):
         """See the base class: those whose entry of the row fits the bit."""
         bits = np.bitwise_count(np.arange(self.size) & payload >> 1) & 1
         return np.flatnonzero(bits == payload & 1)
-
-    def fold(self, cells: Counts) -> Counts:
-        """See the base class; in integers."""
-        bits = cells.reshape(self.rows, 2)
-        counts: Counts = (bits.sum() + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self.size]) // 2
-        return counts
 
     def supports(self, cells: Floats) -> Floats:
         """See the base class."""
