@@ -4,7 +4,7 @@ A row is the packed bits of one report, shape (width,), uint8, most significant 
 bytes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -57,7 +57,7 @@ def describe_bits(row: bytes, size: int) -> str:
 
 
 def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> list[Cells]:
-    """Count the rows with each bit set in each of k groups, without copying if rows come in runs of a group.
+    """Count the rows with each bit set in each of k groups, without sorting if rows come in runs of a group.
 
     Args:
         parts: n rows in pieces.
@@ -65,21 +65,19 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
         k: The number of groups.
         size: Number of columns to count; the bits behind them are padding.
     """
-    if np.count_nonzero(groups[1:] != groups[:-1]) * _RUN >= len(groups):
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    if len(changes) * _RUN >= len(groups):
         # Sort the payloads by group. NumPy uses a radix sort for integers of 8 or 16 bits.
         groups = groups.astype(np.min_scalar_type(k))
         order = np.argsort(groups, kind="stable")
-        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if joined.shape[1] < _WIDE and joined.size < _MANY_BYTES * k:
             return list(_count_groups(joined, order, np.bincount(groups, minlength=k), size))
         ends = np.searchsorted(groups[order], np.arange(1, k))
         return [count_bits([joined.take(of_group, axis=0)], size) for of_group in np.split(order, ends)]
     runs: list[list[Packed]] = [[] for _ in range(k)]
-    ends = np.cumsum([len(part) for part in parts])
-    for part, numbers in zip(parts, np.split(groups, ends[:-1]), strict=True):
-        changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        for start, end in pairwise([0, *changes.tolist(), len(part)] if len(part) else []):
-            runs[numbers[start]].append(part[start:end])
+    for start, end in pairwise([0, *changes.tolist(), len(groups)]):
+        runs[groups[start]].append(joined[start:end])
     return [count_bits(of_group, size) for of_group in runs]
 
 
@@ -132,10 +130,12 @@ def count_bits(parts: Sequence[Packed], size: int) -> Counts:
     & Lemire, "Faster Population Counts Using AVX2 Instructions" (2016), for carry-save adders over wide registers.
     """
     n = sum(map(len, parts))
+    if not n:
+        return np.zeros(size, dtype=np.int64)
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if n < _FEW:
-        return _sum_few(np.concatenate(parts), size) if n else np.zeros(size, dtype=np.int64)
-    levels = min(_MOST_LEVELS, n.bit_length() - 6)
-    planes = _bit_planes(parts, n, levels)
+        return _sum_few(rows, size)
+    planes = _bit_planes(rows, levels := min(_MOST_LEVELS, n.bit_length() - 6))
     few = planes.shape[1] < _FEW
     counts: Counts = (1 << np.arange(levels)) @ (
         _sum_few(planes, size) if few else np.array([count_bits([plane], size) for plane in planes])
@@ -149,42 +149,24 @@ def _sum_few(rows: Packed, size: int) -> Counts:
     return sums.astype(np.int64)
 
 
-def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
+def _bit_planes(rows: Packed, levels: int) -> Packed:
     """Add n rows of bits, 2^levels - 1 at a time; shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)).
 
     A lane is the sum of 2^levels - 1 rows, in binary: plane j holds the bits of weight 2^j.
     """
-    width = parts[0].shape[1]
-    rows = 2**levels - 1
-    lanes = -(-n // rows)
-    lanes_at_once = min(lanes, max(1, _BYTES_AT_ONCE // (rows * width)))
+    n, width = rows.shape
+    in_lane = 2**levels - 1
+    lanes = -(-n // in_lane)
+    at_once = min(lanes, max(1, _BYTES_AT_ONCE // (in_lane * width)))
     planes = np.empty((levels, lanes, width), dtype=np.uint8)
     # The adders work in place on a copy in the cache. Rows of zeros fill the last lanes.
-    copy = np.empty((lanes_at_once * rows, width), dtype=np.uint8)
-    lane = 0
-    for filled in _fill(copy, parts):
-        copy[filled:] = 0
-        end = min(lane + lanes_at_once, lanes)
+    copy = np.empty((at_once * in_lane, width), dtype=np.uint8)
+    for lane in range(0, lanes, at_once):
+        block, end = rows[lane * in_lane : (lane + at_once) * in_lane], min(lane + at_once, lanes)
+        copy[: len(block)], copy[len(block) :] = block, 0
         for plane, total in zip(planes, _add_up(copy, levels, end - lane), strict=True):
             plane[lane:end] = total
-        lane = end
     return planes
-
-
-def _fill(block: Packed, parts: Iterable[Packed]) -> Iterator[int]:
-    """Copy the rows of all parts into one block, and yield its number of rows each time it is full, and at the end."""
-    at = 0
-    for part in parts:
-        start = 0
-        while start < len(part):
-            taken = min(len(part) - start, len(block) - at)
-            block[at : at + taken] = part[start : start + taken]
-            at, start = at + taken, start + taken
-            if at == len(block):
-                yield at
-                at = 0
-    if at:
-        yield at
 
 
 def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
