@@ -14,7 +14,6 @@ from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscri
 from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
-from uldp.mechanisms.families.summation.randomizer import MemoizedSummation
 from uldp.mechanisms.kernels.block_designs import CyclicDesign
 from uldp.mechanisms.protocol.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
@@ -170,7 +169,7 @@ def probabilities(mechanism: Mechanism) -> dict[str, Any]:
     if isinstance(mechanism, Strata):
         return {"shares": mechanism.shares.tolist(), "parts": [probabilities(part) for part in mechanism.parts]}
     if isinstance(mechanism, Memoized):
-        return probabilities(mechanism.once) | _noise(mechanism)
+        return probabilities(mechanism.once) | {"noise on the permanent response": mechanism.noise.tolist()}
     found = {name: getattr(mechanism, name) for name in _NUMBERS if hasattr(mechanism, name)} | _parameters(mechanism)
     if isinstance(mechanism, UniformNoise):
         found["uniform_probability"] = mechanism.uniform_probability
@@ -194,13 +193,7 @@ def _parameters(mechanism: Mechanism) -> dict[str, Any]:
         return {"p and q of groups, over 2^53": mechanism.laws}
     if isinstance(mechanism, MetricMechanism):
         return {"scale": mechanism.scale, "matrix": mechanism.matrix.tolist()}
-    if isinstance(mechanism, MemoizedSummation):
-        return _noise(mechanism)
     return {}
-
-
-def _noise(mechanism: Memoized | MemoizedSummation) -> dict[str, Any]:
-    return {"noise on the permanent response": mechanism.noise.tolist()}
 
 
 def _rejected(spec: CollectionSpec, mechanism: Mechanism) -> Iterator[dict[str, Any]]:

@@ -82,11 +82,11 @@ def far_payloads(mechanism: Mechanism) -> Iterator[tuple[Mechanism, Far]]:
     mechanism = mechanism.bare
     if isinstance(mechanism, Geometric):
         yield mechanism, _on_a_line(mechanism)
-    elif isinstance(mechanism, BitNoise):
-        yield mechanism, _numbers_of_bits(mechanism)
     elif isinstance(mechanism, Summation):
         yield mechanism, _one_entry(mechanism)
         yield mechanism, _all_entries(mechanism)
+    elif isinstance(mechanism, BitNoise):
+        yield mechanism, _numbers_of_bits(mechanism)
     elif isinstance(mechanism, SubsetSelection):
         v = int(mechanism.sensitive.sum())
         yield mechanism, (_bits(mechanism.sensitive, range(v + 1)), np.arange(v + 1) == mechanism.chosen)

@@ -12,10 +12,12 @@ from tests.build import START
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.decoder import NoisyHistogram
 from uldp.mechanisms.families.summation.histogram_noise import noise_variance
-from uldp.mechanisms.families.summation.randomizer import MemoizedSummation, Summation
+from uldp.mechanisms.families.summation.randomizer import Summation
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, WithMemory
+from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 from uldp.schemas.framing import report_store
 
@@ -25,6 +27,10 @@ budgets = pytest.mark.parametrize(("lasting", "epsilon"), BUDGETS)
 ENTRIES = np.arange(-3, 5)
 
 
+def kept_sums(size: int, epsilon: float, lasting: float) -> Memoized:
+    return Memoized(inner=FlippedBits(size, lasting), once=Summation(size, epsilon))
+
+
 def geometric(a: float) -> Floats:
     """Shape (2, entries): the published law of an entry around 0 and around 1."""
     return np.array([(1 - a) / (1 + a) * a ** np.abs(ENTRIES - one) for one in (0, 1)])
@@ -32,7 +38,7 @@ def geometric(a: float) -> Floats:
 
 def law_again(lasting: float, epsilon: float) -> Floats:
     """Shape (2, entries): the law of an entry of a report, for each kept bit, from what the mechanism draws."""
-    becomes_set, cleared = MemoizedSummation(2, epsilon, lasting).noise[:, 0]
+    becomes_set, cleared = kept_sums(2, epsilon, lasting).noise[:, 0]
     magnitude = (1 - math.exp(-epsilon / 2)) * math.exp(-epsilon / 2) ** np.arange(len(ENTRIES))
     of_bit = np.where([ENTRIES <= 0, ENTRIES > 0], magnitude[np.where(ENTRIES > 0, ENTRIES - 1, -ENTRIES)], 0.0)
     return np.array([[1 - becomes_set, becomes_set], [cleared, 1 - cleared]]) @ of_bit
@@ -66,7 +72,7 @@ def test_many_reports_spend_more_and_never_more_than_the_lasting_budget(lasting:
     of_reports = [spent(lasting, epsilon, t) for t in (1, 2, 3)]
     assert (np.diff(of_reports) >= -1e-9 * lasting).all()
     assert of_reports[-1] <= lasting * (1 + 1e-9)
-    guarantee = MemoizedSummation(4, epsilon, lasting).guarantee
+    guarantee = kept_sums(4, epsilon, lasting).guarantee
     assert guarantee == Guarantee(Privacy.LDP, epsilon, lasting)
 
 
@@ -89,20 +95,18 @@ def entries(payloads: Payloads) -> Counts:
 
 
 def test_a_device_keeps_the_flipped_bits_alone() -> None:
-    mechanism, flip = MemoizedSummation(SIZE, 1.0, 2.0), 1 / (1 + math.e)
+    mechanism, flip = kept_sums(SIZE, 1.0, 2.0), 1 / (1 + math.e)
     kept = mechanism.permanent(np.full(N, 1), np.random.default_rng(1))
     assert kept.shape == (N, 1)
     ones = np.unpackbits(cast(Packed, kept), axis=1, count=SIZE).sum(axis=0, dtype=np.int64)
     expected = N * np.where(np.arange(SIZE) == 1, 1 - flip, flip)
     assert np.abs(ones - expected).max() <= 5 * math.sqrt(N * flip * (1 - flip))
-    assert (
-        MemoizedSummation(100_000, 1.0, 2.0).permanent(np.zeros(1, np.int64), np.random.default_rng(1)).nbytes == 12_500
-    )
+    assert kept_sums(100_000, 1.0, 2.0).permanent(np.zeros(1, np.int64), np.random.default_rng(1)).nbytes == 12_500
 
 
 @pytest.mark.parametrize(("lasting", "epsilon"), [(2.0, 1.0), (4.0, 0.5), (1.0, 1.0)])
 def test_reports_have_the_moments_of_the_law_and_share_those_of_the_flips(lasting: float, epsilon: float) -> None:
-    mechanism, rng = MemoizedSummation(SIZE, epsilon, lasting), np.random.default_rng(2)
+    mechanism, rng = kept_sums(SIZE, epsilon, lasting), np.random.default_rng(2)
     kept = mechanism.permanent(np.full(N, 1), rng)
     one, other = (entries(mechanism.again(kept, rng)) - (np.arange(SIZE) == 1) for _ in range(2))
     a = math.exp(-lasting / 2)
@@ -120,7 +124,7 @@ def test_reports_have_the_moments_of_the_law_and_share_those_of_the_flips(lastin
 
 def test_reports_have_the_law_of_those_without_memory() -> None:
     n, epsilon = 60_000, 1.0
-    drawn = entries(MemoizedSummation(2, epsilon, 3.0).perturb(np.ones(n, np.int64), np.random.default_rng(3)))
+    drawn = entries(kept_sums(2, epsilon, 3.0).perturb(np.ones(n, np.int64), np.random.default_rng(3)))
     bins, a = np.arange(-9, 11), math.exp(-epsilon / 2)
     for symbol in (0, 1):
         expected = n * (1 - a) / (1 + a) * a ** np.abs(bins - symbol)
@@ -163,12 +167,12 @@ def test_an_attribute_of_a_record_keeps_its_bits() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="at most the lasting one"):
-        MemoizedSummation(3, 1.0, 0.9)
+        kept_sums(3, 1.0, 0.9)
     with pytest.raises(ValueError, match=r"0\.0025 or more"):
-        MemoizedSummation(3, 0.002, 1.0)
+        kept_sums(3, 0.002, 1.0)
     # The flips of a report take one input more, which is no symbol.
     with pytest.raises(ValueError, match="outside of the 3 symbols"):
-        MemoizedSummation(3, 1.0, 2.0).permanent(np.array([3]), np.random.default_rng(1))
+        kept_sums(3, 1.0, 2.0).permanent(np.array([3]), np.random.default_rng(1))
     with pytest.raises(ValueError, match="outside of the 3 symbols"):
         Summation(3, 1.0).perturb(np.array([3]), np.random.default_rng(1))
 

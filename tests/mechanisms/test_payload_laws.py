@@ -62,7 +62,7 @@ def _law(mechanism: Mechanism, inputs: list[Any], rng: np.random.Generator) -> L
     payloads = np.concatenate([mechanism.perturb(np.repeat(np.array([symbol]), n, axis=0), rng) for symbol in inputs])
     kinds, kind = np.unique(payloads, axis=0, return_inverse=True)
     moved = np.array([as_dense(cells) for cells in mechanism.tally([kinds], np.arange(len(kinds)), len(kinds))])
-    if isinstance(mechanism, Summation):
+    if isinstance(mechanism.bare, Summation):
         moved = moved > 0  # almost no two reports have the same magnitudes, which are independent of the symbol
     events, event = np.unique(moved, axis=0, return_inverse=True)
     of_report = np.repeat(np.arange(len(inputs)), n) * len(events) + event[kind.reshape(-1)].reshape(-1)

@@ -24,7 +24,7 @@ SHARES = [
     name
     for name, example in KEPT.items()
     if isinstance(example.protocol.mechanism, Memoized)
-    and isinstance(example.protocol.mechanism.inner, PureMechanism)
+    and isinstance(example.protocol.mechanism.once, PureMechanism)
     and "levels" not in name
 ]
 N, WINDOWS, RUNS = 200, 4, 400

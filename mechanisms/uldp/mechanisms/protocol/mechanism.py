@@ -13,7 +13,7 @@ import numpy.typing as npt
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import Cells, as_dense
 from uldp.mechanisms.protocol.device_form import DeviceForm
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 
 class Randomness(Protocol):
@@ -356,7 +356,7 @@ class BitNoise(Mechanism):
     """A mechanism that reports bits, of which it draws each alone: whether it is a bit of the symbol decides its law.
 
     Attributes:
-        bits: The number of bits; a payload ends with them.
+        bits: The number of bits; a payload of ``alone`` ends with them.
     """
 
     bits: int
@@ -365,6 +365,15 @@ class BitNoise(Mechanism):
     @abstractmethod
     def bit_law(self) -> tuple[Floats, Floats]:
         """Shape (bits,) each: the probability that a bit of the symbol is cleared, and that any other bit is set."""
+
+    @property
+    def alone(self) -> "BitNoise":
+        """The mechanism that reports the bits alone; another one if a report has further noise, as of sums."""
+        return self
+
+    def reported(self, bits: Packed, randomness: Randomness) -> Packed:
+        """Return the payloads of n reports of ``alone``, with the noise that they have beside that of their bits."""
+        return bits
 
     @property
     def repeat_probability(self) -> float:

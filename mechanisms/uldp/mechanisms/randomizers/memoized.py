@@ -45,7 +45,9 @@ class Memoized(WithMemory):
 
         p' = p (1 - cleared) + (1 - p) set          q' = q (1 - cleared) + (1 - q) set.
 
-    For a symbol of Z_N, q = q' = 0, so ``again`` never sets its bit.
+    For a symbol of Z_N, q = q' = 0, so ``again`` never sets its bit. Of a mechanism with further noise the device keeps
+    the bits ``alone``, and each report draws this noise anew. Kept noise that is independent of the symbol would
+    protect nothing, and would stay in the mean over all reports of a device.
 
     Guarantee: one report has that of the second mechanism. All reports of one symbol together have the budget of the
     first, however many they are, because they follow from its one response: they are (Z_S, Y_P, lasting)-ULDP, where
@@ -74,7 +76,7 @@ class Memoized(WithMemory):
                 such noise if the epsilon of ``once`` is at most that of ``inner``.
         """
         self.inner, self.once = inner, once
-        if _structure(inner) != _structure(once):
+        if _structure(inner) != _structure(once.alone if isinstance(once, BitNoise) else once):
             raise ValueError("the permanent response and the reports must differ by their noise alone")
         self.uniform = once if isinstance(once, UniformNoise) else None
         if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
@@ -107,6 +109,7 @@ class Memoized(WithMemory):
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
         """See the base class."""
+        self.check_symbols(symbols)  # bits of a design have one input more
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
@@ -117,10 +120,10 @@ class Memoized(WithMemory):
             drawn = self.uniform.uniform(n, randomness)
             payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
             return payloads
-        size = self.noise.shape[1]
-        head, kept = np.split(cast(Packed, permanent), [permanent.shape[1] + -size // 8], axis=1)
+        size, width = self.noise.shape[1], cast(int, self.inner.form.width)
+        head, kept = np.split(cast(Packed, permanent)[:, :width], [width + -size // 8], axis=1)
         bits = pack_rows(n, size, lambda block: self._bits_again(kept[block], randomness), _BITS_AT_ONCE)
-        return np.concatenate([head, bits], axis=1)
+        return cast(BitNoise, self.once).reported(np.concatenate([head, bits], axis=1), randomness)
 
     def _bits_again(self, permanent: Packed, randomness: Randomness) -> Mask:
         bits = np.unpackbits(permanent, axis=1, count=self.noise.shape[1])

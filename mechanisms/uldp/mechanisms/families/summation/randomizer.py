@@ -6,8 +6,7 @@ Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -20,14 +19,12 @@ from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import (
     IMPOSSIBLE_TAIL,
     IMPROBABLE_TAIL,
+    BitNoise,
     Guarantee,
-    Mechanism,
     PayloadForm,
     Privacy,
     Randomness,
-    WithMemory,
 )
-from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: The least epsilon. Below it, entries of a report could exceed two bytes.
@@ -41,7 +38,7 @@ _ENTRIES_AT_ONCE = 1 << 15
 Shorts = npt.NDArray[np.int16]
 
 
-class Summation(Mechanism):
+class Summation(BitNoise):
     """SHE with integers: a 1 for the true symbol and a 0 for each other one, all plus two-sided geometric noise.
 
     With a = e^(-epsilon/2), the noise is x with probability (1-a)/(1+a) a^|x|. It has the variance 2a/(1-a)^2, which is
@@ -55,6 +52,11 @@ class Summation(Mechanism):
     Guarantee: one report is epsilon-LDP. The magnitudes are independent of the symbol, whatever their law, so a report
     says of it what the flipped bits say, and their likelihoods under two symbols differ by at most the factor (1/a)^2 =
     e^epsilon. So reports are symmetric unary encoding (``sue``) and then noise without use: SHE is for comparisons.
+
+    With a lasting budget, the device keeps flipped bits, and each report flips them again and draws new magnitudes (see
+    ``Memoized``). All reports of one symbol follow from the kept bits and from draws that are independent of it, so
+    together they have the budget of these bits. An entry of the mean of all reports of a device is (B - f)/(1 - 2f) for
+    a kept bit B that is flipped with probability f = a/(1+a), where a = e^(-lasting/2). Its variance is a/(1-a)^2.
 
     A payload has two bytes for each symbol: an integer with sign, little-endian, cut to -32767 and 32767. One that is
     farther from the truth than all but a share ``IMPOSSIBLE_TAIL`` of honest reports is not possible, for a forged
@@ -74,7 +76,7 @@ class Summation(Mechanism):
             raise ValueError(f"a domain has at least two symbols, got size {size}")
         if not epsilon >= MIN_EPSILON:
             raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
-        self.size = self.statistic_size = size
+        self.size = self.bits = self.statistic_size = size
         self.form = PayloadForm(width=2 * size)
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self._possible, self._probable = (Reach.of(size, epsilon, tail) for tail in (IMPOSSIBLE_TAIL, IMPROBABLE_TAIL))
@@ -85,25 +87,31 @@ class Summation(Mechanism):
         self.bit_probabilities = tuple(probability for probability in bits if probability >= 2**-53)
 
     @property
-    def repeat_probability(self) -> float:
-        """See ``Mechanism``; that of the flipped bits, which the magnitudes make smaller still."""
-        return self._flipped.repeat_probability
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """The probability of a flip, twice."""
+        return self.alone.bit_law
+
+    @property
+    def alone(self) -> FlippedBits:
+        """The mechanism of the flipped bits, of which a device keeps those of its permanent response."""
+        return self._flipped
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
-        return self._enlarged(len(symbols), lambda block: self._flipped.perturb(symbols[block], randomness), randomness)
+        return self.reported(self._flipped.perturb(symbols, randomness), randomness)
 
-    def _enlarged(self, n: int, flipped: Callable[[slice], Payloads], randomness: Randomness) -> Packed:
-        """Draw a magnitude for each flipped bit of n reports; ``flipped`` gives the packed bits of a slice of them."""
+    def reported(self, bits: Packed, randomness: Randomness) -> Packed:
+        """Draw a magnitude for each flipped bit of n reports."""
+        n = len(bits)
         payloads = np.empty((n, self.size), dtype="<i2")
         rows = max(1, _ENTRIES_AT_ONCE // self.size)
         for start in range(0, n, rows):
             block = slice(start, start + rows)
-            ones = np.unpackbits(cast(Packed, flipped(block)), axis=1, count=self.size)
+            ones = np.unpackbits(bits[block], axis=1, count=self.size)
             magnitudes = np.zeros(ones.shape, dtype=np.int64)
-            for bit, probability in enumerate(self.bit_probabilities):
-                magnitudes |= (randomness.random(ones.shape) < probability).astype(np.int64) << bit
+            for place, probability in enumerate(self.bit_probabilities):
+                magnitudes |= (randomness.random(ones.shape) < probability).astype(np.int64) << place
             payloads[block] = np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
         return payloads.view(np.uint8)
 
@@ -135,51 +143,6 @@ class Summation(Mechanism):
         for group, run in zip(groups[runs], np.split(entries, runs[1:]), strict=False):
             sums[group] = run.sum(axis=0, dtype=np.int64)
         return list(sums)
-
-
-class MemoizedSummation(Summation, WithMemory):
-    """SHE whose device keeps flipped bits, and no magnitude.
-
-    The permanent response is the 0s and the 1, flipped as under the lasting budget. Each report flips the kept bits
-    again, such that they are flipped as under epsilon (see ``Memoized``), and draws new magnitudes. So a report has the
-    law of ``Summation``, and an estimate its variance. Kept magnitudes would protect nothing, for they are independent
-    of the symbol, and would stay in the mean over all reports of a device.
-
-    An entry of this mean is (B - f)/(1 - 2f) for a kept bit B that is flipped with probability f = a/(1+a), where
-    a = e^(-lasting/2). Its variance is f(1-f)/(1-2f)^2 = a/(1-a)^2.
-
-    Guarantee: one report is epsilon-LDP, by its flips (see ``Summation``). All reports of one symbol follow from the
-    kept bits and from draws that are independent of it. So together they have the budget of these bits, the lasting
-    one, however many they are.
-
-    Attributes:
-        noise: Shape (2, |Z|): the probability that each kept bit is set, and cleared, in a report.
-    """
-
-    def __init__(self, size: int, epsilon: float, lasting: float) -> None:
-        """Build the mechanism; ValueError as of ``Summation``, or if ``lasting`` is below epsilon."""
-        super().__init__(size, epsilon)
-        self._kept = Memoized(FlippedBits(size, lasting), self._flipped)
-        self.noise: Floats = self._kept.noise
-        self.guarantee = replace(self.guarantee, lasting=lasting)
-
-    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class."""
-        return cast(Packed, WithMemory.perturb(self, symbols, randomness))
-
-    def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
-        return self._kept.device_form() | {"once": super().device_form()}
-
-    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)); see the base class."""
-        self.check_symbols(symbols)
-        return self._kept.permanent(symbols, randomness)
-
-    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        """Flip kept bits again, and draw magnitudes."""
-        bits = cast(Packed, permanent)[:, : -(-self.size // 8)]  # strata pad them to the width of a payload
-        return self._enlarged(len(bits), lambda block: self._kept.again(bits[block], randomness), randomness)
 
 
 def _within(reach: Reach, lowest: Shorts, highest: Shorts, totals: Counts) -> Mask:

@@ -4,9 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator
 
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.decoder import SummationDecoder
-from uldp.mechanisms.families.summation.randomizer import MIN_EPSILON, MemoizedSummation, Summation
+from uldp.mechanisms.families.summation.randomizer import MIN_EPSILON, Summation
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -37,10 +40,9 @@ class SummationSpec(PrivateSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         pum = Pum.of(variable)
-        if self.lasting_epsilon is None:
-            mechanism = Summation(variable.size, self.epsilon)
-        else:
-            mechanism = MemoizedSummation(variable.size, self.epsilon, self.lasting_epsilon)
+        mechanism: Mechanism = Summation(variable.size, self.epsilon)
+        if self.lasting_epsilon is not None:
+            mechanism = Memoized(FlippedBits(variable.size, self.lasting_epsilon), mechanism)
         decoder = SummationDecoder(
             pum,
             self.epsilon,
