@@ -17,8 +17,7 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, binomial, support_m
 from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, UniformNoise, WithMemory
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.mechanisms.verification.privacy_loss import Inputs
-from uldp.mechanisms.verification.strings_of_parts import all_for_strings
+from uldp.mechanisms.verification.privacy_loss import Inputs, inputs_of_parts
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 
 _PAIRS = "pairs"
@@ -103,14 +102,6 @@ def _of_bits(mechanism: Memoized, r: Floats, first: Payloads, other: Payloads) -
         yield binomial("other bits set twice", lambda _: "one is set twice", total, n * int(others.sum()), mean, _PAIRS)
 
 
-def _inputs(strata: Mechanism, inputs: Inputs, number: int) -> Inputs | None:
-    """Return the inputs of devices of a part; None if no device has this part."""
-    if all_for_strings(strata):
-        return int(cast(Floats, inputs)[number])
-    own: Floats = np.split(cast(Floats, inputs), strata.first_symbols[1:])[number]
-    return strata.parts[number].held * own / own.sum() if own.any() else None
-
-
 def _of_strata(strata: Mechanism, inputs: Inputs, first: Payloads, other: Payloads, seed: int) -> Iterator[Check]:
     own = [list(strata.split_payloads(payloads)) for payloads in (first, other)]
     parts = np.zeros((2, len(first)), np.int64)
@@ -120,9 +111,9 @@ def _of_strata(strata: Mechanism, inputs: Inputs, first: Payloads, other: Payloa
     stays, name = parts[0] == parts[1], f"kept {strata.noun}s"
     changed = np.array([np.count_nonzero(~stays)])
     yield binomial(name, lambda _: f"the {strata.noun} changes", changed, len(first), np.zeros(1), _PAIRS)
-    for (number, rows, one), (_, others, two) in zip(*own, strict=True):
+    of_parts = zip(*own, inputs_of_parts(strata, inputs), strict=True)
+    for (number, rows, one), (_, others, two), of_part in of_parts:
         one, two = one[stays[rows]], two[stays[others]]
-        of_part = _inputs(strata, inputs, number)
         if len(one) and of_part is not None:
             part = cast(WithMemory, strata.parts[number])
             for check in kept_checks(part, of_part, one, two, seed):

@@ -6,7 +6,7 @@ Learning" (USENIX Security 2023). Here the reports are those of local differenti
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.mechanisms.verification.strings_of_parts import all_for_strings
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
@@ -102,7 +103,9 @@ def _chosen(one: Counts, other: Counts, coverage: float) -> tuple[int, Symbols, 
         # One half of these reports orders the codes, and the other chooses how many: or the set would fit chance.
         halves = [(_counts(codes, of[::2]), _counts(codes, of[1::2]), len(of[1::2])) for of in pair]
         for swapped, ((x, later_x, n), (y, later_y, m)) in enumerate([halves, halves[::-1]]):
-            for order in _orders(x, y):
+            # By the ratio of their counts, the largest first; and as they are, in both directions.
+            ascending = np.arange(len(x))
+            for order in (np.argsort(-(x + 0.5) / (y + 0.5), kind="stable"), ascending, ascending[::-1]):
                 of_x, of_y = (np.cumsum(later[order])[sizes - 1] for later in (later_x, later_y))
                 epsilons = _epsilon(of_x, n, of_y, m, coverage)
                 if epsilons.max() > best:
@@ -115,13 +118,6 @@ def _counts(codes: Counts, found: Counts) -> Counts:
     """Return how often each of some ascending codes was found, where others may be found too."""
     known = found[found != UNPROTECTED]
     return np.bincount(np.searchsorted(codes, known), minlength=len(codes))
-
-
-def _orders(x: Counts, y: Counts) -> Iterator[Symbols]:
-    """Yield orders of codes: by the ratio of their counts, the largest first; and as they are, in both directions."""
-    yield np.argsort(-(x + 0.5) / (y + 0.5), kind="stable")
-    yield np.arange(len(x))
-    yield np.arange(len(x))[::-1]
 
 
 def _epsilon(x: Counts, n: int, y: Counts, m: int, coverage: float) -> Floats:
@@ -148,9 +144,9 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
         own = (each if isinstance(each, int) else each.astype(np.int64) for each in (x, other))
         one, two = (mechanism.positions_supported(each, payloads) for each in own)
         return Told.of(one, two)
-    r, s = cast(Floats, x), cast(Floats, other)
     if mechanism.parts:
-        return _of_strata(mechanism, r, s, payloads)
+        return _of_strata(mechanism, x, other, payloads)
+    r, s = cast(Floats, x), cast(Floats, other)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
         # By their number, and by their place in the order of likelihood ratios: those of one size, but for rounding.
@@ -175,8 +171,9 @@ def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarante
     if np.array_equal(x, other):
         return 0.0
     if mechanism.parts:
-        of_parts = _of_parts(mechanism, cast(Floats, x), cast(Floats, other))
-        epsilons = (promised(part, r, s, part.guarantee) for part, r, s in of_parts if r.any() and s.any())
+        of_parts = zip(mechanism.parts, *(inputs_of_parts(mechanism, each) for each in (x, other)), strict=True)
+        held = ((part, r, s) for part, r, s in of_parts if r is not None and s is not None)
+        epsilons = (promised(part, r, s, part.guarantee) for part, r, s in held)
         return max(most if each is None else each for each in epsilons)
     if not guarantee.terms and not isinstance(mechanism, NestedResponse):
         return most
@@ -226,21 +223,23 @@ def _of_supports(mechanism: Mechanism, held: Sequence[Symbols], payloads: Payloa
     return Told.of(supported[0], supported[1], unprotected)
 
 
-def _of_strata(strata: Mechanism, r: Floats, s: Floats, payloads: Payloads) -> Told:
+def _of_strata(strata: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> Told:
     n = len(payloads)
     codes, leaning = np.full((2, n), UNPROTECTED, dtype=np.int64), np.zeros(n, np.int64)
-    of_parts = _of_parts(strata, r, s)
-    for (number, rows, own), (part, one, two) in zip(strata.split_payloads(payloads), of_parts, strict=True):
-        if len(rows) and one.any() and two.any():
-            found = told(part, one, two, own)
+    of_parts = zip(
+        strata.split_payloads(payloads), inputs_of_parts(strata, x), inputs_of_parts(strata, other), strict=True
+    )
+    for (number, rows, own), one, two in of_parts:
+        if len(rows) and one is not None and two is not None:
+            found = told(strata.parts[number], one, two, own)
             codes[:, rows] = np.where(found.codes == UNPROTECTED, UNPROTECTED, found.codes + number * _OF_PART)
             leaning[rows] = found.leaning
     return Told(codes, leaning)
 
 
-def _of_parts(strata: Mechanism, r: Floats, s: Floats) -> Iterator[tuple[Mechanism, Floats, Floats]]:
-    """Yield each part, and the distributions of its symbols; zeros if no device has it."""
-    of_parts = (np.split(each, strata.first_symbols[1:]) for each in (r, s))
-    for part, *own in zip(strata.parts, *of_parts, strict=True):
-        one, two = (part.held * each / (each.sum() or 1.0) for each in own)
-        yield part, one, two
+def inputs_of_parts(strata: Mechanism, inputs: Inputs) -> list[Inputs | None]:
+    """Return the inputs of the devices of each part; None if no device has this part."""
+    if all_for_strings(strata):
+        return [int(symbol) for symbol in cast(Floats, inputs)]
+    of_parts = zip(strata.parts, np.split(cast(Floats, inputs), strata.first_symbols[1:]), strict=True)
+    return [part.held * own / own.sum() if own.any() else None for part, own in of_parts]

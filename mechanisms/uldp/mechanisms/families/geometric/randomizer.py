@@ -85,11 +85,12 @@ class Geometric(CountedReports):
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are symbols of the outputs that noise reaches."""
-        return self._between(self.ends(IMPOSSIBLE_TAIL), payloads)
+        return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which are farther out than probable noise reaches."""
-        return self.possible(payloads), ~self._between(self.ends(IMPROBABLE_TAIL), payloads)
+        (least, largest), (low, high) = self.ends(IMPOSSIBLE_TAIL), self.ends(IMPROBABLE_TAIL)
+        return (payloads >= least) & (payloads <= largest), (payloads < low) | (payloads > high)
 
     def ends(self, tail: float) -> tuple[int, int]:
         """Return the least and the largest payload of all but a share ``tail`` of honest reports, at least."""
@@ -97,11 +98,6 @@ class Geometric(CountedReports):
         unreached = int(np.searchsorted(self._below, tail / 2 * int(self._below[-1]), side="right"))
         least = max(unreached - self.grid, 0)
         return least, self.statistic_size - 1 - least
-
-    @staticmethod
-    def _between(ends: tuple[int, int], payloads: Payloads) -> Mask:
-        least, largest = ends
-        return (payloads >= least) & (payloads <= largest)
 
     def law(self, r: Floats) -> Floats:
         """See the base class."""
