@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail, near_clopper_pearson, outside_p_value
+from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail, outside_p_value
 
 TRIALS = st.integers(1, 2**40)
 
@@ -43,20 +43,6 @@ def test_each_end_leaves_half_of_the_rest_or_less(n: int, level: float) -> None:
         outcomes = stats.binom.pmf(successes, n, proportion)
         assert outcomes[proportion < low].sum() <= (1 - level) / 2 + 1e-7
         assert outcomes[proportion > high].sum() <= (1 - level) / 2 + 1e-7
-
-
-@pytest.mark.parametrize("level", [0.9, 0.95, 0.995, 1 - 0.05 / 625, 1 - 5e-8])
-@pytest.mark.parametrize("n", [1, 2, 3, 40, 10_000, 10**9])
-def test_near_ends_are_near_the_exact_ones(n: int, level: float) -> None:
-    few = np.unique(np.geomspace(1, n, 80).astype(np.int64)) - 1
-    counts = np.concatenate([few, n - few])
-    near, exact = near_clopper_pearson(counts, n, level), clopper_pearson(counts, n, level)
-    for end, wanted in zip(near, exact, strict=True):
-        distance, right = np.abs(end - counts / n), np.abs(wanted - counts / n)
-        assert (distance <= 1.11 * right + 1e-16).all()
-        assert (distance >= 0.98 * right - 1e-16).all()
-    rows = near_clopper_pearson(counts.reshape(2, -1), n, level)
-    assert np.array_equal([end.ravel() for end in rows], near)
 
 
 def test_proportions_of_different_trials_are_computed_at_once() -> None:

@@ -10,6 +10,8 @@ from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes, has_prio
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.estimators.simplex import Box, box_of
 from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.laws.channel_laws import law_of
+from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.table import INTERVAL_LEVEL
 
@@ -32,11 +34,12 @@ def auto(channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
 
 def scoring_of(channel: Channel, counts: Counts, n: int) -> Scoring:
     """Return what the choice asks of a channel, with the covariance at the unbiased estimate of these counts."""
-    r_hat = channel.unbiased(counts, n).clip(0.0, 1.0)
+    law, r_hat = law_of(channel), channel.unbiased(counts, n).clip(0.0, 1.0)
 
     def box(counts: Counts, n: int) -> Box:
-        low, high = channel.near_interval(counts, n, 1 - (1 - INTERVAL_LEVEL) / channel.size)
-        return box_of(low, high, channel.held)
+        values = channel.unbiased(counts, n)
+        linear = Estimate(values, np.full(values.shape, n), (part_of(law, values.clip(0.0, 1.0), n),))
+        return box_of(*linear.interval(1 - (1 - INTERVAL_LEVEL) / channel.size), channel.held)
 
     return Scoring(partial(drawn_part, channel), channel.unbiased, channel.covariance(r_hat), box)
 

@@ -24,7 +24,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.intervals import near_clopper_pearson
 from uldp.mechanisms.laws.block_cells import BlockCells
 from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.schemas.arrays import Counts, Floats, Mask, Reports
@@ -170,9 +169,10 @@ class Channel:
         blocks = None if self.blocks is None else self.blocks.joined()
         return Channel(p, q, self.independent_bits, self.supported, noise, blocks)
 
-    def non_sensitive(self, r: Floats) -> float:
-        """Return R_N, the sum of ``r`` over the non-sensitive symbols, cut to [0, 1]."""
-        return float(np.clip(r[~self._sensitive].sum(), 0.0, 1.0))
+    def non_sensitive(self, r: Floats) -> Floats:
+        """Return R_N, the sum of ``r``, or each row, over the non-sensitive symbols, cut to [0, 1]; shape (..., 1)."""
+        free: Floats = r[..., ~self._sensitive].sum(axis=-1, keepdims=True)
+        return free.clip(0.0, 1.0)
 
     def noise(self, r: Floats) -> Floats:
         """Return the probability that a report supports each symbol, if nobody held it, but else r was as it is."""
@@ -187,7 +187,7 @@ class Channel:
     def unbiased(self, counts: Counts, n: Reports) -> Floats:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
-        This takes rows of several windows too, and without q', so does ``variance``.
+        This takes rows of several windows too, and so does ``cumulants``.
 
         Raises:
             ValueError: as ``check`` does.
@@ -195,7 +195,8 @@ class Channel:
         self.check(counts, n)
         if self.q_non_sensitive is None:
             return (counts / n - self.q) / self.gain
-        return (counts / n - self.q + self.loss * self._names(counts) / (n * self.named)) / self.gain
+        names = counts[..., ~self._sensitive].sum(axis=-1, keepdims=True)
+        return np.asarray((counts / n - self.q + self.loss * names / (n * self.named)) / self.gain)
 
     def check(self, counts: Counts, n: Reports) -> None:
         """Raise ValueError if ``n`` is not positive, or ``counts``, or each row of it, is not of the shape of p."""
@@ -203,11 +204,6 @@ class Channel:
             raise ValueError(f"an estimate needs one report or more, got n={n}")
         if counts.shape[-1:] != self.p.shape:
             raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
-
-    def _names(self, counts: Counts) -> Counts:
-        """Return the number of reports that name a non-sensitive symbol, shape (..., 1)."""
-        names: Counts = counts[..., ~self._sensitive].sum(axis=-1, keepdims=True)
-        return names
 
     def cumulants(self, r: Floats) -> Cumulants:
         """Return the cumulants of what one report adds to each r-hat_z, for users' values that are i.i.d. from ``r``.
@@ -222,14 +218,15 @@ class Channel:
             return Cumulants(variance, variance * (1 - 2 * m) / gain, step, low, high)
         # A report that names a symbol supports no sensitive one; of a named symbol, its support is the name.
         named = np.where(self.loss > 0, self.named * self.non_sensitive(r), 0.0)
-        scores = np.stack([1 - self.q, self.loss / self.named - self.q, -self.q]) / gain
-        return of_points(np.stack([m, named, 1 - m - named]), scores)
+        scores = [1 - self.q, self.loss / self.named - self.q, -self.q]
+        rows = np.stack([np.broadcast_to(each / gain, m.shape) for each in scores])
+        return of_points(np.stack([m, named, 1 - m - named]), rows)
 
     def variance(self, r: Floats, n: Reports) -> Floats:
         """Return Var[r-hat_z] of n reports; see ``cumulants``."""
         return self.cumulants(r).variance / n
 
-    def variance_given_values(self, r: Floats, n: int, non_sensitive: float | None = None) -> Floats:
+    def variance_given_values(self, r: Floats, n: int, non_sensitive: Floats | None = None) -> Floats:
         """Return Var[r-hat_z] from the devices' randomness alone, for users' values with the fixed histogram ``r``.
 
         Args:
@@ -326,32 +323,6 @@ class Channel:
             return self.of_supports(moments(u) - np.outer(m, m @ u))
 
         return times
-
-    def near_interval(self, counts: Counts, n: int, coverage: float) -> tuple[Floats, Floats]:
-        """Return intervals that nearly cover each r_z, one at a time, with ``coverage``, by a fast formula.
-
-        Without q', they are those of Clopper and Pearson for m (a binomial proportion), mapped through the channel. If
-        q' differs from q, r-hat_z is a weighted sum of two proportions: that of the reports that support z, and that of
-        the reports that name a non-sensitive symbol. The squares of the distances from their estimates to their ends
-        add up, with twice the product times the correlation (Zou & Donner, Statistics in Medicine 27, 2008).
-
-        Returns:
-            Lower and upper ends, each of the shape of ``counts``, which may have rows. They are not cut to [0, 1].
-        """
-        low, high = near_clopper_pearson(counts, n, coverage)
-        if self.names is None:
-            return (low - self.q) / self.gain, (high - self.q) / self.gain
-        of_names = near_clopper_pearson(self._names(counts), n, coverage)
-        named, fraction, middle = self._names(counts) / n, counts / n, self.unbiased(counts, n)
-        odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
-        correlation = -np.minimum(np.sqrt(odds), 1.0)
-
-        def distance(of_counts: Floats, of_named: Floats) -> Floats:
-            one, other = of_counts - fraction, (of_named - named) * self.loss / self.named
-            square: Floats = one**2 + other**2 + 2 * correlation * one * other
-            return np.sqrt(np.maximum(square, 0.0)) / self.gain
-
-        return middle - distance(low, of_names[0]), middle + distance(high, of_names[1])
 
     def expected_l1(self, r: Floats, n: int) -> float:
         """Return E[l1(r-hat, r)] of the unbiased estimate for large n: sqrt(2/pi) times the sum of standard deviations.
