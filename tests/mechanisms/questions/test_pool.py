@@ -15,7 +15,7 @@ from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Every, zone_of
-from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.pool import pool_up
 from uldp.mechanisms.questions.rollup import RollUp
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.smoothed import smoothed
@@ -38,7 +38,7 @@ def statistic(version: Version, cells: Counts | list[int], n: int, start: int = 
     return build.pane(cells, start=start, key=version.spec.key, device_digest=digest, accounting=accounting)
 
 
-def pooled(*counted: tuple[Version, list[Statistic]], every: Every | None = None) -> list[Pool]:
+def pooled(*counted: tuple[Version, list[Statistic]], every: Every | None = None) -> list[Span]:
     return pool_up([RollUp(version, each, every, zone_of("UTC")) for version, each in counted])
 
 
@@ -131,7 +131,6 @@ def test_versions_that_do_not_fit_are_refused(keys: dict[str, Any], why: str) ->
 
 def test_an_explanation_is_of_one_version() -> None:
     (shares,) = drawn(1, runs=1)
-    assert isinstance(shares.span, Pool)
-    assert isinstance(shares.parts[0].span, Span)
+    assert [part.span for part in shares.parts] == list(shares.span.of_versions)
     with pytest.raises(RequestError, match="an explanation is of one version"):
         list(explain(shares, 0, "empirical"))

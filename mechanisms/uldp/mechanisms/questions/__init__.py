@@ -1,17 +1,17 @@
 """Questions about published statistics, answered from kept counts: sums over time and values, changes, and reasons.
 
-A ``Span`` is the sum of the counts of windows; ``roll_up`` makes the spans of a version by day, week or month. Its
-tables are those of a window. A ``Pool`` has spans of several versions, and ``pool_up`` makes them. ``shares_of`` gives
-the estimate of each variable of either with its covariances, which ``sums``, ``compare`` and ``explain`` ask; ``find``
-gives ``explain`` the place of a value. ``smoothed`` asks many spans. ``groups_by``, ``version_of`` and ``counts_of``
-make the counts of slices those of a version without slices.
+A ``Span`` is the sum of the counts of windows; ``roll_up`` makes the spans of a version by day, week or month, and
+``pool_up`` those of several versions. Its tables are those of a window. ``shares_of`` gives the estimate of each
+variable with its covariances, which ``sums``, ``compare`` and ``explain`` ask; ``find`` gives ``explain`` the place of
+a value. ``smoothed`` asks many spans. ``groups_by``, ``version_of`` and ``counts_of`` make the counts of slices those
+of a version without slices.
 """
 
 from uldp.mechanisms.questions.answer import About, Answer, Row, rows_of, table_answers
 from uldp.mechanisms.questions.compare import compare, smallest_change
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
-from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.pool import pool_up
 from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, roll_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
@@ -26,7 +26,6 @@ __all__ = [
     "Group",
     "Groups",
     "Period",
-    "Pool",
     "RollUp",
     "Row",
     "Shares",

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.arrays import Floats
 from uldp.schemas.labels import value_labels
@@ -125,7 +124,7 @@ def rows_of(answers: Iterable[Answer]) -> Iterator[Row]:
 
 
 def answer_of(
-    span: Span | Pool,
+    span: Span,
     question: str,
     labels: Sequence[str | None],
     columns: Mapping[str, Floats | None],
@@ -158,7 +157,7 @@ def answer_of(
 
 
 def answers_by_quantity(
-    span: Span | Pool,
+    span: Span,
     question: str,
     labels: Sequence[str | None],
     quantities: Sequence[str],
@@ -179,14 +178,14 @@ def unit_of(name: TableName) -> Unit:
     return "number" if name in (*NUMBERS, TableName.BOUND) else "share"
 
 
-def table_answers(question: str, span: Span | Pool, tables: Iterable[Table]) -> Iterator[Answer]:
+def table_answers(question: str, span: Span, tables: Iterable[Table]) -> Iterator[Answer]:
     """Yield the answers of those of the tables of a span that have rows."""
     for table in tables:
         if table.name not in (TableName.VISIBLE, TableName.BAND):
             yield answer_to(question, span, table, " x ".join(table.of))
 
 
-def answer_to(question: str, span: Span | Pool, table: Table, attribute: str) -> Answer:
+def answer_to(question: str, span: Span, table: Table, attribute: str) -> Answer:
     """Return the answer that a table of an attribute gives, or of several."""
     alone = len(table.values) == 1 and table.keys is None
     labels: Sequence[str | None] = [None] if alone else value_labels(table, span.version.spec)

@@ -60,9 +60,9 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     Raises:
         RequestError: if it is a pooled estimate of several versions.
     """
-    if len(shares.span.spans) > 1:
+    span, pum, linear = shares.span, shares.pum, shares.linear
+    if span.of_versions:
         raise RequestError("an explanation is of one version; leave out --pooled")
-    (span,), pum, linear = shares.span.spans, shares.pum, shares.linear
     tag = None if pum is None or position < pum.size else pum.tags[position - pum.size]
     spec = span.version.spec
     about = shares.attribute or spec.collection

@@ -60,8 +60,7 @@ def quantiles(shares: Shares, levels: Sequence[float], estimator: str) -> Iterat
 def _counts(shares: Shares) -> tuple[Counts, int, float]:
     if shares.parts:
         raise RequestError("distributions of numbers are not pooled over versions; leave out --pooled")
-    (span,) = shares.span.spans
-    return shares.cells, shares.n, span.repeats
+    return shares.cells, shares.n, shares.span.repeats
 
 
 def _mechanism(shares: Shares) -> str:

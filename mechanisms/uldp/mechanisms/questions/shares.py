@@ -10,7 +10,6 @@ import numpy as np
 from uldp.mechanisms.laws.estimate import Estimate, weighted
 from uldp.mechanisms.pooling.pooled_tables import mean_of_parts
 from uldp.mechanisms.protocol.decoder import Decoder, Part
-from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.span import Span
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
@@ -23,19 +22,19 @@ class Shares:
     """What a span says of the shares of one variable, or of its mean.
 
     Attributes:
-        span: The span, or the pool of versions.
+        span: The span.
         attribute: The name of the attribute of a record; "" if the collection has one variable.
         linear: The unbiased estimate, of values and then of tags; of a number, its mean.
         pum: The values and the tags; None if numbers are estimated, such as a mean.
         labels: The names of the values, or of several numbers.
         n: The number of reports behind it.
-        cells: Its cells; of a pool, those of the newest version.
-        decoder: What reads its cells; of a pool, that of the newest version.
-        parts: Of a pool of versions, the shares of each, which ``linear`` weighs; else empty.
+        cells: Its cells; of several versions, those of the newest version.
+        decoder: What reads its cells; of several versions, that of the newest version.
+        parts: Of several versions, the shares of each, which ``linear`` weighs; else empty.
         weights: Shape (parts, m): the weights.
     """
 
-    span: Span | Pool
+    span: Span
     attribute: str
     linear: Estimate
     pum: Pum | None
@@ -76,20 +75,19 @@ class Shares:
         if self.weights is not None:
             pairs = zip(self.weights, self.parts, strict=True)
             return np.asarray(np.sum([weight**2 * part.of_responses() for weight, part in pairs], axis=0))
-        (span,) = self.span.spans
-        if not span.version.protocol.mechanism.memory:
+        if not self.span.version.protocol.mechanism.memory:
             return np.zeros_like(self.linear.values)
-        each = self.linear.of_responses().variance * (1 + span.repeats)
+        each = self.linear.of_responses().variance * (1 + self.span.repeats)
         return np.minimum(each, self.linear.variance)
 
 
-def shares_of(span: Span | Pool) -> Iterator[Shares]:
+def shares_of(span: Span) -> Iterator[Shares]:
     """Yield the shares, or the mean, of each variable of a span that has enough reports.
 
     Attributes of strings of which none is named are left out of a record.
 
     Raises:
-        RequestError: if the mechanisms of a pool of versions cannot be pooled, or no string is named.
+        RequestError: if the mechanisms of versions cannot be pooled, or no string is named.
     """
     least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
     for each in span.spans:
@@ -109,7 +107,7 @@ def shares_of(span: Span | Pool) -> Iterator[Shares]:
             yield parts[0] if len(parts) == 1 else _pooled(span, parts)
 
 
-def _pooled(pool: Span | Pool, parts: Sequence[Shares]) -> Shares:
+def _pooled(span: Span, parts: Sequence[Shares]) -> Shares:
     """Return the mean of shares of several versions, weighted by the inverse of their variances; see ``versions``.
 
     Weights of windows of the same devices are as if these were others, which makes no mean biased.
@@ -117,7 +115,7 @@ def _pooled(pool: Span | Pool, parts: Sequence[Shares]) -> Shares:
     weights = mean_of_parts([(part.decoder, part.cells, part.n) for part in parts])
     mean = weighted([part.linear for part in parts], weights)
     n = sum(part.n for part in parts)
-    return replace(parts[-1], span=pool, linear=mean, n=n, parts=tuple(parts), weights=weights)
+    return replace(parts[-1], span=span, linear=mean, n=n, parts=tuple(parts), weights=weights)
 
 
 def _of(span: Span, part: Part) -> Shares:

@@ -8,7 +8,6 @@ import numpy as np
 
 from uldp.mechanisms.questions.answer import Answer, answers_by_quantity, unit_of
 from uldp.mechanisms.questions.over_time import OverTime, over_time
-from uldp.mechanisms.questions.pool import Pool
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, spent_over
 from uldp.mechanisms.questions.spent import Spent
@@ -21,8 +20,8 @@ _WALK = (
 )
 
 
-def smoothed(spans: Sequence[Span | Pool]) -> Iterator[Answer]:
-    """Yield the filtered and the smoothed numbers of spans of a version, or of pools, by time: what was measured.
+def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
+    """Yield the filtered and the smoothed numbers of spans by time: what was measured.
 
     Raises:
         RequestError: if the spans have reports in common, or if fewer than three have counts.

@@ -1,4 +1,4 @@
-"""The counts of a version over a span of time, as one number of reports and one vector of cells."""
+"""The counts of a version over a span of time, as one number of reports and one vector of cells; or of several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder, Part
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.questions.kept import repeats
@@ -49,17 +50,18 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The sum of the counts of windows that have no report in common.
+    """The sum of the counts of windows that have no report in common; of several versions, the sum of each.
 
     Attributes:
-        version: The version that they are of.
+        version: The version that they are of; of several the newest, whose labels, background and limits then hold.
         period: From the start of the first to the end of the last, or the period of a calendar that holds them.
-        cells: Shape (statistic_size,): the sums of their cells.
+        cells: Shape (statistic_size,): the sums of their cells, of this version.
         sizes: The number of counted reports of each window that has one, in the order of their starts.
         apart: Of each part of a record, the reports of windows of few reports, whose cells nobody else may read; of
             other collections, one number.
         accounting: The sum over the windows.
         flags: Those of any window.
+        of_versions: Of several versions, a span of each, the newest last, whose estimates are pooled; else empty.
     """
 
     version: Version
@@ -69,6 +71,7 @@ class Span:
     apart: tuple[int, ...]
     accounting: Accounting
     flags: tuple[str, ...]
+    of_versions: "tuple[Span, ...]" = ()
 
     @property
     def n(self) -> int:
@@ -76,7 +79,7 @@ class Span:
         return sum(self.sizes)
 
     def __add__(self, other: "Span") -> "Span":
-        """Return the sum of this span and a later one."""
+        """Return the sum of this span and a later one of the same version."""
         first, last = self.period, other.period
         name = f"{first.name.split(' to ')[0]} to {last.name.split(' to ')[-1]}"
         return Span(
@@ -91,8 +94,8 @@ class Span:
 
     @property
     def spans(self) -> "tuple[Span, ...]":
-        """Itself, as a pool has its spans."""
-        return (self,)
+        """A span of each version."""
+        return self.of_versions or (self,)
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -101,45 +104,68 @@ class Span:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The number of the version."""
-        return (self.version.spec.version,)
+        """The numbers of the versions."""
+        return tuple(span.version.spec.version for span in self.spans)
 
     def passes(self) -> bool:
-        """Return whether the sum may be shown: neither it, nor the windows in it that are apart, have few reports.
+        """Return whether each sum may be shown: neither it, nor the windows in it that are apart, have few reports.
 
         Other windows may be published on their own. Who subtracts them from the sum sees the sum of those apart.
         """
         least = self.version.spec.limits.min_reports
+        if self.of_versions:
+            return all(span.passes() for span in self.of_versions)
         return self.n >= least and all(n == 0 or n >= least for n in self.counts)
 
+    @cached_property
+    def _pooled(self) -> PooledTables:
+        return pooled_tables(
+            [VersionCounts(span.version.decoder, span.cells, span.n, span.repeats) for span in self.of_versions]
+        )
+
     def tables(self, estimator: str) -> tuple[Table, ...]:
-        """Return the tables of an estimator, each of enough reports, as those of a window."""
+        """Return the tables of an estimator, each of enough reports, as those of a window; or the pooled tables."""
         spec, decoder = self.version.spec, self.version.decoder
-        tables = decoder.tables(self.cells, self.n, estimator, self.repeats)
+        several = bool(self.of_versions)
+        tables = self._pooled.tables if several else decoder.tables(self.cells, self.n, estimator, self.repeats)
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
-        if spec.assume_forgers is None:
+        if several or spec.assume_forgers is None:
             return enough
         return tuple(with_forgers(table, decoder, spec.assume_forgers, self.cells, self.n) for table in enough)
 
-    @property
+    @cached_property
     def assumed(self) -> str:
-        """What the errors of an answer take as true besides the spec; one sentence."""
-        return f"{DRAWN}; devices keep their responses, and may be the same in all windows" if self.repeats else DRAWN
+        """What the errors of an answer take as true besides the specs; one sentence."""
+        kept = "; devices keep their responses, and may be the same in all windows" if self.repeats else ""
+        if not self.of_versions:
+            return f"{DRAWN}{kept}"
+        number, compared = self._pooled.contradictory, self._pooled.compared
+        contradicting = f", though they contradict each other in {number:,} of {compared:,} numbers" if number else ""
+        return f"{DRAWN}{kept}; the users of versions {names(self.versions)} are of one population{contradicting}"
 
     @cached_property
     def spent(self) -> Spent | None:
-        """The most that a user with a report in each window has spent; None without privacy."""
-        return spent_over((self,))
+        """The most that a user with a report in each window of each version has spent; None without privacy."""
+        return spent_over(self.spans)
 
     @property
     def repeats(self) -> float:
-        """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``."""
-        return repeats(self.sizes) if self.version.protocol.mechanism.memory else 0.0
+        """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``.
+
+        Of several versions, it is the largest.
+        """
+        return max(repeats(span.sizes) if span.version.protocol.mechanism.memory else 0.0 for span in self.spans)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The part of the cells that is about each variable."""
         return tuple(self.version.decoder.variables(self.cells, self.n, list(self.version.spec.variables)))
+
+
+def names(versions: Sequence[int]) -> str:
+    """Write numbers of versions: ``1, 2 and 3``."""
+    *others, last = map(str, versions)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def spent_over(spans: Sequence[Span]) -> Spent | None:

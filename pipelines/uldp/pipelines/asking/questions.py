@@ -8,7 +8,7 @@ from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
-from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.pool import pool_up
 from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
 from uldp.mechanisms.questions.rollup import RollUp, total
 from uldp.mechanisms.questions.shares import Shares, shares_of
@@ -34,12 +34,12 @@ class Asked:
     """The spans that a question is about.
 
     Attributes:
-        spans: The spans of each version, or the pools of each collection, in order.
+        spans: The spans of each version, or of all versions of each collection together, in order.
         every: The length of periods; None for windows.
         estimator: The estimator; None for the first of each spec.
     """
 
-    spans: Sequence[Sequence[Span | Pool]]
+    spans: Sequence[Sequence[Span]]
     every: Every | None
     estimator: str | None
 
@@ -166,13 +166,13 @@ class Asked:
             heading, _, text = step.partition(": ")
             yield heading, text
 
-    def _each(self) -> Iterator[Span | Pool]:
+    def _each(self) -> Iterator[Span]:
         return (span for spans in self.spans for span in spans)
 
-    def _estimator(self, span: Span | Pool) -> str:
+    def _estimator(self, span: Span) -> str:
         return span.version.decoder.known(self.estimator or span.version.spec.estimators[0])
 
-    def _named(self, name: str) -> Span | Pool:
+    def _named(self, name: str) -> Span:
         """Return the span of a name: a time, ``vN`` for all of a version, or ``TIME@vN``.
 
         ``@COLLECTION`` is all of a collection, ``TIME@COLLECTION`` a time of it, and ``COLLECTION:vN`` a version.
@@ -203,10 +203,9 @@ class Asked:
         if not time:
             if self.every is None and mine[0].version.spec.window.period is not None:
                 raise RequestError(f"{quote(name)}: sliding windows have reports in common; add --every")
-            whole = [span for span in mine if isinstance(span, Span)]
-            if len(whole) < len(mine):
+            if len({number for span in mine for number in span.versions}) > 1:
                 raise RequestError(f"{quote(name)} is of one version; leave out --pooled, or name a time")
-            return total(whole)
+            return total(mine)
         found = [span for span in mine if time in (span.period.name, iso(span.period.start))]
         found = found or [span for span in mine if _begins(span, time)]
         if len(found) != 1:
@@ -246,5 +245,5 @@ def _is_version(name: str) -> bool:
     return name.startswith("v") and name[1:].isdecimal()
 
 
-def _begins(span: Span | Pool, time: str) -> bool:
+def _begins(span: Span, time: str) -> bool:
     return span.period.name.startswith(time) or iso(span.period.start).startswith(time)

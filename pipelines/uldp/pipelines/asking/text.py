@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp.mechanisms.questions.answer import Row
 from uldp.mechanisms.questions.compare import WHOLE
-from uldp.mechanisms.questions.pool import names
+from uldp.mechanisms.questions.span import names
 from uldp.mechanisms.questions.spent import Spent
 from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of

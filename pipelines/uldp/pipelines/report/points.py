@@ -11,7 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from uldp.mechanisms.questions.periods import EVERY, Every, Period
-from uldp.mechanisms.questions.pool import Pool, pool_up
+from uldp.mechanisms.questions.pool import pool_up
 from uldp.mechanisms.questions.rollup import RollUp
 from uldp.mechanisms.questions.slices import counts_of, version_of
 from uldp.mechanisms.questions.span import Span, Version
@@ -20,7 +20,7 @@ from uldp.pipelines.results.newest import Current
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader, Signals
+from uldp.schemas.pane import SKEW_RANGES, PaneHeader, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 
 #: So many points are drawn at most, unless the reader asks for more.
@@ -104,10 +104,9 @@ def _rolled(estimates: Sequence[Estimate], spec: CollectionSpec, found: Current,
     return RollUp(version_of(version), counts_of(version, statistics), every, UTC)
 
 
-def _point(span: Span | Pool, clocks: "_Clocks", estimator: str) -> Point:
-    accounting = sum((each.accounting for each in span.spans), Accounting())
+def _point(span: Span, clocks: "_Clocks", estimator: str) -> Point:
     # Versions are of one stream, which lost each message once.
-    accounting = replace(accounting, missing=max(each.accounting.missing for each in span.spans))
+    accounting = replace(span.accounting, missing=max(each.accounting.missing for each in span.spans))
     period = span.period
     return Point(
         period.start, period.end, span.n, accounting, span.flags, clocks.within(period), span.tables(estimator)
