@@ -17,11 +17,9 @@ from uldp.mechanisms.estimators.ordered import (
     by_blocks,
     candidates,
     cosine_noise,
-    cosines,
     into_box,
     least_risk,
     monotone,
-    of_cosines,
     ordered_shares,
     risk,
     smooth,
@@ -65,13 +63,6 @@ def rows_of_cosines(m: int) -> Floats:
     """The rows of the orthonormal cosine transform."""
     rows = np.cos(np.pi * np.outer(np.arange(m), np.arange(m) + 0.5) / m)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-
-
-@given(st.integers(1, 20), seeds)
-def test_the_transform_is_the_product_with_cosines(m: int, seed: int) -> None:
-    values = default_rng(seed).normal(size=m)
-    assert cosines(values) == pytest.approx(rows_of_cosines(m) @ values)
-    assert of_cosines(cosines(values)) == pytest.approx(values)
 
 
 @given(st.integers(2, 7), seeds)
