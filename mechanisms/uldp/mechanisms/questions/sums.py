@@ -7,7 +7,6 @@ import numpy as np
 
 from uldp.mechanisms.questions.answer import Answer, answer_of, unit_of
 from uldp.mechanisms.questions.shares import Shares
-from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
 from uldp.schemas.table import INTERVAL_LEVEL
 
@@ -67,12 +66,10 @@ def sum_ends(shares: Shares, members: Floats) -> tuple[Floats, Floats, Floats, F
         return linear.values @ members, linear.variance_of(members), *linear.interval(INTERVAL_LEVEL, members)
     known = ~np.isnan(pum.strength)[:, np.newaxis]
     assumed = pum.bot_distributions(linear.values) @ members
-    reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
-    reached = (reach @ members > 0).astype(np.float64)
-    spread = _background_variance(pum, members, linear.values)
+    spread = pum.background_variance(linear.values, members)
     middle, least, most = (
         np.vstack([members, weights])
-        for weights in (assumed, np.where(known, assumed, 0.0), np.where(known, assumed, reached))
+        for weights in (assumed, np.where(known, assumed, 0.0), np.where(known, assumed, pum.reached_in(members)))
     )
     return (
         linear.values @ middle,
@@ -80,14 +77,3 @@ def sum_ends(shares: Shares, members: Floats) -> tuple[Floats, Floats, Floats, F
         linear.interval(INTERVAL_LEVEL, least, spread)[0],
         linear.interval(INTERVAL_LEVEL, most, spread)[1],
     )
-
-
-def _background_variance(pum: Pum, members: Floats, r_hat: Floats) -> Floats:
-    """Return the variance of sums that comes from backgrounds of known strength; see ``Pum.background_variance``."""
-    known = ~np.isnan(pum.strength)
-    more = pum.strength[known, np.newaxis] + 1
-    pi = pum.background[known] @ members
-    q = pi + (0.5 - pi) / more
-    bots = np.clip(r_hat[pum.size :][known], 0.0, 1.0)
-    variance: Floats = bots**2 @ (q * (1 - q) / (more + 1))
-    return variance

@@ -148,8 +148,8 @@ class Pum(Encoding):
         r_hat = linear.values.clip(0.0, 1.0)
         return np.sqrt(np.maximum(self._variance_of_draws(linear, r_hat), 0.0) + self.background_variance(r_hat))
 
-    def background_variance(self, r_hat: Floats) -> Floats:
-        """Return the variance of p-hat that comes from backgrounds of known strength.
+    def background_variance(self, r_hat: Floats, members: Floats | None = None) -> Floats:
+        """Return the variance of p-hat, or of its sums, that comes from backgrounds of known strength.
 
         If m draws from pi_k gave pi-hat_k, Jeffreys' prior Beta(1/2, 1/2) leaves pi_k(x) with the variance
         q (1 - q) / (m + 2), where q = (m pi-hat_k(x) + 1/2) / (m + 1). By the delta method, it enters with the square
@@ -157,13 +157,19 @@ class Pum(Encoding):
         taken as certainly not hidden.
 
         A background without strength adds nothing here, as if it were exact.
+
+        Args:
+            r_hat: See the class.
+            members: Shape (|X|, j): 1 where a value is in a group, whose sum is asked for; None for each value alone.
         """
         _, bots = self._split(r_hat)
         known = ~np.isnan(self.strength)
         more = self.strength[known, np.newaxis] + 1
-        pi = self.background[known]
+        pi, reached = self.background[known], self.reached
+        if members is not None:
+            pi, reached = pi @ members, self.reached_in(members)
         q = pi + (0.5 - pi) / more
-        spread = q * (1 - q) / (more + 1) * self.reached[known]
+        spread = q * (1 - q) / (more + 1) * reached[known]
         return np.asarray(np.maximum(bots[known], 0.0) ** 2 @ spread)
 
     def _variance_of_draws(self, linear: Estimate, r_hat: Floats) -> Floats:
@@ -213,6 +219,11 @@ class Pum(Encoding):
     def reached(self) -> Floats:
         """Shape (kappa, |X|): 1 where a bot reaches a value, else 0; (kappa, 1) if all bots reach all values."""
         return np.ones((len(self.tags), 1)) if self.reach is None else self.reach.astype(np.float64)
+
+    def reached_in(self, members: Floats) -> Floats:
+        """Return 1 where a bot reaches a value of a group, else 0; (|X|, j) becomes (kappa, j)."""
+        reached = np.broadcast_to(self.reached, self.background.shape) @ members
+        return (reached > 0).astype(np.float64)
 
     def most(self, r_hat: Floats) -> Floats:
         """Return r-hat(x) + sum_k max(r-hat(bot_k), 0), the share of each value if all hidden users held it."""
