@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uldp.mechanisms.kernels.common_holders import of_other_sign
 from uldp.mechanisms.laws.channel import Channel, Incidence
 from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.mechanisms.laws.law import Law, largest_step, moments_of_mixture
@@ -58,12 +57,11 @@ class Bits(ChannelLaw):
         variance = (u**2 * of_others).sum(axis=0) + u**2 * (of_own - of_others)
         cubes = of_others * (1 - 2 * q)
         third = (u**3 * cubes).sum(axis=0) + u**3 * (of_own * (1 - 2 * p) - cubes)
-        mean, others = theta @ w, 1 - theta.sum()
+        components, others = [(theta[:, np.newaxis], w, variance, third)], np.atleast_2d(1 - theta.sum())
         if others > 1e-12:
             noise = (u**2 * of_others).sum(axis=0), (u**3 * cubes).sum(axis=0)
-            variance, third = (np.vstack(rows) for rows in zip((variance, third), noise, strict=True))
-            theta, w = np.append(theta, others), np.vstack([w, 0 * mean])
-        return moments_of_mixture(theta[:, np.newaxis], w, variance, third, mean)
+            components.append((others, np.zeros(1), *noise))
+        return moments_of_mixture(components, theta @ w)
 
 
 class OneSymbol(ChannelLaw):
@@ -161,22 +159,13 @@ class Subsets(ChannelLaw):
             (r * (1 - p), without[0] + shift, *without[1:]),
         ]
         if not inside.all():
-            free, named = theta[~inside][:, np.newaxis], channel.named
+            free, named, nothing = theta[~inside][:, np.newaxis], channel.named, np.zeros(1)
             any_set = _of_subset(powers, size, chosen)
-            nothing = np.zeros_like(u[~inside])
             parts += [
                 (free * named, u[~inside] - mean, nothing, nothing),
-                (
-                    free.sum(keepdims=True) * (1 - named),
-                    any_set[0][np.newaxis] + shift,
-                    *(each[np.newaxis] for each in any_set[1:]),
-                ),
+                (free.sum(keepdims=True) * (1 - named), any_set[0] + shift, *any_set[1:]),
             ]
-        probability = np.concatenate([np.broadcast_to(part[0], (len(part[1]), 1)) for part in parts])
-        means, variances, thirds = (
-            np.concatenate([np.broadcast_to(part[i], part[1].shape) for part in parts]) for i in (1, 2, 3)
-        )
-        return moments_of_mixture(probability, means, variances, thirds, np.zeros(u.shape[1]))
+        return moments_of_mixture(parts, np.zeros(u.shape[1]))
 
 
 def _of_subset(powers: list[Floats], size: int, chosen: int) -> tuple[Floats, Floats, Floats]:
@@ -222,6 +211,26 @@ class Held(ChannelLaw):
         if self.channel.held > 1:  # of which the covariance takes them as held independently
             common = common + theta[:, np.newaxis] ** 2 * w - np.outer(theta, theta @ w)
         return np.asarray(super().times(w, theta) - (a - b) / self.channel.gain[0] ** 2 * common)
+
+
+def of_other_sign(r: Floats, w: Floats) -> Floats:
+    """Return sum_j min(r_i, r_j) w_j over the j whose weight has another sign than that of i; shape of w, (k, sums).
+
+    It is what devices that may hold two items add to the errors of sums of their shares, at the most: no more users
+    hold both i and j than hold the rarer one. ``r``, shape (k,), are the shares of holders of each item.
+    """
+    order = np.argsort(r, kind="stable")
+    ascending, place = r[order][:, np.newaxis], np.argsort(order)
+
+    def of_minimum(weights: Floats) -> Floats:
+        sorted_weights = weights[order]
+        smaller = np.cumsum(ascending * sorted_weights, axis=0)
+        larger = sorted_weights.sum(axis=0) - np.cumsum(sorted_weights, axis=0)
+        return np.asarray((smaller + ascending * larger)[place], dtype=np.float64)
+
+    if not ((w > 0).any(axis=0) & (w < 0).any(axis=0)).any():
+        return np.zeros_like(w)
+    return np.where(w > 0, of_minimum(np.minimum(w, 0.0)), np.where(w < 0, of_minimum(np.maximum(w, 0.0)), 0.0))
 
 
 def law_of(channel: Channel, response: Law | None = None) -> ChannelLaw:

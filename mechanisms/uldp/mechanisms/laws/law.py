@@ -5,6 +5,7 @@ w^T theta-hat is the mean of a score a(y), and its cumulants are those of one sc
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -65,16 +66,16 @@ class Law(ABC):
         return Cumulants(*(np.where(single, *pair) for pair in pairs))
 
 
-def moments_of_mixture(probability: Floats, mean: Floats, variance: Floats, third: Floats, centre: Floats) -> Cumulants:
-    """Return the cumulants of a mixture of components around its mean; it is no law of two scores.
+def moments_of_mixture(components: Sequence[tuple[Floats, Floats, Floats, Floats]], centre: Floats) -> Cumulants:
+    """Return the cumulants of a mixture around its mean; it is no law of two scores.
 
     Args:
-        probability: Shape (components, 1): sums to 1.
-        mean: Shape (components, j): the mean of each component.
-        variance: Likewise its variance.
-        third: Likewise its third central moment.
+        components: Groups of components, each with the probability, the mean, the variance and the third central moment
+            of each, of shapes that broadcast to (components, j). The probabilities of all groups sum to 1.
         centre: Shape (j,): the mean of the mixture.
     """
+    rows = zip(*(np.broadcast_arrays(*each) for each in components), strict=True)
+    probability, mean, variance, third = map(np.concatenate, rows)
     moved = mean - centre
     square, cube = variance + moved**2, third + (3 * variance + moved**2) * moved
     none = np.full(moved.shape[1], np.nan)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.kernels.common_holders import of_other_sign
+from uldp.mechanisms.laws.channel_laws import of_other_sign
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.interval import normal_quantile

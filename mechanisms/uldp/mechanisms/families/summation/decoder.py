@@ -38,12 +38,12 @@ class NoisyHistogram(Law):
     def each(self, theta: Floats) -> Cumulants:
         """See the base class: a mixture of users who hold the symbol, and of others."""
         probability, entries = np.stack([theta, 1 - theta]), np.array([[1.0], [0.0]])
-        return moments_of_mixture(probability, entries, self._noise, np.zeros(1), theta)
+        return moments_of_mixture([(probability, entries, self._noise, np.zeros(1))], theta)
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
         """See the base class: a mixture over the true symbol."""
         noise = self._noise * (w**2).sum(axis=0)
-        return moments_of_mixture(theta[:, np.newaxis], w, noise, np.zeros(1), theta @ w)
+        return moments_of_mixture([(theta[:, np.newaxis], w, noise, np.zeros(1))], theta @ w)
 
     def times(self, w: Floats, theta: Floats) -> Floats:
         """See the base class."""
