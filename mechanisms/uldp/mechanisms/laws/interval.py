@@ -56,12 +56,8 @@ def exact_interval(values: Floats, cumulants: Cumulants, n: Reports | Floats, co
     width = cumulants.high - cumulants.low
     counts = np.rint(np.nan_to_num(n * (values - cumulants.low) / np.where(width > 0, width, 1.0)).clip(0, n))
     # Many means have the same count, and the ends of an interval cost a microsecond or more each.
-    if np.ndim(n):
-        pairs, place = np.unique(counts + 1j * n, return_inverse=True)
-        ends = clopper_pearson(pairs.real, pairs.imag, coverage)
-    else:
-        different, place = np.unique(counts, return_inverse=True)
-        ends = clopper_pearson(different, n, coverage)
+    pairs, place = np.unique(counts + 1j * n, return_inverse=True)
+    ends = clopper_pearson(pairs.real, pairs.imag, coverage)
     low, high = (end[place].reshape(values.shape) * width + cumulants.low for end in ends)
     return low, high
 
