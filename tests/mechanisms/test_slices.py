@@ -77,7 +77,7 @@ def test_each_slice_is_a_collection_of_its_own_and_the_total_is_that_of_all(name
     protocol, cells, of_slices = reports(name, n)
     assert isinstance(protocol.decoder, SlicedDecoder)
     alone = build_protocol(spec_of(name))
-    sizes = [own_n for _, own_n in protocol.decoder.each(cells, n)]
+    sizes = [part.n for part in protocol.decoder.parts(cells, n)]
     assert sum(sizes) == n
     assert 0 in sizes
     tables = protocol.decoder.tables(cells, n, "auto")

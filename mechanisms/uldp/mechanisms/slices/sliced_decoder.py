@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -16,7 +17,7 @@ from uldp.schemas.specs.slices import attributes_of, slice_of
 from uldp.schemas.table import Table
 
 
-class SlicedDecoder(Decoder):
+class SlicedDecoder(PartsDecoder[Decoder]):
     """Reads the cells of each slice by the decoder of the mechanism, and their sum, which is that of all users.
 
     Users of one slice hold other values than those of another. So the tables of all users are those of the sum of
@@ -30,44 +31,27 @@ class SlicedDecoder(Decoder):
         slices: The name of each slice, for ``Table.of``.
     """
 
+    drawn = False
+
     def __init__(self, protocol: LdpProtocol, strata: Strata, slices: Sequence[tuple[str, ...]]) -> None:
-        self.protocol = protocol
-        self._inner, self._strata, self._slices = protocol.decoder, strata, tuple(slices)
-        self._numbers = {name: number for number, name in enumerate(self._slices)}
+        self.protocol, self._inner, self._slices = protocol, protocol.decoder, tuple(slices)
+        super().__init__([", ".join(name) for name in slices], [self._inner] * len(self._slices), strata)
         self.estimators = self._inner.estimators
 
     def cost(self, estimator: str) -> Cost:
         """See the base class."""
         return self._inner.cost(estimator)
 
-    def each(self, cells: Counts, n: int) -> list[tuple[Counts, int]]:
-        """Return the cells of each slice, and the number of its reports; a ValueError says that they do not fit."""
-        if cells.shape != (self._strata.statistic_size,):
-            raise ValueError(f"the cells have shape {cells.shape}, but there are {self._strata.statistic_size} cells")
-        found = self._strata.split_cells(cells)
-        reports = [own for _, own in found]
-        if min(reports) < 0 or sum(reports) != n:
-            raise ValueError(f"the numbers of reports of the slices do not sum to n = {n}")
-        return found
-
     def total(self, cells: Counts, numbers: Sequence[int] | None = None) -> tuple[Counts, int]:
         """Return the sum of the cells of some slices, or of all, and the number of their reports."""
-        found = self._strata.split_cells(cells)
+        found = self.strata.split_cells(cells)
         chosen = found if numbers is None else [found[number] for number in numbers]
         return np.sum([own for own, _ in chosen], axis=0), sum(reports for _, reports in chosen)
 
-    def check(self, cells: Counts, n: int) -> None:
-        """See the base class."""
-        for name, (own, reports) in zip(self._slices, self.each(cells, n), strict=True):
-            try:
-                self._inner.check(own, reports)
-            except ValueError as error:
-                raise ValueError(f"{', '.join(name)}: {error}") from error
-
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """See the base class: of all users, and then of each slice."""
-        found = self.total(cells), *self.each(cells, n)
-        return tuple(reports for own in found for reports in self._inner.reports(*own))
+        each = ((part.cells, part.n) for part in self.parts(cells, n))
+        return tuple(reports for own in (self.total(cells), *each) for reports in self._inner.reports(*own))
 
     def tested(self, table: Table) -> int:
         """See the base class."""
@@ -80,17 +64,17 @@ class SlicedDecoder(Decoder):
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
         """See the base class. All forged reports may be in the slice of the table."""
         name = slice_of(table.of)
-        own, _ = self.total(cells, [self._numbers[name]] if name else None)
+        own, _ = self.total(cells, [self._slices.index(name)] if name else None)
         return self._inner.forged_ends(_inside(table), own, forged)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """See the base class: of all users."""
-        self.each(cells, n)
+        self.parts(cells, n)
         return self._inner.linear(*self.total(cells), repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of all slices together and of each: twice the less, with Bonferroni's correction."""
-        apart = self._inner.p_values_of_each([each for each in self.each(cells, n) if each[1]])
+        apart = self._inner.p_values_of_each([(part.cells, part.n) for part in self.parts(cells, n) if part.n])
         together = self._inner.p_values(*self.total(cells)) if n else {}
         found: dict[Flag, float] = {}
         for flag in dict.fromkeys(chain(together, *apart)):
@@ -141,8 +125,8 @@ class SlicedDecoder(Decoder):
     def _with_all(self, cells: Counts, n: int) -> list[tuple[tuple[str, ...], Counts, int]]:
         """Return the name, cells and reports of all users, and of each slice that has any."""
         require_reports(n)
-        each = zip(self._slices, self.each(cells, n), strict=True)
-        return [((), *self.total(cells)), *((name, *own) for name, own in each if own[1])]
+        each = zip(self._slices, self.parts(cells, n), strict=True)
+        return [((), *self.total(cells)), *((name, part.cells, part.n) for name, part in each if part.n)]
 
 
 def _inside(table: Table) -> Table:
