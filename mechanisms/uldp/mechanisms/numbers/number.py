@@ -29,18 +29,14 @@ class NumberDecoder(Decoder):
     def weight(self) -> float:
         """The distance of the least and the largest number that a possible report counts as, over that of the range."""
 
-    def heaviest_fact(self, n: int) -> tuple[str, str]:
-        """Return the fact by how much one forged report among n moves the mean, for ``describe``."""
-        percents = f"{100 * self.weight / n:.3g} % of the range, and 1 % of them by up to {self.weight:.3g} %"
-        return "heaviest", f"one forged report of {n:,} moves the mean by up to {percents}"
-
     def heaviest(self, table: Table) -> float | None:
         """See the base class; known of the mean alone."""
         return self.weight * (self.high - self.low) if table.name is TableName.MEAN else None
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the facts that every mean has: what a forged report moves, and the error at n reports."""
-        yield self.heaviest_fact(n)
+        percents = f"{100 * self.weight / n:.3g} % of the range, and 1 % of them by up to {self.weight:.3g} %"
+        yield "heaviest", f"one forged report of {n:,} moves the mean by up to {percents}"
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:

@@ -46,5 +46,4 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
         bit, block = self.shares
         yield "arms", f"duchi with probability {bit:.6g}, block with {block:.6g}"
         yield next(self.decoders[1].describe(n, estimator))
-        yield self.heaviest_fact(n)
-        yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
+        yield from super().describe(n, estimator)
