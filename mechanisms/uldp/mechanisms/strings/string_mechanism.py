@@ -66,9 +66,23 @@ class CohortMechanism(StringMechanism, CountedReports):
 
     Attributes:
         buckets: g, the number of buckets of a cohort.
+        p: The probability that a report has a bucket of a string that the device holds.
+        q: That it has any other bucket, if the device holds one string.
     """
 
     buckets: int
+    p: float
+    q: float
+
+    def _of_cohorts(self, cohorts: int, buckets: int) -> None:
+        """Set the sizes."""
+        self.cohorts, self.buckets, self.structure = cohorts, buckets, (cohorts, buckets)
+        self._of_payloads(cohorts * buckets)
+
+    @property
+    def cohort_channel(self) -> CohortChannel:
+        """See the base class."""
+        return CohortChannel(self.cohorts, self.buckets, 1, self.p, self.q, one_position=True, held=self.held)
 
     def describe(self, payload: int | bytes) -> str:
         """Return the cohort and the bucket."""

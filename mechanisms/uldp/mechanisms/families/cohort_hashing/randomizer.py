@@ -15,7 +15,6 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.randomizers.reports import UniformReports
-from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
@@ -43,12 +42,11 @@ class CohortHashing(CohortMechanism, UniformReports):
         """Build the mechanism; ValueError if epsilon is not positive, or there are fewer than 2 buckets or 1 cohort."""
         if buckets < 2 or cohorts < 1:
             raise ValueError(f"hashing needs 2 buckets and 1 cohort or more, got {buckets} and {cohorts}")
-        self.buckets, self.cohorts = buckets, cohorts
+        self._of_cohorts(cohorts, buckets)
         self.size = STRING_SYMBOLS
-        self._of_payloads(cohorts * buckets)
-        self.structure = cohorts, buckets
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.noise_probability = (buckets - 1) / (buckets + math.expm1(epsilon))
+        self.p, self.q = 1 - self.noise_probability, self.noise_probability / (buckets - 1)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """See the base class. The draws are the same for all symbols."""
@@ -59,12 +57,6 @@ class CohortHashing(CohortMechanism, UniformReports):
         shifts = randomness.integers(1, self.buckets, n)
         own = hash_positions(cohorts, symbols, 1, self.buckets)[:, 0]
         return (cohorts * self.buckets + (own + noisy * shifts) % self.buckets).astype(np.uint32)
-
-    @property
-    def cohort_channel(self) -> CohortChannel:
-        """The probabilities p and q of each bucket."""
-        noise, g = self.noise_probability, self.buckets
-        return CohortChannel(self.cohorts, g, 1, 1 - noise, noise / (g - 1), one_position=True)
 
     @property
     def uniform_probability(self) -> float:
@@ -91,7 +83,7 @@ class CohortHashing(CohortMechanism, UniformReports):
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         yield self.check_of_cohorts(cohorts)
         own = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0]
-        law = np.full(self.buckets, self.noise_probability / (self.buckets - 1))
-        law[0] = 1 - self.noise_probability
+        law = np.full(self.buckets, self.q)
+        law[0] = self.p
         counts = np.bincount((buckets - own) % self.buckets, minlength=self.buckets)
         yield chi_square("buckets, less that of the string", "bucket", counts, law)

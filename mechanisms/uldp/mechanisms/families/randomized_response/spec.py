@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec, of_shares
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.estimators import OF_SYMBOLS
-from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
+from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 
@@ -37,13 +37,13 @@ class IdentitySpec(MechanismFamily):
         return of_shares(variable, self, lambda sensitive, _: RandomizedResponse(sensitive, None))
 
 
-class _Response(PrivateSpec):
+class _Response(SharesSpec):
     estimators = OF_SYMBOLS
     like_with_tags = "urr"
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-        return of_shares(variable, self, RandomizedResponse)
+    def build(self, sensitive: Mask, epsilon: float) -> RandomizedResponse:
+        """See ``SharesSpec``."""
+        return RandomizedResponse(sensitive, epsilon)
 
 
 def _require_two(name: str, values: Values) -> None:

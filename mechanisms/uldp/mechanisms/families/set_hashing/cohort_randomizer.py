@@ -16,7 +16,6 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
-from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.mechanisms.strings.string_mechanism import CohortMechanism
 from uldp.schemas.arrays import Counts, Payloads, Symbols, Values
@@ -57,15 +56,14 @@ class CohortSetHashing(CohortMechanism):
                 f" {held}, {buckets} and {cohorts}"
             )
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
-        self.held, self.buckets, self.cohorts = held, buckets, cohorts
-        self.size = STRING_SYMBOLS + held
-        self._of_payloads(cohorts * buckets)
-        self.structure = cohorts, buckets
+        self._of_cohorts(cohorts, buckets)
+        self.held, self.size = held, STRING_SYMBOLS + held
         # With E^-1 in place of E nothing overflows.
         rest = math.exp(-epsilon)
-        self._p = 1 / (held + (buckets - held) * rest)
+        self.p = 1 / (held + (buckets - held) * rest)
+        self.q = (1 - self.p) / (buckets - 1)
         others = [(buckets - held) / (buckets - hit) for hit in range(1, held + 1)]
-        self.hits = [math.floor(DRAWS * self._p * -math.expm1(-epsilon) * each) for each in others]
+        self.hits = [math.floor(DRAWS * self.p * -math.expm1(-epsilon) * each) for each in others]
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """See the base class. The draws are the same for each report, whatever it holds."""
@@ -86,12 +84,6 @@ class CohortSetHashing(CohortMechanism):
         found = np.sort(np.where(symbols < STRING_SYMBOLS, found, self.buckets), axis=1)
         found[:, 1:][found[:, 1:] == found[:, :-1]] = self.buckets
         return np.sort(found, axis=1), (found < self.buckets).sum(axis=1)
-
-    @property
-    def cohort_channel(self) -> CohortChannel:
-        """The probabilities of each bucket."""
-        t, p = self.buckets, self._p
-        return CohortChannel(self.cohorts, t, 1, p, (1 - p) / (t - 1), one_position=True, held=self.held)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
@@ -119,6 +111,6 @@ class CohortSetHashing(CohortMechanism):
         places = np.where((hit == buckets[:, np.newaxis]).any(axis=1), before, buckets + sizes - before)
         for size in np.unique(sizes).tolist():
             counts = np.bincount(places[sizes == size], minlength=self.buckets)
-            law = np.full(self.buckets, (1 - size * self._p) / (self.buckets - size))
-            law[:size] = self._p
+            law = np.full(self.buckets, (1 - size * self.p) / (self.buckets - size))
+            law[:size] = self.p
             yield chi_square(f"buckets, where the strings hit {size}", "place", counts, law)

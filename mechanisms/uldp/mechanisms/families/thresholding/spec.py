@@ -4,11 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.specs.mechanism_family import PrivateSpec
-from uldp.schemas.specs.variable import Variable
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
+from uldp.schemas.arrays import Mask
 
 
 def _between(theta: float) -> float:
@@ -18,7 +17,7 @@ def _between(theta: float) -> float:
     return theta
 
 
-class ThresholdingSpec(PrivateSpec):
+class ThresholdingSpec(SharesSpec):
     """Thresholding with histogram encoding; ``theta`` is by default the best one, for each epsilon."""
 
     title = "thresholding with histogram encoding (THE)"
@@ -28,10 +27,6 @@ class ThresholdingSpec(PrivateSpec):
     name: Literal["the"]
     theta: Annotated[float, AfterValidator(_between)] | None = None
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-        return of_shares(
-            variable,
-            self,
-            lambda sensitive, epsilon: thresholding(sensitive, epsilon, self.theta or best_threshold(epsilon)),
-        )
+    def build(self, sensitive: Mask, epsilon: float) -> UnaryEncoding:
+        """See ``SharesSpec``."""
+        return thresholding(sensitive, epsilon, self.theta or best_threshold(epsilon))

@@ -3,25 +3,21 @@
 import math
 from typing import ClassVar, Literal, Self
 
-from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.auto import AutoTheta
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.mechanism_family import PrivateSpec, Theta
-from uldp.schemas.specs.variable import Variable
 
 
-class _Encoding(PrivateSpec):
+class _Encoding(SharesSpec):
     def theta_at(self, epsilon: float) -> float:
         """Return the probability that the bit of the true value is set; by default that of OUE."""
         return OUE_THETA
 
-    def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
-        return of_shares(
-            variable, self, lambda sensitive, epsilon: UnaryEncoding(sensitive, epsilon, self.theta_at(epsilon))
-        )
+    def build(self, sensitive: Mask, epsilon: float) -> UnaryEncoding:
+        """See ``SharesSpec``."""
+        return UnaryEncoding(sensitive, epsilon, self.theta_at(epsilon))
 
 
 class RapporSpec(_Encoding):
