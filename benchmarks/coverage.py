@@ -120,7 +120,7 @@ def draw(channel: Channel, r: Floats, n: int, trials: int, rng: np.random.Genera
 def measure(name: str, n: int, trials: int = TRIALS) -> Coverage:
     """Simulate windows of n users under a mechanism without tags."""
     channel, truth = MECHANISMS[name].channel, population()
-    decoder = PureDecoder(channel, Pum(_EVERYTHING, (), np.empty((0, SIZE)), np.empty(0)))
+    decoder = PureDecoder(MECHANISMS[name], Pum(_EVERYTHING, (), np.empty((0, SIZE)), np.empty(0)))
     counts = draw(channel, truth, n, trials, np.random.default_rng(n))
     covered = np.mean([covers(decoder.tables(cells, n, "empirical")[0], truth) for cells in counts], axis=0)
     rare = n * channel.support_probability(truth) < RARE
@@ -147,7 +147,7 @@ def measure_tags(name: str, n: int, trials: int = TRIALS, strength: int = 200) -
         )
         for _ in counts
     )
-    return _tagged(mechanism.channel, zip(pums, counts, strict=True), 0.6 * population(), hidden, n)
+    return _tagged(mechanism, zip(pums, counts, strict=True), 0.6 * population(), hidden, n)
 
 
 def measure_manhattan(n: int, trials: int = TRIALS) -> Tagged:
@@ -159,17 +159,19 @@ def measure_manhattan(n: int, trials: int = TRIALS) -> Tagged:
     ((values, tags),), weights = truth.columns, truth.probabilities
     shares = np.array([np.bincount(values, weights * (tags == tag), spec.size) for tag in (-1, 0, 1)])
     counts = draw(mechanism.channel, truth.intermediate(), n, trials, np.random.default_rng(n))
-    return _tagged(mechanism.channel, ((pum, cells) for cells in counts), shares[0], shares[1:], n)
+    return _tagged(mechanism, ((pum, cells) for cells in counts), shares[0], shares[1:], n)
 
 
-def _tagged(channel: Channel, windows: Iterator[tuple[Pum, Counts]], visible: Floats, hidden: Floats, n: int) -> Tagged:
+def _tagged(
+    mechanism: PureMechanism, windows: Iterator[tuple[Pum, Counts]], visible: Floats, hidden: Floats, n: int
+) -> Tagged:
     truth, behind = visible + hidden.sum(axis=0), hidden.sum(axis=0) > 0
     targets = {TableName.VISIBLE: visible, TableName.SHARE: truth, TableName.BAND: truth}
     covered: dict[TableName, list[Mask]] = {name: [] for name in targets}
     widths = []
     for pum, cells in windows:
         tables, exact = (
-            {table.name: table for table in PureDecoder(channel, each).tables(cells, n, "empirical")}
+            {table.name: table for table in PureDecoder(mechanism, each).tables(cells, n, "empirical")}
             for each in (pum, replace(pum, strength=np.full(len(pum.tags), np.inf)))
         )
         for name, target in targets.items():

@@ -62,7 +62,7 @@ def measure(keys: int, held: int, epsilon: float, share: float, windows: int, rn
     """
     size = 2 * keys + held
     mechanism = SetSelection(size, epsilon, held, best_chosen(size, held, epsilon, signed=True))
-    decoder = PairDecoder(mechanism.channel, [str(key) for key in range(keys)], 0.0, 1.0)
+    decoder = PairDecoder(mechanism, [str(key) for key in range(keys)], 0.0, 1.0)
     dummies = list(range(2 * keys, size))
     rows = np.array([[0, *dummies[:-1]], [1, *dummies[:-1]], dummies])
     law = [share * (1 - POSITIVE), share * POSITIVE, 1 - share]

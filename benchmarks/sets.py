@@ -58,7 +58,7 @@ def sets_of(items: int, held: int, n: int, rng: np.random.Generator) -> Symbols:
 def measure(name: str, items: int, held: int, epsilon: float, windows: int, rng: np.random.Generator) -> Measured:
     """Measure windows of ``N`` devices with the same sets."""
     mechanism = MECHANISMS[name](items + held, epsilon, held)
-    decoder = SetDecoder(mechanism.channel, items)
+    decoder = SetDecoder(mechanism, items)
     rows = sets_of(items, held, N, rng)
     symbols = padded(rows, items)
     truth: Counts = np.bincount(symbols.ravel(), minlength=items + held)

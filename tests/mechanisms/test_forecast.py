@@ -74,25 +74,23 @@ def test_the_forecast_is_the_error_of_reports(name: str, estimator: str) -> None
     for _ in range(10):
         counts = mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=r), rng))
         errors.append(np.abs(estimate_intermediate(estimator, mechanism.channel, counts, N) - r).sum())
-    assert PureDecoder(mechanism.channel, WITHOUT_TAGS).expected_l1(r, N, estimator) == pytest.approx(
-        np.mean(errors), rel=0.2
-    )
+    assert PureDecoder(mechanism, WITHOUT_TAGS).expected_l1(r, N, estimator) == pytest.approx(np.mean(errors), rel=0.2)
 
 
 def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
-    channel = MECHANISMS["rr"].channel
-    assert channel.expected_l1(equal_shares(K), 10) > 2
-    assert PureDecoder(channel, WITHOUT_TAGS).expected_l1(equal_shares(K), 10, "empirical") == 2
+    assert MECHANISMS["rr"].channel.expected_l1(equal_shares(K), 10) > 2
+    assert PureDecoder(MECHANISMS["rr"], WITHOUT_TAGS).expected_l1(equal_shares(K), 10, "empirical") == 2
 
 
 def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
-    channel = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0).channel
+    mechanism = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0)
     without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)), np.empty(0))
     r, n = falling_shares(LARGEST + 1), 10**9
-    assert PureDecoder(channel, without_tags).expected_l1(r, n, "auto") == channel.expected_l1(r, n) < 2
-    facts = dict(PureDecoder(channel, without_tags).describe(1_000, "auto"))
+    decoder, channel = PureDecoder(mechanism, without_tags), mechanism.channel
+    assert decoder.expected_l1(r, n, "auto") == channel.expected_l1(r, n) < 2
+    facts = dict(decoder.describe(1_000, "auto"))
     assert facts["errors"].startswith("of auto at n = 1,000: expected l1 at most 2 if the shares fall as")
-    (warning,) = PureDecoder(channel, without_tags).warnings(1_000, 1_000, "auto")
+    (warning,) = decoder.warnings(1_000, 1_000, "auto")
     assert warning.startswith("the expected l1 error of auto is at most 2 at n = 1,000")
     assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"
 
@@ -100,13 +98,9 @@ def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
 def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
     # All users are behind one tag, and its background is right: there is no error but that of the tag's mass.
     pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis], np.array([np.inf]))
-    channel = RandomizedResponse(np.array([False] * 4 + [True]), 1.0).channel
+    decoder = PureDecoder(RandomizedResponse(np.array([False] * 4 + [True]), 1.0), pum)
     hidden = np.array([0, 0, 0, 0, 1.0])
-    assert (
-        PureDecoder(channel, pum).expected_l1(hidden, 1000, "wls")
-        < 1e-9
-        < PureDecoder(channel, pum).expected_l1(equal_shares(5), 1000, "wls")
-    )
+    assert decoder.expected_l1(hidden, 1000, "wls") < 1e-9 < decoder.expected_l1(equal_shares(5), 1000, "wls")
 
 
 @pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
@@ -161,7 +155,7 @@ def test_a_check_names_the_published_estimator_and_forgers() -> None:
     assert isinstance(decoder, PureDecoder)
     facts = dict(decoder.describe(N, "wls"))
     falling, equal = (
-        PureDecoder(decoder.channel, decoder.pum).expected_l1(shares(20), N, "wls")
+        PureDecoder(decoder.mechanism, decoder.pum).expected_l1(shares(20), N, "wls")
         for shares in (falling_shares, equal_shares)
     )
     assert facts["errors"].startswith(
@@ -191,7 +185,7 @@ def test_the_number_of_users_that_a_warning_names_halves_the_error_of_a_guess(na
     size, n, users = 10, 130, 200
     every = np.ones(size, dtype=np.bool_)
     of_two = {"rr": RandomizedResponse(every, 2.0), "oue": UnaryEncoding(every, 2.0, OUE_THETA)}
-    decoder = PureDecoder(of_two[name].channel, Pum(every, (), np.empty((0, size)), np.empty(0)))
+    decoder = PureDecoder(of_two[name], Pum(every, (), np.empty((0, size)), np.empty(0)))
     (warning,) = decoder.warnings(n, users, estimator)
     named = int(re.findall("take ([0-9,]+) users", warning)[0].replace(",", ""))
     falling = falling_shares(size)

@@ -20,7 +20,7 @@ from uldp.schemas.arrays import Counts, Floats, Mask
 K, N = 6, 5_000
 MECHANISM = DrawnBit(np.ones(K, dtype=np.bool_), 2.0)
 CHANNEL = MECHANISM.channel
-DECODER = PureDecoder(CHANNEL, Pum(np.ones(K, dtype=np.bool_), (), np.empty((0, K)), np.empty(0)))
+DECODER = PureDecoder(MECHANISM, Pum(np.ones(K, dtype=np.bool_), (), np.empty((0, K)), np.empty(0)))
 TRUTH = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
 
 

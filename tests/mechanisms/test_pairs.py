@@ -161,9 +161,8 @@ def test_the_mean_of_a_key_that_is_not_significant_is_withheld() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.004, 0.1, 0.5])
 def test_the_share_of_a_key_is_covered_exactly_where_a_report_has_one_symbol(share: float) -> None:
     n, keys = 30, 12
-    channel = SetSelection(2 * keys + 2, 8.0, 2, 1).channel
-    decoder = PairDecoder(channel, [*map(str, range(keys))], 0.0, 1.0)
-    m, covered = 2 * channel.q[0] + channel.gain[0] * share, 0.0
+    decoder = PairDecoder(SetSelection(2 * keys + 2, 8.0, 2, 1), [*map(str, range(keys))], 0.0, 1.0)
+    m, covered = 2 * decoder.channel.q[0] + decoder.channel.gain[0] * share, 0.0
     for count in range(n + 1):  # reports with either sign of the first key
         cells = np.array([count // 2, count - count // 2, *[0] * (2 * keys - 2), n - count, 0])
         table = decoder.tables(cells, n, "empirical")[0]
@@ -178,7 +177,7 @@ def test_means_of_keys_that_are_found_are_covered_in_small_windows() -> None:
     n, held, keys, rng = 300, 2, 8, default_rng(12)
     covered: list[bool] = []
     mechanism = SetSelection(2 * keys + held, 8.0, held)
-    decoder = PairDecoder(mechanism.channel, [*map(str, range(keys))], 0.0, 1.0)
+    decoder = PairDecoder(mechanism, [*map(str, range(keys))], 0.0, 1.0)
     for _ in range(150):
         # Each user holds one key and a dummy, and 80 % of the users of any have the upper end.
         key = rng.choice(keys, n, p=[0.3, *[0.1] * (keys - 1)])
@@ -194,8 +193,7 @@ def test_means_of_keys_that_are_found_are_covered_in_small_windows() -> None:
 
 def test_the_mean_of_honest_reports_is_within_the_ends_that_allow_for_forged_ones() -> None:
     n, keys, forged = 5000, 4, 50
-    channel = SetSelection(2 * keys + 2, 4.0, 2, 1).channel
-    decoder = PairDecoder(channel, [*map(str, range(keys))], 0.0, 1.0)
+    decoder = PairDecoder(SetSelection(2 * keys + 2, 4.0, 2, 1), [*map(str, range(keys))], 0.0, 1.0)
     honest = np.array([20, 80, 50, 50, 50, 50, 50, 50, 4000, 600])
     ratio = decoder.means(honest, n, np.array([0]), 0.95).values[0]
     for forged_symbol, other in ((0, 1), (1, 0), (8, 1)):

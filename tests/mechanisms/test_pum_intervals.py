@@ -128,7 +128,7 @@ def test_a_value_that_no_background_names_may_still_be_hidden() -> None:
 
 
 def tables_of(model: Pum, counts: Counts, n: int = N, **keys: Any) -> dict[TableName, Table]:
-    decoder = PureDecoder(MECHANISMS["urr"].channel, model, **keys)
+    decoder = PureDecoder(MECHANISMS["urr"], model, **keys)
     return {table.name: table for table in decoder.tables(counts, n, "empirical")}
 
 
@@ -153,7 +153,7 @@ def test_tables_name_their_method(strength: tuple[float, float], basis: Basis) -
 
 
 def test_intervals_are_those_of_the_unbiased_estimate_for_each_estimator() -> None:
-    decoder = PureDecoder(MECHANISMS["urr"].channel, flat(50.0, 50.0))
+    decoder = PureDecoder(MECHANISMS["urr"], flat(50.0, 50.0))
     counts = windows(MECHANISMS["urr"], np.random.default_rng(12))[0]
     first, *others = (decoder.tables(counts, N, estimator) for estimator in decoder.estimators)
     for tables in others:
@@ -198,9 +198,7 @@ def test_published_ends_are_shares(n: int) -> None:
 
 
 def test_the_linear_estimate_keeps_ends_outside_of_0_and_1() -> None:
-    low, _ = (
-        PureDecoder(MECHANISMS["urr"].channel, flat(5.0, 5.0)).linear(np.bincount([0], minlength=62), 1).interval(0.95)
-    )
+    low, _ = PureDecoder(MECHANISMS["urr"], flat(5.0, 5.0)).linear(np.bincount([0], minlength=62), 1).interval(0.95)
     assert (low < 0).any()
 
 

@@ -181,7 +181,7 @@ def sets_of(kind: str, items: int, held: int, n: int, rng: np.random.Generator) 
 def windows(kind: str, number: int, n: int = 2000) -> Iterator[tuple[SetDecoder, Symbols, Floats]]:
     rng, items, held = default_rng(4), 40, 3
     mechanism, encoding = SetSelection(items + held, 1.5, held), SetEncoding(items, held)
-    decoder = SetDecoder(mechanism.channel, items)
+    decoder = SetDecoder(mechanism, items)
     for _ in range(number):
         sets = sets_of(kind, items, held, n, rng)
         symbols = encoding.encode([Held(sets, np.full(n, -1))], rng)
@@ -240,7 +240,7 @@ def test_shares_are_of_users_and_sum_to_what_they_report(estimator: str) -> None
 def test_sums_of_items_have_a_bound_of_their_variance(kind: str) -> None:
     n, items, held, rng = 400, 12, 3, default_rng(5)
     mechanism, encoding = SetSelection(items + held, 1.0, held), SetEncoding(items, held)
-    decoder = SetDecoder(mechanism.channel, items)
+    decoder = SetDecoder(mechanism, items)
     weights = np.zeros((items, 4))
     weights[:2, 0], weights[:, 1] = 1, 1
     weights[0, 2], weights[1, 2], weights[:, 3] = 1, -1, rng.normal(size=items)
@@ -273,13 +273,12 @@ def test_the_mean_size_knows_that_dummies_are_held_together() -> None:
 @pytest.mark.parametrize("epsilon", [3.0, 8.0])
 def test_the_mean_size_is_covered_exactly_where_a_report_has_one_symbol(epsilon: float) -> None:
     n, items, held = 100, 20, 3
-    channel = SetSelection(items + held, epsilon, held, 1).channel
-    decoder, sizes = SetDecoder(channel, items), np.array([0.2, 0.7, 2.0, 2.9])
+    decoder, sizes = SetDecoder(SetSelection(items + held, epsilon, held, 1), items), np.array([0.2, 0.7, 2.0, 2.9])
     # So many reports are of a dummy; the others are of the first item.
     dummies = [np.array([n - count, *[0] * (items - 1), count, 0, 0]) for count in range(n + 1)]
     tables = [decoder.size_table(cells, n, 0.0) for cells in dummies]
     assert {table.basis for table in tables} == {Basis.EXACT}
-    chance = held * channel.q[0] + (held - sizes) * channel.gain[0]
+    chance = held * decoder.channel.q[0] + (held - sizes) * decoder.channel.gain[0]
     law = np.array(
         [[math.comb(n, count) * p**count * (1 - p) ** (n - count) for p in chance] for count in range(n + 1)]
     )
@@ -291,7 +290,7 @@ def test_the_mean_size_is_covered_exactly_where_a_report_has_one_symbol(epsilon:
 
 @pytest.mark.parametrize(("chosen", "most"), [(1, 1), (2, 2), (5, 3)])
 def test_one_forged_report_moves_the_mean_size_by_the_heaviest_report(chosen: int, most: int) -> None:
-    decoder, n = SetDecoder(SetSelection(13, 1.0, 3, chosen).channel, 10), 50
+    decoder, n = SetDecoder(SetSelection(13, 1.0, 3, chosen), 10), 50
     honest = np.repeat([4 * chosen, 0, n - 1], [10, 3, 0])[:13]
     none, all_of_them = honest.copy(), honest.copy()
     none[:chosen] += 1

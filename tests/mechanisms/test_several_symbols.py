@@ -1,5 +1,6 @@
 """A channel whose reports support w > 1 symbols each, against sums over all reports."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import optimize
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators.by_name import empirical, norm_sub
 from uldp.mechanisms.estimators.likelihood import exact_mle
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.inference.plausibility import fit_counts
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.tags.pum import Pum
@@ -37,7 +39,8 @@ def channel(k: int, w: int) -> Channel:
 
 
 def decoder(k: int, w: int) -> PureDecoder:
-    return PureDecoder(channel(k, w), Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k)), np.empty(0)))
+    mechanism = SubsetSelection(k, math.log(P * (k - w) / ((1 - P) * w)), w)
+    return PureDecoder(mechanism, Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k)), np.empty(0)))
 
 
 def covariance(k: int, w: int, r: Floats) -> Floats:

@@ -33,7 +33,7 @@ STRATA = Strata(PARTS, SHARES)
 
 
 def pure(part: PureMechanism) -> PureDecoder:
-    return PureDecoder(part.channel, Pum(part.sensitive, (), np.empty((0, part.size)), np.empty(0)))
+    return PureDecoder(part, Pum(part.sensitive, (), np.empty((0, part.size)), np.empty(0)))
 
 
 DECODER = StrataDecoder(NAMES, [pure(part) for part in PARTS], STRATA)
@@ -134,7 +134,7 @@ def test_check_accepts_all_that_devices_send() -> None:
         ({0: 11}, 30, r"app 11, hour 10, city 10\) do not sum to n = 30"),
         ({4: 9}, 30, "do not sum to n = 30"),
         ({4: -10, 8: 30}, 30, "do not sum to n = 30"),
-        ({0: -1, 1: 11}, 30, "app: a support count is outside of 0 to n = 10"),
+        ({0: -1, 1: 11}, 30, "app: the cells sum to 10, and the least is -1, with n=10"),
         ({5: 11}, 30, "hour: a support count is outside of 0 to n = 10"),
         ({13: 11}, 30, "city: a support count is outside of 0 to n = 10"),
     ],

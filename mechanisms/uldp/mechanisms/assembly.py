@@ -9,7 +9,6 @@ import numpy as np
 from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
-from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
@@ -34,11 +33,6 @@ def kept(spec: MechanismFamily, once: Mechanism, build: Callable[[float], Mechan
     ``build`` builds it with another epsilon, but with all else as the epsilon of the spec has it.
     """
     return once if spec.lasting_epsilon is None else Memoized(build(spec.lasting_epsilon), once)
-
-
-def response_of(mechanism: Mechanism) -> Channel | None:
-    """Return the channel of the responses that devices keep; None if they keep none, or none with a channel."""
-    return None if mechanism.inner is None else mechanism.inner.channel
 
 
 class SharesSpec(PrivateSpec):
@@ -74,22 +68,14 @@ def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, 
             " the reports that support its symbol, and those that support none are in no cell"
         )
     responses = kept(spec, mechanism, partial(build, sensitive))
-    decoder = PureDecoder(
-        mechanism.channel,
-        pum,
-        chance_support=mechanism.chance_support,
-        simultaneous=variable.simultaneous,
-        response=response_of(responses),
-    )
-    return LdpProtocol(pum, responses, decoder)
+    return LdpProtocol(pum, responses, PureDecoder(responses, pum, simultaneous=variable.simultaneous))
 
 
 def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float], FoldedMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism with a fold. ``build`` gets |X| and an epsilon, as for ``of_shares``."""
-    pum, mechanism = Pum.of(variable), build(variable.size, spec.epsilon)
-    response = None if spec.lasting_epsilon is None else build(variable.size, spec.lasting_epsilon)
-    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous, response=response)
-    return LdpProtocol(pum, mechanism if response is None else Memoized(response, mechanism), decoder)
+    pum, of_size = Pum.of(variable), partial(build, variable.size)
+    mechanism = kept(spec, of_size(spec.epsilon), of_size)
+    return LdpProtocol(pum, mechanism, FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous))
 
 
 def of_sets(
@@ -101,31 +87,20 @@ def of_sets(
 ) -> LdpProtocol:
     """Return the protocol of a mechanism for devices that hold several symbols.
 
-    ``build`` gets an epsilon, as for ``of_shares``; ``read`` builds the decoder from the channel, with the keywords
+    ``build`` gets an epsilon, as for ``of_shares``; ``read`` builds the decoder from the mechanism, with the keywords
     that every ``SetDecoder`` has.
     """
-    mechanism = build(spec.epsilon)
-    responses = kept(spec, mechanism, build)
-    decoder = read(
-        mechanism.channel,
-        chance_support=mechanism.chance_support,
-        simultaneous=variable.simultaneous,
-        response=response_of(responses),
-    )
-    return LdpProtocol(encoding, responses, decoder)
+    mechanism = kept(spec, build(spec.epsilon), build)
+    return LdpProtocol(encoding, mechanism, read(mechanism, simultaneous=variable.simultaneous))
 
 
 def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], StringMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism for strings. ``build`` gets its epsilon, or the lasting one."""
-    kind, mechanism = variable.of_kind(Strings), build(spec.epsilon)
+    kind, mechanism = variable.of_kind(Strings), kept(spec, build(spec.epsilon), build)
     if kind.spelled:
         raise ValueError(f"domain.strings: {spec.name} spells no strings; remove alphabet and pieces, or use prefixes")
-    longest = kind.longest
-    response = None if spec.lasting_epsilon is None else build(spec.lasting_epsilon).cohort_channel
-    decoder = CandidateDecoder(
-        mechanism, variable.candidates, longest, simultaneous=variable.simultaneous, response=response
-    )
-    return LdpProtocol(StringEncoding(longest), kept(spec, mechanism, build), decoder)
+    decoder = CandidateDecoder(mechanism, variable.candidates, kind.longest, simultaneous=variable.simultaneous)
+    return LdpProtocol(StringEncoding(kind.longest), mechanism, decoder)
 
 
 def _budget(spec: MechanismFamily) -> float:
@@ -142,15 +117,10 @@ def _zoned(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, flo
     """Build the protocol of tags with zones, of which some may be nested."""
     zoning, epsilon = Zoning.of(variable), _budget(spec)
     values, bots = zoning.pum.sensitive, zoning.bots
-    nested: NestedResponse | None = None
-    mechanism: NestedResponse | PureMechanism
-    lasting: Mechanism
+    mechanism: Mechanism
     if any(zoning.nests):
-        mechanism = lasting = nested = NestedResponse(values, epsilon, [bot.nest for bot in bots])
+        mechanism = NestedResponse(values, epsilon, [bot.nest for bot in bots])
     else:
         sensitive = _with_bots(values, len(bots))
-        mechanism = build(sensitive, epsilon)
-        lasting = kept(spec, mechanism, partial(build, sensitive))
-    response = response_of(lasting)
-    decoder = ZonedDecoder(mechanism.channel, zoning, nested, simultaneous=variable.simultaneous, response=response)
-    return LdpProtocol(zoning, lasting, decoder)
+        mechanism = kept(spec, build(sensitive, epsilon), partial(build, sensitive))
+    return LdpProtocol(zoning, mechanism, ZonedDecoder(mechanism, zoning, simultaneous=variable.simultaneous))

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.channel_laws import Payloads
 from uldp.mechanisms.laws.law import Law
-from uldp.mechanisms.protocol.decoder import require_output_counts
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 
@@ -26,51 +24,29 @@ class FoldedDecoder(PureDecoder):
 
     The estimators take the supports of two symbols as uncorrelated given the true symbol. They are, but for linear
     hashes and points of symbols on one line, so the estimates lose a little there. The covariances lose nothing.
-
-    Args:
-        mechanism: The mechanism.
-        pum: The values.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        response: The mechanism of the responses that devices keep; None if they keep none.
     """
 
-    def __init__(
-        self,
-        mechanism: FoldedMechanism,
-        pum: Pum,
-        *,
-        simultaneous: bool = False,
-        response: FoldedMechanism | None = None,
-    ) -> None:
-        super().__init__(mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=simultaneous)
-        self._mechanism, self._response = mechanism, response
+    mechanism: FoldedMechanism
+    response: FoldedMechanism | None
 
     @cached_property
     def law(self) -> Payloads:
         """The law of a report."""
-        return _law(self._mechanism, None if self._response is None else _law(self._response))
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        require_output_counts(cells, n, self._mechanism.statistic_size)
-
-    def supports(self, cells: Counts) -> Counts:
-        """Return the support counts over Z."""
-        return self._mechanism.fold(cells)
+        return _law(self.mechanism, None if self.response is None else _law(self.response))
 
     def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
         """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
 
         For many values, the supports of a report are almost independent.
         """
-        if self._mechanism.numbers > _MOST_NUMBERS:
+        if self.mechanism.numbers > _MOST_NUMBERS:
             return super().draw_counts(r, n, rng)
-        law = self._mechanism.law(r)
+        law = self.mechanism.law(r)
         return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the facts of every pure mechanism, and before them the payloads."""
-        yield "payloads", self._mechanism.payload_text
+        yield "payloads", self.mechanism.payload_text
         yield from super().describe(n, estimator)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -81,9 +57,9 @@ class FoldedDecoder(PureDecoder):
         """
         if not n:
             return {}
-        least, epsilon = self._mechanism.least_probability, self._mechanism.guarantee.epsilon
+        least, epsilon = self.mechanism.least_probability, self.mechanism.guarantee.epsilon
         assert epsilon is not None  # a mechanism with a fold has noise
-        of_cells = _p_value(cells, n, least, min(least * math.exp(epsilon), 1.0))
+        of_cells = outside_p_value(cells, n, least, min(least * math.exp(epsilon), 1.0))
         return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * min(of_cells, self.test(self.supports(cells), n)))}
 
     def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
@@ -96,14 +72,8 @@ class FoldedDecoder(PureDecoder):
         A symbol is supported with a probability between q and p, under every distribution. The chi-square of
         ``fit_counts`` would need independent supports, which those of symbols on one line are not.
         """
-        return _p_value(supports, n, float(self.channel.q[0]), float(self.channel.p[0]))
+        return outside_p_value(supports, n, self.channel.q[0], self.channel.p[0])
 
 
 def _law(mechanism: FoldedMechanism, response: Law | None = None) -> Payloads:
     return Payloads(mechanism.channel, mechanism, mechanism.law, mechanism.statistic_size, response)
-
-
-def _p_value(counts: Counts, n: int, least: float, most: float) -> float:
-    """Return an upper bound of the probability of counts so far outside of n times these probabilities (Bonferroni)."""
-    below, above = lower_tail(int(counts.min()), n, least), lower_tail(n - int(counts.max()), n, 1 - most)
-    return min(1.0, 2 * len(counts) * min(below, above))

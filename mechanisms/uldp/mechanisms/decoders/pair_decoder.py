@@ -12,12 +12,12 @@ import numpy as np
 
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.decoders.table_of import FALSELY_FOUND, table_from
-from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.held_laws import Keys
 from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.laws.ratio import ratio_interval
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
@@ -36,7 +36,7 @@ class PairDecoder(SetDecoder):
     - ``mean_size``: the mean number of pairs that users report.
 
     Args:
-        channel: The channel of all symbols.
+        mechanism: See ``SetDecoder``; its symbols are the signed keys and the dummies.
         names: The names of the keys, k of them.
         low: The lower end of the range of numbers.
         high: The upper end.
@@ -45,8 +45,8 @@ class PairDecoder(SetDecoder):
 
     one = "key"
 
-    def __init__(self, channel: Channel, names: Sequence[str], low: float, high: float, **fields: Any) -> None:
-        super().__init__(channel, len(names), **fields)
+    def __init__(self, mechanism: Mechanism, names: Sequence[str], low: float, high: float, **fields: Any) -> None:
+        super().__init__(mechanism, len(names), **fields)
         self.keys, self.low, self.high = tuple(names), low, high
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
@@ -55,7 +55,8 @@ class PairDecoder(SetDecoder):
 
     def _sums(self, cells: Counts, n: int, keys: Counts, weights: Floats, repeats: float) -> Estimate:
         """Return the unbiased estimate of weighted sums of both symbols of some keys, with weights of shape (m, 2)."""
-        signed, law = self.linear_of(cells, n), Keys(self.channel, weights, keys, self.response)
+        response = None if self.response is None else self.response.channel
+        signed, law = self.linear_of(cells, n), Keys(self.channel, weights, keys, response)
         values = (signed.values[: 2 * self.items].reshape(-1, 2)[keys] * weights).sum(axis=1)
         (part,) = signed.parts
         return Estimate(values, np.full(len(keys), n), (part_of(law, part.theta, n, part.whole),)).repeated(repeats)

@@ -6,6 +6,7 @@ Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Chann
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
@@ -19,6 +20,7 @@ from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.protocol.decoder import Pooling, SharesDecoder, heaviest_fact, require_output_counts, two_digits
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats, Reports
 from uldp.schemas.flags import Flag
@@ -66,33 +68,29 @@ class CountsDecoder(SharesDecoder):
     """Reads support counts by a channel.
 
     Args:
-        channel: p and q of the mechanism over all symbols, Z.
+        mechanism: A ``PureMechanism``, or that of devices that keep responses of one.
         pum: The values and tags behind the symbols.
-        chance_support: See ``PureMechanism``.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        response: The channel of the responses that devices keep; None if they keep none.
+
+    Attributes:
+        mechanism: The mechanism of one report.
+        channel: Its p and q over all symbols, Z.
+        response: The mechanism of the responses that devices keep; None if they keep none.
     """
 
     estimators: tuple[str, ...] = OF_COUNTS
 
-    def __init__(
-        self,
-        channel: Channel,
-        pum: Pum,
-        *,
-        chance_support: float = 0.0,
-        simultaneous: bool = False,
-        response: Channel | None = None,
-    ) -> None:
-        self.channel, self.pum, self.simultaneous, self.response = channel, pum, simultaneous, response
-        self._chance_support = chance_support
-        if channel.one_symbol:
+    def __init__(self, mechanism: Mechanism, pum: Pum, *, simultaneous: bool = False) -> None:
+        self.mechanism = cast(PureMechanism, mechanism.bare)
+        self.response = cast(PureMechanism | None, mechanism.inner)
+        self.channel, self.pum, self.simultaneous = self.mechanism.channel, pum, simultaneous
+        if self.channel.one_symbol:
             self.estimators = OF_SYMBOLS
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
-        if self.channel.blocks is not None:
-            require_output_counts(cells, n, self.channel.blocks.cells)
+        if self.mechanism.partitions:
+            require_output_counts(cells, n, self.mechanism.statistic_size)
             return
         if cells.shape != (self.channel.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
@@ -110,13 +108,13 @@ class CountsDecoder(SharesDecoder):
             raise ValueError(f"a report supports {supported} symbols, but the counts sum to {cells.sum()} with n = {n}")
 
     def supports(self, cells: Counts) -> Counts:
-        """Return the support counts over Z; they are the cells, unless a cell supports a block of symbols."""
-        return cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
+        """Return the support counts over Z; they are the cells, unless a cell supports several symbols."""
+        return self.mechanism.fold(cells)
 
     @cached_property
     def law(self) -> ChannelLaw:
         """The law of a report."""
-        return law_of(self.channel, None if self.response is None else law_of(self.response))
+        return law_of(self.channel, None if self.response is None else law_of(self.response.channel))
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
         """See the base class."""
@@ -234,7 +232,7 @@ class PureDecoder(CountsDecoder):
             yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}"
         yield (
             "forged",
-            forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
+            forgery_text(self.channel, falling_shares(self.channel.size), n, self.mechanism.chance_support, self.test),
         )
         yield heaviest_fact(self._heaviest, n)
         falling, equal = (

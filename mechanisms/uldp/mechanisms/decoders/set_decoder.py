@@ -18,10 +18,10 @@ from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
-from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.decoder import heaviest_fact, two_digits
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.estimators import OF_COUNTS
@@ -39,7 +39,7 @@ class SetDecoder(CountsDecoder):
     - ``mean_size``: the mean number of items that users report.
 
     Args:
-        channel: The channel of all symbols.
+        mechanism: See ``CountsDecoder``; its symbols are the items and the dummies.
         items: k.
         fields: The keywords of ``CountsDecoder``.
     """
@@ -47,9 +47,9 @@ class SetDecoder(CountsDecoder):
     #: What the shares are of.
     one = "item"
 
-    def __init__(self, channel: Channel, items: int, **fields: Any) -> None:
+    def __init__(self, mechanism: Mechanism, items: int, **fields: Any) -> None:
         pum = Pum(np.ones(items, dtype=np.bool_), (), np.zeros((0, items)), np.zeros(0))
-        super().__init__(channel, pum, **fields)
+        super().__init__(mechanism, pum, **fields)
         self.items, self.estimators = items, OF_COUNTS
 
     @property
@@ -59,7 +59,7 @@ class SetDecoder(CountsDecoder):
     @cached_property
     def size_law(self) -> MeanSize:
         """The law of a report about the mean size."""
-        return MeanSize(self.channel, None if self.response is None else MeanSize(self.response))
+        return MeanSize(self.channel, None if self.response is None else MeanSize(self.response.channel))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares of items; for the errors of sums, see ``Held``."""
@@ -144,7 +144,7 @@ class SetDecoder(CountsDecoder):
         of_sets = f"{channel.supported:,} of them"
         has = f"one of {1 / channel.q[0]:,.0f} buckets of a hash" if channel.independent_bits else of_sets
         yield "reports", f"each has {has}; a device holds {channel.held:,}"
-        yield "forged", forgery_text(channel, falling, n, self._chance_support, self.test)
+        yield "forged", forgery_text(channel, falling, n, self.mechanism.chance_support, self.test)
         yield heaviest_fact(self.weight, n)
         of_falling, of_equal = (self._error(r, n, estimator) for r in (falling, equal))
         rare = self.stderr(np.zeros(channel.size), n)[0]

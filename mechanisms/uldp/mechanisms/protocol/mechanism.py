@@ -307,14 +307,14 @@ class PureMechanism(Mechanism):
         """See the base class. A report outside of Y_P supports one symbol that is not protected."""
         if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed(cells)
-        return int(self.fold(cells)[~self.sensitive].sum())
+        return int(self.fold(cells)[self.channel.q == 0].sum())
 
     def revealed_share(self) -> float | None:
         """See the base class."""
         if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed_share()
         equal = np.full(self.channel.size, 1 / self.channel.size)
-        return float(self.channel.support_probability(equal)[~self.sensitive].sum())
+        return float(self.channel.support_probability(equal)[self.channel.q == 0].sum())
 
 
 class UniformNoise(Mechanism):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, heaviest_fact, require_reports, two_digits
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.strings.candidate_shares import CandidateEstimate, CandidateShares
-from uldp.mechanisms.strings.cohort_channel import CohortCells, CohortChannel
+from uldp.mechanisms.strings.cohort_channel import CohortCells
 from uldp.mechanisms.strings.cohort_sizes import fitted_together
 from uldp.mechanisms.strings.cohorts import string_symbol
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
@@ -48,29 +50,28 @@ class CandidateDecoder(FindingDecoder):
 
     def __init__(
         self,
-        mechanism: StringMechanism,
+        mechanism: Mechanism,
         candidates: Sequence[str],
         longest: int,
         *,
         simultaneous: bool = False,
-        response: CohortChannel | None = None,
     ) -> None:
         """Build the decoder.
 
         Args:
-            mechanism: The mechanism of the reports.
+            mechanism: A ``StringMechanism``, or that of devices that keep responses of one.
             candidates: The strings to ask for, K of them.
             longest: The bytes of the longest string of the domain.
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
-            response: The law of the cells of responses that devices keep; None if they keep none.
 
         Raises:
             ValueError: if a candidate is too long.
         """
-        self.channel = mechanism.cohort_channel
+        response = cast(StringMechanism | None, mechanism.inner)
+        self.channel = cast(StringMechanism, mechanism.bare).cohort_channel
         self.names = tuple(candidates)
         self.simultaneous = simultaneous
-        self._longest, self._response = longest, response
+        self._longest, self._response = longest, None if response is None else response.cohort_channel
         self._counted = not mechanism.partitions
 
     @cached_property

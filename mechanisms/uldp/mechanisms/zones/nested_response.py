@@ -7,7 +7,7 @@ import numpy as np
 
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
@@ -16,7 +16,7 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 _DRAWS = 1 << 53
 
 
-class NestedResponse(CountedReports):
+class NestedResponse(PureMechanism, CountedReports):
     """uRR over the values and the bots, with a point of ``ProjectiveResponse`` for the zone behind a nested bot.
 
     The inputs are the values, and then the zones of each bot; a bot that is not nested has one zone. Outer symbols are
@@ -41,9 +41,6 @@ class NestedResponse(CountedReports):
         sensitive: Shape (inputs,): whether each input is protected.
         first_payloads: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
     """
-
-    channel: Channel
-    sensitive: Mask
 
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
         """Build the mechanism for X_S, shape (|X|,), the budget of one report in nats, and the answer of each bot.
@@ -131,15 +128,6 @@ class NestedResponse(CountedReports):
             return super().describe(payload)
         first, end = self.first_payloads[outer : outer + 2].tolist()
         return f"{super().describe(payload)}: point {payload - first} of {end - first} of tag {outer - self._values}"
-
-    def revealed(self, cells: Counts) -> int:
-        """Return how many reports name a value of X_N."""
-        return int(self.fold(cells)[self.channel.q == 0].sum())
-
-    def revealed_share(self) -> float:
-        """Return the probability that a report names a value of X_N; see the base class."""
-        equal = np.full(self.channel.size, 1 / self.channel.size)
-        return float(self.channel.support_probability(equal)[self.channel.q == 0].sum())
 
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of the outer symbols."""

@@ -4,13 +4,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.variable import Variable
@@ -109,14 +108,10 @@ def expected_l1(variable: Variable, users: int) -> float:
     parts = [np.full(variable.size, (1 - hidden * len(variable.tags)) / variable.size)]
     for tag, zones in enumerate(variable.zones):
         parts.append(np.full(1, hidden) if zones is None else hidden * zoning.masses(tag))
-    r, mechanism, decoder = np.concatenate(parts), protocol.mechanism, protocol.decoder
-    assert isinstance(decoder, PureDecoder)
-    channel = decoder.channel
-    if isinstance(mechanism, NestedResponse):
-        law = mechanism.law(r)
-    else:
-        law = channel.support_probability(r) if channel.blocks is None else channel.blocks.law(r)
-    cells = np.rint(users * law).astype(np.int64)
+    r, decoder = np.concatenate(parts), cast(PureDecoder, protocol.decoder)
+    # Cells of bits count supports.
+    law = decoder.mechanism.law(r)
+    cells = np.rint(users * (decoder.channel.support_probability(r) if law is None else law)).astype(np.int64)
     pum, linear = decoder.tags_at(cells, users), decoder.linear(cells, users)
     known = ~np.isnan(pum.strength)
     squares = linear.values[variable.size :] ** 2 / (pum.strength + 1)

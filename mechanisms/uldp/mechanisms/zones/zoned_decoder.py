@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
-from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.mechanisms.laws.interval import normal_quantile, score_interval
-from uldp.mechanisms.protocol.decoder import Pooling, require_output_counts, require_reports
+from uldp.mechanisms.protocol.decoder import Pooling, require_reports
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.mechanisms.zones.nested_response import NestedResponse
@@ -30,37 +31,17 @@ class ZonedDecoder(PureDecoder):
     of its zones in the reports (``learn``). A bot of one zone has the background within this zone.
 
     Args:
-        channel: p and q of the values and bots.
+        mechanism: See ``PureDecoder``; a ``NestedResponse`` if a tag is nested.
         zoning: The values, tags and zones.
-        nested: The mechanism, if a tag is nested; otherwise None, and cells are those of a ``PureDecoder``.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        response: The channel of the responses that devices keep; None if they keep none.
     """
 
     pooling: Pooling | None = None
 
-    def __init__(
-        self,
-        channel: Channel,
-        zoning: Zoning,
-        nested: NestedResponse | None,
-        *,
-        simultaneous: bool = False,
-        response: Channel | None = None,
-    ) -> None:
-        super().__init__(channel, zoning.common, simultaneous=simultaneous, response=response)
-        self.zoning, self._nested = zoning, nested
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        if self._nested is None:
-            super().check(cells, n)
-        else:
-            require_output_counts(cells, n, self._nested.statistic_size)
-
-    def supports(self, cells: Counts) -> Counts:
-        """Return the support counts of the values and bots."""
-        return super().supports(cells) if self._nested is None else self._nested.fold(cells)
+    def __init__(self, mechanism: Mechanism, zoning: Zoning, *, simultaneous: bool = False) -> None:
+        super().__init__(mechanism, zoning.common, simultaneous=simultaneous)
+        self.zoning = zoning
+        self._nested = cast(NestedResponse, mechanism) if any(zoning.nests) else None
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
         """See the base class: each bot with the background that is known of it."""

@@ -1,8 +1,9 @@
 """The decoder of mechanisms with designs, each about some symbols: so a symbol has a number of reports of its own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
@@ -29,24 +30,23 @@ class DesignDecoder(SharesDecoder):
     - "auto": the distribution that is nearest to it, weighted by the variances of the noise, as ``wls`` has it.
 
     Args:
-        strata: The mechanism: independent bits for each design.
+        strata: The mechanism: independent bits for each design, of which devices may keep responses.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        lasting: The mechanisms of the bits that devices keep, one for each design, if they keep any.
     """
 
     estimators = ("auto", "empirical")
 
-    def __init__(
-        self, strata: Strata, *, simultaneous: bool = False, lasting: Sequence[PureMechanism] | None = None
-    ) -> None:
+    def __init__(self, strata: Strata, *, simultaneous: bool = False) -> None:
         self.strata = strata
         self._simultaneous = simultaneous
         self._widths = [part.statistic_size for part in strata.parts]
         self._ends = np.cumsum(self._widths)
-        channels = [part.channel for part in strata.parts if isinstance(part, PureMechanism)]
-        responses = [None] * len(channels) if lasting is None else [Bits(part.channel) for part in lasting]
-        self._laws = [Bits(*of_design) for of_design in zip(channels, responses, strict=True)]
-        self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in channels), strict=True))
+        once = [cast(PureMechanism, part.bare).channel for part in strata.parts]
+        kept = [cast(PureMechanism | None, part.inner) for part in strata.parts]
+        self._laws = [
+            Bits(of, None if each is None else Bits(each.channel)) for of, each in zip(once, kept, strict=True)
+        ]
+        self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in once), strict=True))
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""

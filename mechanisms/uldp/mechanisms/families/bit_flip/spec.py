@@ -1,16 +1,17 @@
 """A few bits of a unary encoding in specs."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
 from uldp.mechanisms.families.bit_flip.randomizer import DesignEncoding, FlippedBits, design_widths
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.strata import Strata, strata_of
+from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
@@ -65,13 +66,9 @@ class BitFlipSpec(PrivateSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         widths = design_widths(variable.size, self.bits)
-        lasting, once = None, Strata([FlippedBits(width, self.epsilon) for width in widths], noun="design")
-        strata = once
-        if self.lasting_epsilon is not None:
-            lasting = [FlippedBits(width, self.lasting_epsilon) for width in widths]
-            strata = strata_of([Memoized(*pair) for pair in zip(lasting, once.parts, strict=True)], noun="design")
+        parts = [kept(self, FlippedBits(width, self.epsilon), partial(FlippedBits, width)) for width in widths]
+        strata = strata_of(parts, noun="design")
         pum = Pum.of(variable)
         designs = [DesignEncoding(pum, number * self.bits, width) for number, width in enumerate(widths)]
         encoding = StrataEncoding([StratumSource(design, (0,)) for design in designs], strata)
-        decoder = DesignDecoder(once, simultaneous=variable.simultaneous, lasting=lasting)
-        return LdpProtocol(encoding, strata, decoder)
+        return LdpProtocol(encoding, strata, DesignDecoder(strata, simultaneous=variable.simultaneous))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +17,7 @@ from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
@@ -39,19 +40,19 @@ class BlockDecoder(OutputsDecoder):
 
     bins_estimator, smooths = "ems", True
 
-    def __init__(self, block: Block, low: float, high: float, lasting: Block | None = None) -> None:
+    def __init__(self, mechanism: Mechanism, low: float, high: float) -> None:
         """Build the decoder.
 
         Args:
-            block: The mechanism of the reports.
+            mechanism: A ``Block``, or that of devices that keep responses of one.
             low: The number of the input 0.
             high: The number of the input G.
-            lasting: That of the responses that devices keep, if they keep any.
 
         Raises:
             ValueError: if the range is empty or not finite.
         """
         check_range(low, high)
+        block, lasting = cast(Block, mechanism.bare), cast(Block | None, mechanism.inner)
         step = (high - low) / block.grid
         numbers = low + step * block.input_at(np.arange(block.statistic_size))
         law = _law(block, step, None if lasting is None else _law(lasting, step))

@@ -4,12 +4,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MisfitError, PrivateSpec
 from uldp.schemas.specs.variable import Variable
@@ -50,6 +50,5 @@ class BlockSpec(PrivateSpec):
         number = variable.of_kind(Number)
         block = Block(self.epsilon, self.bins, self.width)
         encoding = NumberEncoding(number.low, number.high, self.bins)
-        lasting = None if self.lasting_epsilon is None else Block(self.lasting_epsilon, self.bins, block.width)
-        mechanism = block if lasting is None else Memoized(lasting, block)
-        return LdpProtocol(encoding, mechanism, BlockDecoder(block, number.low, number.high, lasting))
+        mechanism = kept(self, block, lambda epsilon: Block(epsilon, self.bins, block.width))
+        return LdpProtocol(encoding, mechanism, BlockDecoder(mechanism, number.low, number.high))

@@ -41,7 +41,7 @@ class RankingDecoder(SharesOfParts):
         super().__init__(names, [of_pair] * len(names), strata)
         response, one = of_pair.response, np.eye(len(candidates))
         self._gain = float(of_pair.channel.gain[0])
-        self._of_response = None if response is None else float(response.gain[0])
+        self._of_response = None if response is None else float(response.channel.gain[0])
         self._signs = one[:, self._pairs[:, 0]] - one[:, self._pairs[:, 1]]
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:

@@ -10,8 +10,6 @@ from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
-from uldp.mechanisms.strings.cohort_channel import CohortChannel
-from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import Table
@@ -32,29 +30,23 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
 
     def __init__(
         self,
-        mechanism: StringMechanism,
         strata: Strata,
         walk: Walk,
         candidates: Sequence[str],
         *,
         simultaneous: bool,
-        response: CohortChannel | None = None,
     ) -> None:
         """Build the decoder.
 
         Args:
-            mechanism: The mechanism of each part.
-            strata: The mechanism of the collection: a part for each length of prefixes, and one for whole strings.
+            strata: The mechanism: a part for each length of prefixes, and one for whole strings, all the same.
             walk: The search.
             candidates: The strings whose shares are asked for, found or not.
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
-            response: See ``CandidateDecoder``.
         """
         self.names = tuple(candidates)
-        self._mechanism, self.walk = mechanism, walk
-        self._build = partial(
-            CandidateDecoder, mechanism, longest=walk.longest, simultaneous=simultaneous, response=response
-        )
+        self.walk, self._channel = walk, walk.channel
+        self._build = partial(CandidateDecoder, strata.parts[0], longest=walk.longest, simultaneous=simultaneous)
         self._asked = self._build(self.names)
         parts = [*(f"prefixes of {length:,}" for length in walk.lengths), "whole strings"]
         super().__init__(parts, [*[self._build(())] * len(walk.lengths), self._asked], strata)
@@ -94,7 +86,7 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
 
     def found(self, cells: Counts, n: int) -> list[str]:
         """Return the strings that the reports about prefixes show, but for the candidates."""
-        shape = self._mechanism.cohorts, self._mechanism.cohort_channel.positions
+        shape = self._channel.cohorts, self._channel.positions
         walked = self.walk.run([part.cells.reshape(shape) for part in self.parts(cells, n)[:-1]])
         return [text for text in walked if text not in self.names]
 
@@ -143,9 +135,9 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
                 f" {two_digits(users * (least / LARGE_SHARE) ** 2):,} users or more in a window, a larger epsilon, or a"
                 " smaller depth"
             )
-        elif (enough := self._enough_cohorts(n)) > self._mechanism.cohorts:
+        elif (enough := self._enough_cohorts(n)) > self._channel.cohorts:
             yield (
-                f"{self._mechanism.cohorts:,} cohorts are few for {users:,} users: collisions of strings that are not"
+                f"{self._channel.cohorts:,} cohorts are few for {users:,} users: collisions of strings that are not"
                 f" found may add more than a quarter to the variance of scores; write cohorts: {enough}"
             )
 
@@ -155,7 +147,7 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         The squared shares of strings that are too rare to be found sum to no more than the largest of these, times how
         many strings a device holds.
         """
-        channel = self._mechanism.cohort_channel
+        channel = self._channel
         rows = float(channel.row_variance(np.array(channel.covered)))
         squares = channel.held * min(self.least_found(n), 1.0)
         return two_digits(4 * squares * channel.scatter * self._of_a_part(n) / rows)

@@ -116,10 +116,7 @@ class PrefixesSpec(PrivateSpec):
             of_each = [StringSetEncoding(each, sets.held) for each in of_each]
         sources = [StratumSource(each, (0,)) for each in of_each]
         walk = Walk(spelling, kind.longest, once.cohort_channel, lengths, discover.keep, discover.most)
-        lasting = None if self.lasting_epsilon is None else build(self.lasting_epsilon).cohort_channel
-        decoder = WalkDecoder(
-            once, strata, walk, variable.candidates, simultaneous=variable.simultaneous, response=lasting
-        )
+        decoder = WalkDecoder(strata, walk, variable.candidates, simultaneous=variable.simultaneous)
         return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)
 
     def _depth(self, kind: Strings) -> int:
