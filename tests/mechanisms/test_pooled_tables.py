@@ -124,5 +124,5 @@ def test_shares_and_means_are_not_pooled() -> None:
 
 def test_cells_that_no_reports_give_are_refused() -> None:
     version = counted("rr", default_rng(8))
-    with pytest.raises(ValueError, match="the counts sum to"):
+    with pytest.raises(ValueError, match="the cells sum to"):
         pooled_tables([version, version._replace(cells=version.cells + 1)])

@@ -57,18 +57,23 @@ def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, 
     Raises:
         ValueError: if it has more cells than symbols, or fewer.
     """
-    if any(variable.zones):
-        return _zoned(variable, spec, build)
-    pum = Pum.of(variable)
-    sensitive = _with_bots(pum.sensitive, len(pum.tags))
-    mechanism = build(sensitive, _budget(spec))
-    if mechanism.channel.blocks is None and mechanism.statistic_size != mechanism.channel.size:
+    zoning = Zoning.of(variable) if any(variable.zones) else None
+    pum = Pum.of(variable) if zoning is None else zoning.common
+    epsilon = math.inf if spec.epsilon is None else spec.epsilon  # without privacy, any likelihood ratio is allowed
+    if zoning is not None and any(zoning.nests):
+        nested = NestedResponse(pum.sensitive, epsilon, [bot.nest for bot in zoning.bots])
+        return LdpProtocol(zoning, nested, ZonedDecoder(nested, zoning, simultaneous=variable.simultaneous))
+    sensitive = np.append(pum.sensitive, np.ones(len(pum.tags), dtype=np.bool_))
+    once = build(sensitive, epsilon)
+    if once.channel.blocks is None and once.statistic_size != once.channel.size:
         raise ValueError(
-            f"{spec.name} has {mechanism.statistic_size:,} cells for {mechanism.channel.size:,} symbols; a cell counts"
+            f"{spec.name} has {once.statistic_size:,} cells for {once.channel.size:,} symbols; a cell counts"
             " the reports that support its symbol, and those that support none are in no cell"
         )
-    responses = kept(spec, mechanism, partial(build, sensitive))
-    return LdpProtocol(pum, responses, PureDecoder(responses, pum, simultaneous=variable.simultaneous))
+    mechanism = kept(spec, once, partial(build, sensitive))
+    if zoning is not None:
+        return LdpProtocol(zoning, mechanism, ZonedDecoder(mechanism, zoning, simultaneous=variable.simultaneous))
+    return LdpProtocol(pum, mechanism, PureDecoder(mechanism, pum, simultaneous=variable.simultaneous))
 
 
 def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float], FoldedMechanism]) -> LdpProtocol:
@@ -101,26 +106,3 @@ def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], S
         raise ValueError(f"domain.strings: {spec.name} spells no strings; remove alphabet and pieces, or use prefixes")
     decoder = CandidateDecoder(mechanism, variable.candidates, kind.longest, simultaneous=variable.simultaneous)
     return LdpProtocol(StringEncoding(kind.longest), mechanism, decoder)
-
-
-def _budget(spec: MechanismFamily) -> float:
-    """Return epsilon; without privacy, any likelihood ratio is allowed."""
-    return math.inf if spec.epsilon is None else spec.epsilon
-
-
-def _with_bots(values: Mask, bots: int) -> Mask:
-    """Return which symbols are sensitive: some of the values, and the bots behind them."""
-    return np.concatenate([values, np.ones(bots, dtype=np.bool_)])
-
-
-def _zoned(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, float], PureMechanism]) -> LdpProtocol:
-    """Build the protocol of tags with zones, of which some may be nested."""
-    zoning, epsilon = Zoning.of(variable), _budget(spec)
-    values, bots = zoning.pum.sensitive, zoning.bots
-    mechanism: Mechanism
-    if any(zoning.nests):
-        mechanism = NestedResponse(values, epsilon, [bot.nest for bot in bots])
-    else:
-        sensitive = _with_bots(values, len(bots))
-        mechanism = kept(spec, build(sensitive, epsilon), partial(build, sensitive))
-    return LdpProtocol(zoning, mechanism, ZonedDecoder(mechanism, zoning, simultaneous=variable.simultaneous))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +18,7 @@ from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.law import Law, moments_of_mixture
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -56,27 +58,17 @@ class SummationDecoder(SharesDecoder):
     All symbols are about equally noisy, so the nearest distribution (``onto_simplex``) is what ``auto`` gives.
 
     Args:
+        mechanism: The mechanism.
         pum: The values.
-        epsilon: The budget of one report in nats.
-        largest_step: The most that a possible report moves a sum.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-        lasting: The budget of the bits that devices keep, if they keep any; see ``MemoizedSummation``.
     """
 
     estimators = ("auto", "empirical", "norm-sub")
 
-    def __init__(
-        self,
-        pum: Pum,
-        epsilon: float,
-        largest_step: int,
-        *,
-        simultaneous: bool = False,
-        lasting: float | None = None,
-    ) -> None:
-        self._pum, self._epsilon, self._simultaneous = pum, epsilon, simultaneous
-        self._largest_step = largest_step
-        self._noise = noise_variance(epsilon)
+    def __init__(self, mechanism: Mechanism, pum: Pum, *, simultaneous: bool = False) -> None:
+        self._mechanism, self._pum, self._simultaneous = mechanism, pum, simultaneous
+        self._epsilon, lasting = cast(float, mechanism.guarantee.epsilon), mechanism.guarantee.lasting
+        self._noise = noise_variance(self._epsilon)
         response = None if lasting is None else Bits(FlippedBits(pum.size, lasting).channel)
         self._law = NoisyHistogram(pum.size, self._noise, response)
 
@@ -84,8 +76,8 @@ class SummationDecoder(SharesDecoder):
         """Raise ValueError if no n reports give these sums."""
         if cells.shape != (self._pum.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self._pum.size} symbols")
-        if np.abs(cells).max() > n * self._largest_step:
-            raise ValueError(f"a sum is beyond that of n = {n} entries of {self._largest_step:,}")
+        if np.abs(cells).max() > n * self._mechanism.largest_step:
+            raise ValueError(f"a sum is beyond that of n = {n} entries of {self._mechanism.largest_step:,}")
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate over Z, which is the sums over n."""
@@ -125,7 +117,7 @@ class SummationDecoder(SharesDecoder):
     @property
     def weight(self) -> float:
         """See the base class: a forged report has the largest possible entry."""
-        return float(self._largest_step)
+        return float(self._mechanism.largest_step)
 
     def heaviest(self, table: Table) -> float | None:
         """See the base class."""

@@ -43,11 +43,4 @@ class SummationSpec(PrivateSpec):
         mechanism: Mechanism = Summation(variable.size, self.epsilon)
         if self.lasting_epsilon is not None:
             mechanism = Memoized(FlippedBits(variable.size, self.lasting_epsilon), mechanism)
-        decoder = SummationDecoder(
-            pum,
-            self.epsilon,
-            mechanism.largest_step,
-            simultaneous=variable.simultaneous,
-            lasting=self.lasting_epsilon,
-        )
-        return LdpProtocol(pum, mechanism, decoder)
+        return LdpProtocol(pum, mechanism, SummationDecoder(mechanism, pum, simultaneous=variable.simultaneous))
