@@ -230,14 +230,10 @@ class PureDecoder(CountsDecoder):
             symbols = "1 symbol" if len(p) == 1 else f"{len(p):,} symbols"
             behind = f", {float(noise[0]):.6g} from behind the others" if noise[0] < q else ""
             yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}"
-        yield (
-            "forged",
-            forgery_text(self.channel, falling_shares(self.channel.size), n, self.mechanism.chance_support, self.test),
-        )
+        shares = falling_shares(self.channel.size), equal_shares(self.channel.size)
+        yield "forged", forgery_text(self.channel, shares[0], n, self.mechanism.chance_support, self.test)
         yield heaviest_fact(self._heaviest, n)
-        falling, equal = (
-            self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
-        )
+        falling, equal = (self.expected_l1(r, n, estimator) for r in shares)
         shapes = f"{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
         worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
         yield "errors", f"of {estimator} at n = {n:,}: expected l1 {self._at_most}{shapes}; {worst}"

@@ -148,15 +148,13 @@ class SetDecoder(CountsDecoder):
         yield heaviest_fact(self.weight, n)
         of_falling, of_equal = (self._error(r, n, estimator) for r in (falling, equal))
         rare = self.stderr(np.zeros(channel.size), n)[0]
-        yield (
-            "errors",
-            (
-                f"of {self.known(estimator)} at n = {n:,}, root mean square of a share, of users with"
-                f" {channel.held / 2:g} {self.one}s each on the average: {of_falling:.3g} if shares fall as 1, 1/2,"
-                f" 1/3, ..., {of_equal:.3g} if they are equal; standard error of the unbiased estimate of a rare"
-                f" {self.one} {rare:.3g}"
-            ),
+        errors = (
+            f"of {self.known(estimator)} at n = {n:,}, root mean square of a share, of users with"
+            f" {channel.held / 2:g} {self.one}s each on the average: {of_falling:.3g} if shares fall as 1, 1/2,"
+            f" 1/3, ..., {of_equal:.3g} if they are equal; standard error of the unbiased estimate of a rare"
+            f" {self.one} {rare:.3g}"
         )
+        yield "errors", errors
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if the noise of an item is larger than the largest shares are likely to be; see ``Decoder``."""

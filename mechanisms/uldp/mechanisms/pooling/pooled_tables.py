@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -63,9 +63,7 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
         mean = weighted(parts, mean_of_parts([version[:3] for version in versions]))
         table = table_of(TableName.MEAN, mean.values, mean, bounds=(-np.inf, np.inf))
         return PooledTables((table,), 1, number)
-    newest = versions[-1].decoder
-    assert isinstance(newest, PureDecoder)
-    pooled = pool([part for part in parts if isinstance(part, ShareEstimate)])
+    newest, pooled = cast(PureDecoder, versions[-1].decoder), pool(cast(Sequence[ShareEstimate], parts))
     r_hat = pooled_bayes(pooled, len(newest.pum.tags))
     tables = share_tables(newest.pum, r_hat, pooled.mean, simultaneous=newest.simultaneous)
     return PooledTables(tables, len(r_hat), number)
@@ -81,20 +79,17 @@ def mean_of_parts(versions: Sequence[tuple[Decoder, Counts, int]]) -> Floats:
         RequestError: if the mechanisms cannot be pooled.
     """
     if _pooling(versions) is Pooling.SHARES:
-        parts = (decoder.linear(cells, n) for decoder, cells, n in versions)
-        return pool([part for part in parts if isinstance(part, ShareEstimate)]).weights
+        return pool([cast(ShareEstimate, decoder.linear(cells, n)) for decoder, cells, n in versions]).weights
     precisions = np.array([decoder.forecast(n) ** -2.0 for decoder, _, n in versions])
     return np.asarray(precisions / precisions.sum(axis=0))
 
 
 def _pooling(versions: Sequence[tuple[Any, ...]]) -> Pooling:
     """Return how versions are pooled, or raise RequestError."""
-    kinds = {version[0].pooling for version in versions}
-    if len(kinds) > 1 or kinds == {None}:
+    kind, *others = {version[0].pooling for version in versions}
+    if others or kind is None:
         raise RequestError("the mechanisms of these versions cannot be pooled together; leave out --pooled")
-    (kind,) = kinds
-    assert isinstance(kind, Pooling)
-    return kind
+    return cast(Pooling, kind)
 
 
 def _of_records(versions: Sequence[VersionCounts]) -> PooledTables:

@@ -89,10 +89,8 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """See the base class: the number of slices, and the facts about all users together."""
         slices = len(self._slices)
-        yield (
-            "slices",
-            f"{slices:,}, of {n // slices:,} users each if they are equal: errors {slices**0.5:.3g} times these",
-        )
+        equal = f"of {n // slices:,} users each if they are equal: errors {slices**0.5:.3g} times these"
+        yield "slices", f"{slices:,}, {equal}"
         yield from self._inner.describe(n, estimator)
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:

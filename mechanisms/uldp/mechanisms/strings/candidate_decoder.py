@@ -155,10 +155,8 @@ class CandidateDecoder(FindingDecoder):
         """Yield the sizes of the mechanism, the number of candidates, and the least share that n reports show."""
         channel = self.channel
         kind = "buckets" if channel.one_position else f"bits, {channel.hashes} hashes"
-        yield (
-            "cohorts",
-            f"{channel.cohorts:,} of {channel.positions:,} {kind}: p {channel.p:.6g}, q {channel.q:.6g}",
-        )
+        law = f"p {channel.p:.6g}, q {channel.q:.6g}"
+        yield "cohorts", f"{channel.cohorts:,} of {channel.positions:,} {kind}: {law}"
         asked = f"{len(self.names):,} of the strings"
         if self._together < len(self.names):
             asked = f"{asked}, of which up to {self._together:,} that are found are fitted together"

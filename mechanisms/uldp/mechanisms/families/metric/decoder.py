@@ -101,13 +101,8 @@ class MatrixDecoder(Decoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield how often a report names the true value, what a client needs, and the error at n reports."""
         own = self.mechanism.matrix.diagonal()
-        yield (
-            "outputs",
-            (
-                f"a report names the true value with probability {own.min():.3g} to {own.max():.3g};"
-                f" the scale is {self.mechanism.scale!r}"
-            ),
-        )
+        named = f"a report names the true value with probability {own.min():.3g} to {own.max():.3g}"
+        yield "outputs", f"{named}; the scale is {self.mechanism.scale!r}"
         yield heaviest_fact(self._weight, n)
         yield "errors", one_simulation_text(self.simulate, self.mechanism.size, estimator, n, self.forecast(n))
 

@@ -66,10 +66,8 @@ class RankingDecoder(SharesOfParts):
         yield heaviest_fact(pairs / self._gain, n)
         of_pair, reports = self.expected(n)[0]
         share, score = of_pair.forecast(reports)[0], self.forecast(n)[0]
-        yield (
-            "errors",
-            f"standard error of a share who prefer one of two {share:.3g}, of a mean Borda score {score:.3g}",
-        )
+        of_share = f"standard error of a share who prefer one of two {share:.3g}"
+        yield "errors", f"{of_share}, of a mean Borda score {score:.3g}"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the matrix of who beats whom, and the scores."""

@@ -252,10 +252,6 @@ class TreeDecoder(SharesOfParts):
         drawn = [sorted(rng.choice(self.bins.number + 1, 2, replace=False).tolist()) for _ in range(16)]
         worst = np.sqrt(linear.variance_of(self._columns(drawn))).mean()
         edges = np.sqrt(self._below(linear).variance).max()
-        yield (
-            "errors",
-            (
-                f"at n = {n:,}, if the shares fall as 1, 1/2, 1/3, ...: standard error of a range {worst:.3g}, of a"
-                f" share below an edge at most {edges:.3g}, of a bin at most {np.sqrt(linear.variance).max():.3g}"
-            ),
-        )
+        of_bins = f"of a bin at most {np.sqrt(linear.variance).max():.3g}"
+        errors = f"standard error of a range {worst:.3g}, of a share below an edge at most {edges:.3g}, {of_bins}"
+        yield "errors", f"at n = {n:,}, if the shares fall as 1, 1/2, 1/3, ...: {errors}"
