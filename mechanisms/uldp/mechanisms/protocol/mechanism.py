@@ -325,14 +325,19 @@ class UniformNoise(Mechanism):
 
     Attributes:
         noise_probability: The probability that ``perturb`` draws noise, where it has one.
+        answers: How many answers there are, if noise is a uniform one but the true one; None if it may be that, too.
     """
 
     noise_probability: float
+    answers: int | None = None
 
     @property
     def uniform_probability(self) -> float:
-        """The probability of a uniform payload, which is independent of the symbol; by default that of noise."""
-        return self.noise_probability
+        """The probability of a uniform payload, which is independent of the symbol: by default that of noise.
+
+        Of noise that is never the true one of g answers it is g/(g-1) times that, for one of all g is the true one.
+        """
+        return self.noise_probability * (1 if self.answers is None else self.answers / (self.answers - 1))
 
     @property
     def log_payloads(self) -> float:

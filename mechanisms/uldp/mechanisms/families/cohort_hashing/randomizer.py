@@ -43,7 +43,7 @@ class CohortHashing(CohortMechanism, UniformReports):
         if buckets < 2 or cohorts < 1:
             raise ValueError(f"hashing needs 2 buckets and 1 cohort or more, got {buckets} and {cohorts}")
         self._of_cohorts(cohorts, buckets)
-        self.size = STRING_SYMBOLS
+        self.size, self.answers = STRING_SYMBOLS, buckets
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.noise_probability = (buckets - 1) / (buckets + math.expm1(epsilon))
         self.p, self.q = 1 - self.noise_probability, self.noise_probability / (buckets - 1)
@@ -57,11 +57,6 @@ class CohortHashing(CohortMechanism, UniformReports):
         shifts = randomness.integers(1, self.buckets, n)
         own = hash_positions(cohorts, symbols, 1, self.buckets)[:, 0]
         return (cohorts * self.buckets + (own + noisy * shifts) % self.buckets).astype(np.uint32)
-
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
-        return self.noise_probability * self.buckets / (self.buckets - 1)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""

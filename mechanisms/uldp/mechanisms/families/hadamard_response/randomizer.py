@@ -41,6 +41,8 @@ class HadamardResponse(FoldedMechanism):
         noise_probability: 1/(E+1), the probability that ``perturb`` sends the other bit.
     """
 
+    answers = 2
+
     def __init__(self, size: int, epsilon: float) -> None:
         """Build the mechanism over |Z| = ``size`` symbols; ValueError if size or epsilon is not positive."""
         super().__init__(size, epsilon)
@@ -71,11 +73,6 @@ class HadamardResponse(FoldedMechanism):
     def parts_of(self, payload: int) -> str:
         """Return the row and the bit."""
         return f"row {payload // 2:,} of {self.rows:,}, bit {payload % 2}"
-
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform payload: 2/(E+1), because half of the uniform bits are those of the symbol."""
-        return 2 * self.noise_probability
 
     def symbols_of(self, payload: int) -> Symbols:
         """See the base class: those whose entry of the row fits the bit."""

@@ -48,7 +48,7 @@ class LinearHashing(FoldedMechanism):
         g, m = self.space.g, self.space.m
         if g**m < size:
             raise ValueError(f"a space of {g**m:,} vectors has no room for {size:,} symbols")
-        self.numbers = g**m
+        self.numbers, self.answers = g**m, g
         self._of_payloads(self.space.points * g)
         self.chance_support = (g ** (m - 1) - 1) / (g**m - 1)
         self.noise_probability = (g - 1) / (g + math.expm1(epsilon))
@@ -80,11 +80,6 @@ class LinearHashing(FoldedMechanism):
         """Return the point and the bucket."""
         g = self.space.g
         return f"{self.space.point_text(payload // g)}, bucket {payload % g} of {g}"
-
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform payload: g/(E+g-1), because one of the uniform buckets is the true one."""
-        return self.noise_probability * self.space.g / (self.space.g - 1)
 
     def symbols_of(self, payload: int) -> Symbols:
         """See the base class: those that the function of the payload hashes into its bucket."""

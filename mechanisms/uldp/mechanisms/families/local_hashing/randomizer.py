@@ -48,7 +48,7 @@ class SeededHashing(PureMechanism, UniformNoise):
 
     def __init__(self, size: int, buckets: int) -> None:
         """Set the sizes; ValueError if there are not 2 to ``MOST_BUCKETS`` buckets."""
-        self.buckets = buckets
+        self.buckets = self.answers = buckets
         if not 2 <= buckets <= MOST_BUCKETS:
             raise ValueError(f"local hashing has 2 to {MOST_BUCKETS} buckets, got {buckets}")
         self.size = self.statistic_size = size
@@ -150,11 +150,6 @@ class LocalHashing(SeededHashing):
         shifts = randomness.integers(1, self.buckets, n)
         buckets = (hash_symbols(seeds, symbols, self.buckets) + noisy * shifts) % self.buckets
         return pack(seeds, buckets)
-
-    @property
-    def uniform_probability(self) -> float:
-        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
-        return self.noise_probability * self.buckets / (self.buckets - 1)
 
     def device_form(self) -> DeviceForm:
         """See ``Mechanism``."""
