@@ -20,6 +20,9 @@ from uldp.schemas.table import Table
 
 D = TypeVar("D", bound=Decoder)
 
+# An error names so many parts.
+_MOST_SHOWN = 8
+
 
 def share_p_value(reports: Sequence[int], n: int, shares: Sequence[float]) -> float:
     """Bound the probability that the numbers of reports of the parts are so far from their shares, by Bonferroni.
@@ -71,7 +74,8 @@ class PartsDecoder(Decoder, Generic[D]):
         split = zip(self.part_names, self.decoders, self.strata.split_cells(cells), strict=True)
         parts = [Part(name, decoder, *own) for name, decoder, own in split]
         if min(part.n for part in parts) < 0 or sum(part.n for part in parts) != n:
-            numbers = ", ".join(f"{part.name} {part.n}" for part in parts)
+            shown = [f"{part.name} {part.n}" for part in parts[:_MOST_SHOWN]]
+            numbers = ", ".join(shown if len(shown) == len(parts) else [*shown, "..."])
             raise ValueError(f"the numbers of reports of the parts ({numbers}) do not sum to n = {n}")
         return parts
 

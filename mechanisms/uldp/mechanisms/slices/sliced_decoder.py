@@ -42,11 +42,10 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         """See the base class."""
         return self._inner.cost(estimator)
 
-    def total(self, cells: Counts, numbers: Sequence[int] | None = None) -> tuple[Counts, int]:
-        """Return the sum of the cells of some slices, or of all, and the number of their reports."""
-        found = self.strata.split_cells(cells)
-        chosen = found if numbers is None else [found[number] for number in numbers]
-        return np.sum([own for own, _ in chosen], axis=0), sum(reports for _, reports in chosen)
+    def total(self, cells: Counts) -> tuple[Counts, int]:
+        """Return the sum of the cells of all slices, and the number of their reports."""
+        cells_of, reports = zip(*self.strata.split_cells(cells), strict=True)
+        return np.sum(cells_of, axis=0), sum(reports)
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """See the base class: of all users, and then of each slice."""
@@ -64,7 +63,7 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
         """See the base class. All forged reports may be in the slice of the table."""
         name = slice_of(table.of)
-        own, _ = self.total(cells, [self._slices.index(name)] if name else None)
+        own, _ = self.strata.split_cells(cells)[self._slices.index(name)] if name else self.total(cells)
         return self._inner.forged_ends(_inside(table), own, forged)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:

@@ -3,27 +3,26 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.strata_decoder import share_p_value
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts, share_p_value
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
-from uldp.mechanisms.laws.channel_laws import Bits
 from uldp.mechanisms.laws.estimate import Estimate, joined, part_of
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
-from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table, TableName
 
 
-class DesignDecoder(SharesDecoder):
+class DesignDecoder(SharesOfParts, SharesDecoder):
     """Estimates the shares of values from the bits of each design.
 
     - "empirical": unbiased; entries may be negative.
@@ -34,29 +33,14 @@ class DesignDecoder(SharesDecoder):
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    estimators = ("auto", "empirical")
-
     def __init__(self, strata: Strata, *, simultaneous: bool = False) -> None:
-        self.strata = strata
-        self._simultaneous = simultaneous
         self._widths = [part.statistic_size for part in strata.parts]
         self._ends = np.cumsum(self._widths)
-        once = [cast(PureMechanism, part.bare).channel for part in strata.parts]
-        kept = [cast(PureMechanism | None, part.inner) for part in strata.parts]
-        self._laws = [
-            Bits(of, None if each is None else Bits(each.channel)) for of, each in zip(once, kept, strict=True)
-        ]
-        self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in once), strict=True))
-
-    def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
-        if cells.shape != (self.strata.statistic_size,):
-            raise ValueError(f"the cells have shape {cells.shape}, but there are {self.strata.statistic_size} cells")
-        counts, reports = self._split(cells)
-        if min(reports) < 0 or sum(reports) != n:
-            raise ValueError(f"the numbers of reports of the designs do not sum to n = {n}")
-        if counts.min() < 0 or (counts > np.repeat(reports, self._widths)).any():
-            raise ValueError("a count of bits is outside of 0 to the number of reports of its design")
+        pums = [Pum(np.ones(width, dtype=np.bool_), (), np.zeros((0, width)), np.zeros(0)) for width in self._widths]
+        decoders = [PureDecoder(*each, simultaneous=simultaneous) for each in zip(strata.parts, pums, strict=True)]
+        super().__init__([f"design {number}" for number in range(len(pums))], decoders, strata)
+        channels = [decoder.channel for decoder in decoders]
+        self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in channels), strict=True))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """Return the unbiased estimate of the shares, given the numbers of reports of the designs.
@@ -74,9 +58,11 @@ class DesignDecoder(SharesDecoder):
             return self._shares(values, of_each, "auto")
 
         designs = []
-        for law, n_c, end in zip(self._laws, reports, self._ends, strict=True):
-            place = slice(end - law.size, end)
-            part = part_of(law, values[place].clip(0.0, 1.0), max(n_c, 1), partial(lambda at: nearest()[at], place))
+        for decoder, n_c, end in zip(self.decoders, reports, self._ends, strict=True):
+            place = slice(end - decoder.law.size, end)
+            part = part_of(
+                decoder.law, values[place].clip(0.0, 1.0), max(n_c, 1), partial(lambda at: nearest()[at], place)
+            )
             designs.append(Estimate(values[place], of_each[place], (part,)))
         return joined(designs).repeated(repeats)
 
@@ -97,7 +83,7 @@ class DesignDecoder(SharesDecoder):
         of_bits = np.repeat(reports, self._widths)
         found = {Flag.IMPROBABLE_COUNTS: outside_p_value(counts, of_bits, self._q, self._p)}
         if len(reports) > 1:
-            found[Flag.IMPROBABLE_STRATA] = share_p_value(reports, n, self.strata.shares.tolist())
+            found[Flag.IMPROBABLE_STRATA] = share_p_value(reports, n, self.shares)
         return found
 
     def forecast(self, n: int) -> Floats:
@@ -137,7 +123,7 @@ class DesignDecoder(SharesDecoder):
         self.require(estimator)
         linear = self.linear(cells, n, repeats)
         shares, none = self._shares(linear.values, linear.n, estimator), linear.n == 0
-        table = table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, n=n, whole=True)
+        table = table_of(TableName.SHARE, shares, linear, simultaneous=self.simultaneous, n=n, whole=True)
         assert table.low is not None
         assert table.high is not None
         return (replace(table, low=np.where(none, 0.0, table.low), high=np.where(none, 1.0, table.high)),)
