@@ -89,6 +89,6 @@ def test_bots_and_symbols_without_noise_are_not_shrunk() -> None:
     same, other = pooled_bayes(mean, SIZE), pooled_bayes(mean, 0)
     # With bots alone there is no class, and only the projection is left.
     assert np.abs(same - other).sum() > 0.05
-    unseen = ~SENSITIVE & (mean.values == 0)
+    unseen = ~SENSITIVE & (mean.mean.values == 0)
     assert unseen.any()
     assert other[unseen].max() < 1e-6

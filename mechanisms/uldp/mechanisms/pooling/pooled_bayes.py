@@ -30,7 +30,7 @@ def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
     Returns:
         Shape (|Z|,), on the probability simplex.
     """
-    means, variances = mean.values.copy(), mean.mean.variance
+    means, variances = mean.mean.values.copy(), mean.mean.variance
     noisy = means < _CLEAR * np.sqrt(variances)
     a, c = mean.noise()
     for members in _classes(mean.parts, len(means) - bots):
@@ -52,7 +52,7 @@ def _classes(parts: Sequence[ShareEstimate], values: int) -> list[Symbols]:
 def _posterior(mean: PooledShares, members: Symbols, largest: float, usual: float) -> tuple[Floats, Floats]:
     """Return the posterior mean and variance of each share of a class, both of shape (len(members),)."""
     parts, first = mean.parts, members[0]
-    q = np.array([part.channel.noise(mean.values)[first] for part in parts])
+    q = np.array([part.channel.noise(mean.mean.values)[first] for part in parts])
     p = q + np.array([part.channel.gain[first] for part in parts])
     n = np.array([part.reports for part in parts])
 

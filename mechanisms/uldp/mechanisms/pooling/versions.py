@@ -44,26 +44,21 @@ class PooledShares:
         """The unbiased estimate."""
         return weighted(self.parts, self.weights)
 
-    @property
-    def values(self) -> Floats:
-        """Shape (|Z|,): the unbiased estimates."""
-        return self.mean.values
-
     def noise(self) -> tuple[Floats, Floats]:
         """Return a and c, both of shape (|Z|,): the share r has the variance a + c r by which ``wls`` would weigh."""
         pairs = zip(self.weights, self.parts, strict=True)
-        of_parts = [weight**2 * np.array(weights_of(of.channel, self.values)) / of.reports for weight, of in pairs]
+        of_parts = [weight**2 * np.array(weights_of(of.channel, self.mean.values)) / of.reports for weight, of in pairs]
         a, c = np.sum(of_parts, axis=0)
         return a, c
 
     @cached_property
     def r(self) -> Floats:
         """Shape (|Z|,): the mean, projected onto the simplex by the noise; for one version ``wls``."""
-        return self.nearest(self.values, *self.noise())
+        return self.nearest(self.mean.values, *self.noise())
 
     def nearest(self, means: Floats, a: Floats, c: Floats) -> Floats:
         """Project shares onto the simplex; one without noise and without reports stays at 0. See ``onto_simplex``."""
-        kept = (a > 0) | (self.values > 0)
+        kept = (a > 0) | (self.mean.values > 0)
         nearest: Floats = np.zeros_like(means)
         nearest[kept] = onto_simplex(means[kept], a[kept], c[kept])
         return nearest
@@ -82,7 +77,7 @@ def pool(parts: Sequence[ShareEstimate]) -> PooledShares:
     if len({part.channel.size for part in parts}) != 1:
         raise RequestError("pooling needs versions over the same symbols, one or more")
     mean = by_reports(parts)
-    r = onto_simplex(mean.values)
+    r = onto_simplex(mean.mean.values)
     # At 0 and 1 a symbol may have no noise, but the ratios of the versions' variances have limits there.
     least = 1 / (mean.mean.n[0] + 1)
     for _ in range(_STEPS):

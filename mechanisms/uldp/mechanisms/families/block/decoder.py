@@ -14,6 +14,7 @@ from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution, Estimated
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.protocol.decoder import require_reports
@@ -154,7 +155,9 @@ def _table(
 ) -> Table:
     """Return the table of estimates by EMS, with intervals so many times as wide."""
     ends = found.values - wider * (found.values - found.low), found.values + wider * (found.high - found.values)
-    return table_from(name, found.values, wider * found.stderr, ends, Basis.NORMAL, bounds=bounds, **fields)
+    # Those that normal intervals of these lengths have.
+    stderr = (ends[1] - ends[0]) / (2 * normal_quantile((1 + INTERVAL_LEVEL) / 2))
+    return table_from(name, found.values, stderr, ends, Basis.NORMAL, bounds=bounds, **fields)
 
 
 def _law(block: Block, step: float, response: NumberLaw | None = None) -> NumberLaw:

@@ -41,11 +41,6 @@ class Estimated:
     low: Floats
     high: Floats
 
-    @property
-    def stderr(self) -> Floats:
-        """The standard errors that normal intervals of these lengths have."""
-        return (self.high - self.low) / (2 * _Z)
-
     def on(self, low: float, high: float) -> "Estimated":
         """Return numbers between 0 and 1 as those of a range."""
         return Estimated(*(low + (high - low) * each for each in (self.values, self.low, self.high)))

@@ -95,7 +95,7 @@ class LevelsDecoder(SharesOfParts):
         """Return the published estimate of all users over Z."""
         bots = len(self.pum.tags)
         if estimator == "empirical":
-            return by_reports(parts).values
+            return by_reports(parts).mean.values
         if difference_p_value(parts) <= DIFFER_LEVEL:
             of_each = [
                 estimate_intermediate(estimator, each.channel, each.counts, int(each.n[0]), bots) for each in parts
