@@ -66,13 +66,12 @@ class CohortMechanism(StringMechanism, CountedReports):
 
     Attributes:
         buckets: g, the number of buckets of a cohort.
-        p: The probability that a report has a bucket of a string that the device holds.
-        q: That it has any other bucket, if the device holds one string.
     """
 
     buckets: int
-    p: float
-    q: float
+    # The probabilities that a report has a bucket of a string that the device holds, and any other of one string.
+    _p: float
+    _q: float
 
     def _of_cohorts(self, cohorts: int, buckets: int) -> None:
         """Set the sizes."""
@@ -82,7 +81,7 @@ class CohortMechanism(StringMechanism, CountedReports):
     @property
     def cohort_channel(self) -> CohortChannel:
         """See the base class."""
-        return CohortChannel(self.cohorts, self.buckets, 1, self.p, self.q, one_position=True, held=self.held)
+        return CohortChannel(self.cohorts, self.buckets, 1, self._p, self._q, one_position=True, held=self.held)
 
     def describe(self, payload: int | bytes) -> str:
         """Return the cohort and the bucket."""

@@ -46,7 +46,7 @@ class CohortHashing(CohortMechanism, UniformReports):
         self.size, self.answers = STRING_SYMBOLS, buckets
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.noise_probability = (buckets - 1) / (buckets + math.expm1(epsilon))
-        self.p, self.q = 1 - self.noise_probability, self.noise_probability / (buckets - 1)
+        self._p, self._q = 1 - self.noise_probability, self.noise_probability / (buckets - 1)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """See the base class. The draws are the same for all symbols."""
@@ -78,7 +78,7 @@ class CohortHashing(CohortMechanism, UniformReports):
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         yield self.check_of_cohorts(cohorts)
         own = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0]
-        law = np.full(self.buckets, self.q)
-        law[0] = self.p
+        law = np.full(self.buckets, self._q)
+        law[0] = self._p
         counts = np.bincount((buckets - own) % self.buckets, minlength=self.buckets)
         yield chi_square("buckets, less that of the string", "bucket", counts, law)

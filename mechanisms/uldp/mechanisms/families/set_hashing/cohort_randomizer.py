@@ -60,10 +60,10 @@ class CohortSetHashing(CohortMechanism):
         self.held, self.size = held, STRING_SYMBOLS + held
         # With E^-1 in place of E nothing overflows.
         rest = math.exp(-epsilon)
-        self.p = 1 / (held + (buckets - held) * rest)
-        self.q = (1 - self.p) / (buckets - 1)
+        self._p = 1 / (held + (buckets - held) * rest)
+        self._q = (1 - self._p) / (buckets - 1)
         others = [(buckets - held) / (buckets - hit) for hit in range(1, held + 1)]
-        self.hits = [math.floor(DRAWS * self.p * -math.expm1(-epsilon) * each) for each in others]
+        self.hits = [math.floor(DRAWS * self._p * -math.expm1(-epsilon) * each) for each in others]
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """See the base class. The draws are the same for each report, whatever it holds."""
@@ -111,6 +111,6 @@ class CohortSetHashing(CohortMechanism):
         places = np.where((hit == buckets[:, np.newaxis]).any(axis=1), before, buckets + sizes - before)
         for size in np.unique(sizes).tolist():
             counts = np.bincount(places[sizes == size], minlength=self.buckets)
-            law = np.full(self.buckets, (1 - size * self.p) / (self.buckets - size))
-            law[:size] = self.p
+            law = np.full(self.buckets, (1 - size * self._p) / (self.buckets - size))
+            law[:size] = self._p
             yield chi_square(f"buckets, where the strings hit {size}", "place", counts, law)
