@@ -34,6 +34,7 @@ from uldp.mechanisms.protocol.mechanism import (
     Randomness,
     UniformNoise,
 )
+from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.mechanisms.tags.pum import Pum
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Channel",
     "Clock",
     "ClockError",
+    "CountedReports",
     "Decoder",
     "Device",
     "DeviceForm",
