@@ -153,9 +153,12 @@ def test_what_many_hold_is_found_with_its_share_and_the_others_are_unexplained()
     rng = np.random.default_rng(4)
     rare = ["".join(rng.choice(list("abcdefgn"), 8)) for _ in range(n * 3 // 10)]
     texts = [*rng.choice(WORDS, n - len(rare)), *rare]
-    tables = protocol.decoder.tables(cells_of(protocol, texts), n, "empirical")
+    cells, decoder = cells_of(protocol, texts), protocol.decoder
+    tables = decoder.tables(cells, n, "empirical")
     share, shares = table_of(tables, TableName.SHARE), Counter(texts)
     assert set(share.keys or ()) == set(WORDS)
+    assert isinstance(decoder, WalkDecoder)
+    assert share.level == pytest.approx(1 - 0.05 * len(WORDS) / len(decoder.found(cells, n)))
     assert share.low is not None
     assert share.high is not None
     for key, low, high in zip(share.keys or (), share.low, share.high, strict=True):

@@ -225,6 +225,7 @@ class CandidateDecoder(FindingDecoder):
             n=n,
             keys=names,
             unbiased=once.values[shown],
+            level=INTERVAL_LEVEL if self.simultaneous else 1 - missed,
             simultaneous=self.simultaneous,
         )
         inside = np.zeros((k, 1))
