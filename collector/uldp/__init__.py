@@ -12,7 +12,6 @@ reports in one process. Jobs on Beam are in ``uldp.transforms`` and ``uldp.pipel
 
 from importlib import import_module
 from importlib.metadata import version
-from pkgutil import extend_path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from uldp.schemas import SpecError as SpecError
     from uldp.schemas import UldpError as UldpError
 
-# Each package of this project is in a folder of its own, and so is what others install below this name.
-__path__ = extend_path(__path__, __name__)
+# Each package of this project is in a folder of its own, and so is what others install below this name. Tools that look
+# for modules know this form.
+__path__ = __import__("pkgutil").extend_path(__path__, __name__)
 __version__ = version("uldp-stream")
 
 #: By name: its module. One that is asked for is imported then, as devices need little of this.
