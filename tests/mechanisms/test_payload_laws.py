@@ -84,11 +84,11 @@ def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
         return np.concatenate([_reveals(part, own) for part, (own, _) in split])
     if isinstance(mechanism, Memoized):
         return _reveals(mechanism.once, cells)
-    if isinstance(mechanism, PureMechanism) and not isinstance(mechanism, FoldedMechanism):
-        return ~mechanism.sensitive & (mechanism.fold(cells) > 0)
     if isinstance(mechanism, NestedResponse):
         values = mechanism.channel.size - len(mechanism.nests)
         return ~mechanism.sensitive[:values] & (cells[:values] > 0)
+    if isinstance(mechanism, PureMechanism) and not isinstance(mechanism, FoldedMechanism):
+        return ~mechanism.sensitive & (mechanism.fold(cells) > 0)
     return np.zeros(1, dtype=np.bool_)  # it reveals no symbol
 
 
