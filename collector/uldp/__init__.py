@@ -11,10 +11,10 @@ reports in one process. Jobs on Beam are in ``uldp.transforms`` and ``uldp.pipel
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
     from uldp.collector import Collector as Collector
     from uldp.collector.experiment import Expected as Expected
     from uldp.collector.experiment import Protocol as Protocol
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # Each package of this project is in a folder of its own, and so is what others install below this name. Tools that look
 # for modules know this form.
 __path__ = __import__("pkgutil").extend_path(__path__, __name__)
-__version__ = version("uldp-stream")
 
 #: By name: its module. One that is asked for is imported then, as devices need little of this.
 _HOMES = {
@@ -51,6 +50,10 @@ __all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer than all else here
+
+        return version("uldp-stream")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

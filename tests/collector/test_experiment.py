@@ -15,6 +15,10 @@ from uldp.mechanisms.protocol.encoding import Held
 VALUES = np.repeat([0, 1, 2], [5000, 3000, 2000])
 
 
+def urr_of_two() -> uldp.Protocol:
+    return uldp.protocol("urr", size=2, sensitive=[0], tags=["home"], epsilon=1.0)
+
+
 def test_estimates_are_those_of_a_spec() -> None:
     oue = uldp.protocol("oue", size=5, epsilon=1.0)
     steps = build_protocol(spec(mechanism={"name": "oue", "epsilon": 1.0}))
@@ -32,6 +36,19 @@ def test_lists_and_labels_are_as_good_as_arrays_and_indices() -> None:
     by_label = urr.perturb(labels * 50, hidden=["", "home", ""] * 50, seed=5)
     np.testing.assert_array_equal(by_index, by_label)
     np.testing.assert_array_equal(urr.counts(by_index.tolist()), urr.counts(by_index))
+
+
+@pytest.mark.parametrize("values", [[0.5], np.array([0.5]), ["0"], [None], [True, "x"]])
+def test_what_is_no_index_is_no_value(values: object) -> None:
+    """A half would else become the value 0 without a word."""
+    with pytest.raises((TypeError, ValueError)):
+        uldp.protocol("rr", size=3, epsilon=1.0).perturb(values)  # type: ignore[arg-type]
+
+
+def test_lists_of_sets_are_columns_of_sets() -> None:
+    apps = uldp.protocol("set-ss", domain={"set": {"of": {"size": 6}, "at_most": 2}}, epsilon=1.0)
+    rows = np.array([[0, 1], [2, -1]] * 50)
+    np.testing.assert_array_equal(apps.perturb([[0, 1], [2]] * 50, seed=1), apps.perturb(rows, seed=1))
 
 
 def test_equal_seeds_give_equal_samples_and_no_seed_gives_another() -> None:
@@ -60,7 +77,12 @@ def test_counts_that_no_reports_give_are_refused(counts: list[int], n: int, erro
         (lambda: uldp.protocol("rr", epsilon=1.0), "give the size of the domain"),
         (lambda: uldp.protocol("rr", size=2, domain=["a", "b"], epsilon=1.0), "give the size of the domain"),
         (lambda: uldp.protocol("rr", size=2, epsilon=-1.0), "rr: mechanism.epsilon"),
-        (lambda: uldp.protocol("rr", domain=["a", "b"], epsilon=1.0).perturb(["c"]), "none of the labels a, b"),
+        (lambda: uldp.protocol("rr", domain=["a", "b"], epsilon=1.0).perturb(["c"]), "not a label of the domain"),
+        (lambda: uldp.protocol("rr", size=2, epsilon=1.0).perturb(1), "give a list or an array"),
+        (
+            lambda: urr_of_two().perturb([1], hidden=["away"]),
+            "none of home",
+        ),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).perturb([2]), "outside of the domain"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).counts([2]), "sends no such payload"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).estimate([1, 1], 2, "best"), "no estimator 'best'"),
@@ -77,7 +99,7 @@ def test_counts_that_no_reports_give_are_refused(counts: list[int], n: int, erro
 def test_errors_say_what_to_give(ask: object, error: str) -> None:
     assert callable(ask)
     with pytest.raises(
-        uldp.UldpError if "outside" not in error and "estimator" not in error else ValueError, match=error
+        uldp.UldpError if not {"outside", "estimator", "label"} & set(error.split()) else ValueError, match=error
     ):
         ask()
 

@@ -18,6 +18,7 @@ from uldp.mechanisms.protocol.mechanism import Guarantee
 from uldp.schemas.arrays import Counts, Floats, Payloads, Values
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds.kind import Column, Value
 from uldp.schemas.table import Table
 
 #: Windows of a comparison: the mean of their errors is within some per cent of the expected one.
@@ -97,8 +98,8 @@ class Protocol:
         """Return the payloads of devices that hold these values.
 
         Args:
-            values: One for each of n devices: indices or labels of the domain, numbers, or strings. Of sets, a row of
-                indices for each, with -1 behind the last.
+            values: One for each of n devices, as ``uldp.Device.report`` takes them, or labels; of sets, a list of
+                indices for each. Of an array of two dimensions or more, rows as in ``Held.values``.
             hidden: The tag behind which each device hides its value, by name or index; "" or -1 for none.
             seed: See ``Seed``.
 
@@ -107,10 +108,10 @@ class Protocol:
 
         Raises:
             ValueError: if a value is not in the domain, or a tag not in the spec.
+            TypeError: if a value is of another type than the domain's, such as a number for an index.
         """
-        held = _indices(np.asarray(values), self._labels, "value")
-        names = [tag.name for tag in self.spec.tags]
-        tags = _indices(np.asarray(-1 if hidden is None else hidden), names, "tag")
+        held, names = self._column(values), [tag.name for tag in self.spec.tags]
+        tags = _positions(np.asarray(-1 if hidden is None else hidden), names)
         rng = np.random.default_rng(seed)
         return self.steps.perturb([Held(held, np.broadcast_to(tags, len(held)))], rng)
 
@@ -150,21 +151,32 @@ class Protocol:
         payloads = self.perturb(values, hidden=hidden, seed=seed)
         return Sample(self, payloads, self.counts(payloads))
 
-    @property
-    def _labels(self) -> Sequence[str]:
-        return self.spec.domain.labels or ()
+    def _column(self, values: npt.ArrayLike) -> Column:
+        """Return what devices hold as ``Held`` has it; values are checked as ``uldp.Device`` checks them."""
+        (variable,) = self.spec.variables.values()
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            return values  # sets, pairs or rankings as columns, which the encoding checks
+        if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
+            raise RequestError("give a list or an array of values, one for each device")
+        kind = variable.kind
+
+        def checked(value: object) -> Value:
+            return kind.check(variable.index(value) if kind.listed and isinstance(value, str) else value, "")
+
+        if isinstance(values, np.ndarray):
+            found, at = np.unique(values, return_inverse=True)
+            return kind.column([checked(value) for value in found.tolist()])[at]
+        return kind.column([checked(value) for value in values])
 
 
-def _indices(given: npt.NDArray[Any], names: Sequence[str], kind: str) -> Values | Any:
-    """Return names as their positions, -1 for ""; what are no names of these, as it is."""
-    if given.dtype.kind != "U" or not names:
-        return given
+def _positions(given: npt.NDArray[Any], names: Sequence[str]) -> Values:
+    """Return tags as their positions; -1 for the name ""."""
+    if given.dtype.kind != "U":
+        return given.astype(np.int64)
     known = {"": -1} | {name: i for i, name in enumerate(names)}
     found, at = np.unique(given, return_inverse=True)
     if any(name not in known for name in found.tolist()):
-        raise RequestError(
-            f"a {kind} is none of the labels {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
-        )
+        raise RequestError(f"a tag is none of {', '.join(names) or 'the tags, for there are none'}")
     return np.array([known[name] for name in found.tolist()], dtype=np.int64)[at].reshape(given.shape)
 
 
@@ -236,7 +248,7 @@ def compare(
 
 def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None) -> Expected:
     decoder, text = of.steps.decoder, of.spec.mechanism.text
-    if not isinstance(decoder, SharesDecoder):
+    if not isinstance(decoder, SharesDecoder) or of.steps.mechanism.held > 1:
         raise RequestError(f"{text} does not estimate shares of values, so there is nothing to compare with the truth")
     if len(shares) != of.spec.size:
         raise RequestError(f"the truth has {len(shares)} values, and the domain of {text} {of.spec.size}")

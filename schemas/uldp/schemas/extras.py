@@ -4,8 +4,8 @@ import json
 from importlib import metadata
 
 
-def install(*extras: str) -> str:
-    """Return the command that adds extras to this installation, from where it came.
+def install(*extras: str, of: str = "uldp-stream") -> str:
+    """Return the command that adds extras to what is installed of a distribution, from where it came.
 
     A name in an index that is not the project's own may be a stranger's. So what was installed from a clone or a file
     names that.
@@ -14,8 +14,8 @@ def install(*extras: str) -> str:
     True
     """
     try:
-        origin = metadata.distribution("uldp-stream").read_text("direct_url.json")
+        origin = metadata.distribution(of).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         origin = None
     source = f" @ {json.loads(origin)['url']}" if origin else ""
-    return f"pip install 'uldp-stream[{','.join(extras)}]{source}'"
+    return f"pip install '{of}[{','.join(extras)}]{source}'"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
-from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.estimate import Estimate, joined
 from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, Pooling, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
@@ -22,18 +22,6 @@ D = TypeVar("D", bound=Decoder)
 
 # An error names so many parts.
 _MOST_SHOWN = 8
-
-
-def share_p_value(reports: Sequence[int], n: int, shares: Sequence[float]) -> float:
-    """Bound the probability that the numbers of reports of the parts are so far from their shares, by Bonferroni.
-
-    The tests of each are exact, because a chi-square of few reports is far from its distribution.
-    """
-    tails = [
-        min(lower_tail(of_part, n, share), lower_tail(n - of_part, n, 1 - share))
-        for of_part, share in zip(reports, shares, strict=True)
-    ]
-    return min(1.0, 2 * len(tails) * min(tails))
 
 
 class PartsDecoder(Decoder, Generic[D]):
@@ -110,7 +98,9 @@ class PartsDecoder(Decoder, Generic[D]):
             for flag, p_value in part.decoder.p_values(part.cells, part.n).items() if part.n else ():
                 found.setdefault(flag, []).append(p_value)
         if n and self.drawn and len(parts) > 1:
-            found[Flag.IMPROBABLE_STRATA] = [share_p_value([part.n for part in parts], n, self.shares)]
+            found[Flag.IMPROBABLE_STRATA] = [
+                outside_p_value(np.array([part.n for part in parts]), n, self.shares, self.shares)
+            ]
         return {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
 
     def tables_of_parts(self, cells: Counts, n: int, estimator: str, repeats: float) -> Iterator[Table]:

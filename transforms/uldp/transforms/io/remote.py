@@ -72,10 +72,10 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
 
 #: The packages to install for the file systems that Beam supports but does not include.
 _EXTRAS = {
-    "gs": install("gcp"),
-    "s3": "pip install 'apache-beam[aws]'",
-    "hdfs": "pip install 'apache-beam[hadoop]'",
-    "azfs": "pip install 'apache-beam[azure]'",
+    "gs": ("gcp", "uldp-stream"),
+    "s3": ("aws", "apache-beam"),
+    "hdfs": ("hadoop", "apache-beam"),
+    "azfs": ("azure", "apache-beam"),
 }
 
 
@@ -91,7 +91,8 @@ def check_scheme(url: str) -> None:
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
         known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
-        remedy = f"install it: {_EXTRAS[scheme]}" if scheme in _EXTRAS else f"use one of {known}"
+        extra, of = _EXTRAS.get(scheme, ("", ""))
+        remedy = f"install it: {install(extra, of=of)}" if extra else f"use one of {known}"
         raise EndpointError(f"{url}: Beam has no file system for {scheme}:// in this environment; {remedy}")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.decoders.strata_decoder import SharesOfParts, share_p_value
+from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
@@ -83,7 +83,7 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         of_bits = np.repeat(reports, self._widths)
         found = {Flag.IMPROBABLE_COUNTS: outside_p_value(counts, of_bits, self._q, self._p)}
         if len(reports) > 1:
-            found[Flag.IMPROBABLE_STRATA] = share_p_value(reports, n, self.shares)
+            found[Flag.IMPROBABLE_STRATA] = outside_p_value(np.array(reports), n, self.shares, self.shares)
         return found
 
     def forecast(self, n: int) -> Floats:
