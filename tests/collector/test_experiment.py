@@ -45,6 +45,15 @@ def test_what_is_no_index_is_no_value(values: object) -> None:
         uldp.protocol("rr", size=3, epsilon=1.0).perturb(values)  # type: ignore[arg-type]
 
 
+def test_a_column_of_a_data_frame_is_an_array() -> None:
+    class Column:
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+            return np.array([0, 1, 2, 1])
+
+    rr = uldp.protocol("rr", size=3, epsilon=1.0)
+    np.testing.assert_array_equal(rr.perturb(Column(), seed=1), rr.perturb([0, 1, 2, 1], seed=1))
+
+
 def test_lists_of_sets_are_columns_of_sets() -> None:
     apps = uldp.protocol("set-ss", domain={"set": {"of": {"size": 6}, "at_most": 2}}, epsilon=1.0)
     rows = np.array([[0, 1], [2, -1]] * 50)

@@ -154,6 +154,8 @@ class Protocol:
     def _column(self, values: npt.ArrayLike) -> Column:
         """Return what devices hold as ``Held`` has it; values are checked as ``uldp.Device`` checks them."""
         (variable,) = self.spec.variables.values()
+        if hasattr(values, "__array__"):  # a column of a data frame, too
+            values = np.asarray(values)
         if isinstance(values, np.ndarray) and values.ndim > 1:
             return values  # sets, pairs or rankings as columns, which the encoding checks
         if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):

@@ -14,8 +14,11 @@ def install(*extras: str, of: str = "uldp-stream") -> str:
     True
     """
     try:
-        origin = metadata.distribution(of).read_text("direct_url.json")
+        origin = json.loads(metadata.distribution(of).read_text("direct_url.json") or "{}")
     except metadata.PackageNotFoundError:
-        origin = None
-    source = f" @ {json.loads(origin)['url']}" if origin else ""
+        origin = {}
+    source = ""
+    if "url" in origin:  # PEP 610
+        scheme = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
+        source = f" @ {scheme}{origin['url']}"
     return f"pip install '{of}[{','.join(extras)}]{source}'"
