@@ -87,18 +87,18 @@ guard: $(READY) ## Fail if a ratio of rates is below its margin.
 
 docs: $(READY) ## Build the site of docs into build/site, and fail at a warning; then: python -m http.server --directory build/site
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,report,export,serve,dev,docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file deploy/site/mkdocs.yml
 
 fuzz: $(READY) ## Feed the decoder and the reader of containers 60,000 inputs that a coverage-guided fuzzer makes; Linux only.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[beam,fuzz]'
 	mkdir -p build/fuzz build/fuzz-containers
-	$(BIN)/python -m fuzz decoder -runs=50000 -seed=1 -max_len=512 -artifact_prefix=build/ build/fuzz fuzz/corpus
-	$(BIN)/python -m fuzz container -runs=10000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers fuzz/containers
+	$(BIN)/python -m tests.fuzz decoder -runs=50000 -seed=1 -max_len=512 -artifact_prefix=build/ build/fuzz tests/fuzz/corpus
+	$(BIN)/python -m tests.fuzz container -runs=10000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers tests/fuzz/containers
 
 mutants: $(READY) ## Change 200 lines in a copy, which the date decides, and fail if no quick test notices one of them.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,mutants]'
 	$(BIN)/python -m pytest tests/mutants
-	$(BIN)/python -m mutants
+	$(BIN)/python -m tests.mutants
 
 sbom: $(READY) ## Write what the image installs into build/sbom.json, as CycloneDX, from the lock.
 	mkdir -p build

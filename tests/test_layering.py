@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("schemas", "mechanisms", "collector", "transforms", "pipelines")
 PACKAGES = tuple(f"uldp.{folder}" for folder in FOLDERS)
 #: What stands beside the house and uses it.
-OUTBUILDINGS = ("tests", "benchmarks", "fuzz", "mutants", "examples", "docs", "deploy")
+OUTBUILDINGS = ("tests", "benchmarks", "examples", "docs", "deploy")
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 #: A folder for each family of mechanisms.
 FAMILIES = ROOT / "mechanisms" / "uldp" / "mechanisms" / "families"

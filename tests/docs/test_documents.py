@@ -46,9 +46,10 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
     *(page for name in ("spec", "estimates", "client") for page in sorted((ROOT / "docs" / name).glob("*.md"))),
 ]
-FOLDERS_OF_PAGES = ("docs", "examples", "benchmarks", "fuzz")
+FOLDERS_OF_PAGES = ("docs", "examples", "benchmarks", "tests/fuzz")
 PAGES = [
     *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
     *(page for name in FOLDERS_OF_PAGES for page in sorted((ROOT / name).rglob("*.md"))),
 ]
 #: Targets of the Makefile make the environment that tests run in, or take minutes. Continuous integration runs them.
@@ -69,7 +70,6 @@ FOLDERS = (
     "examples",
     "docs",
     "benchmarks",
-    "fuzz",
 )
 
 

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, build, check, write
-from fuzz.container_seeds import FOLDER, RECORDS, encoded, seeds
+from tests.fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, build, check, write
+from tests.fuzz.container_seeds import FOLDER, RECORDS, encoded, seeds
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.codec.stored import decode_messages
@@ -56,6 +56,6 @@ def test_a_message_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
         return (part.take(np.arange(1, len(part))) for part in decode_messages(records, block, file, first))
 
     assert check(WHOLE)
-    monkeypatch.setattr("fuzz.container.decode_messages", careless)
+    monkeypatch.setattr("tests.fuzz.container.decode_messages", careless)
     with pytest.raises(AssertionError, match="!="):
         check(WHOLE)

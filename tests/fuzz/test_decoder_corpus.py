@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.decoder import (
+from tests.fuzz.decoder import (
     ATTEMPTS,
     CLOCKS,
     HEADS,
@@ -21,7 +21,7 @@ from fuzz.decoder import (
     messages,
     peak,
 )
-from fuzz.seeds import FOLDER, seeds
+from tests.fuzz.seeds import FOLDER, seeds
 from uldp.collector import parse
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.arrays import Rows

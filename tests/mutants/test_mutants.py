@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("cosmic_ray", reason="only `make mutants` installs it")
 pytest.importorskip("coverage", reason="only `make mutants` installs it")
 
-from mutants.changes import changes, chosen, places, statement
-from mutants.explained import FILE, entry, explained
-from mutants.runs import Covering, forked
+from tests.mutants.changes import changes, chosen, places, statement
+from tests.mutants.explained import FILE, entry, explained
+from tests.mutants.runs import Covering, forked
 
 ROOT = Path(__file__).parents[2]
 MODULE = """

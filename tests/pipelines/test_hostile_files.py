@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.container import LAYOUTS, TEXTS, deflate, write
-from fuzz.container_seeds import HOSTILE
+from tests.fuzz.container import LAYOUTS, TEXTS, deflate, write
+from tests.fuzz.container_seeds import HOSTILE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages

@@ -11,8 +11,8 @@ import fastavro
 import numpy as np
 import pytest
 
-from fuzz.container import MARKER, NAMES, TEXTS, deflate, write
-from fuzz.container_seeds import HOSTILE, RECORDS, encoded
+from tests.fuzz.container import MARKER, NAMES, TEXTS, deflate, write
+from tests.fuzz.container_seeds import HOSTILE, RECORDS, encoded
 from uldp.schemas.codec import blocks
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, MAX_HEADER_BYTES, Container, ContainerError, open_file
 from uldp.schemas.framing import Schema, load_schema

@@ -7,8 +7,8 @@ from typing import Any
 import fastavro
 import pytest
 
-from fuzz.container import MARKER, NAMES
-from fuzz.container_seeds import RECORDS
+from tests.fuzz.container import MARKER, NAMES
+from tests.fuzz.container_seeds import RECORDS
 from uldp.schemas.codec.blocks import Container
 from uldp.schemas.codec.container import write_header
 from uldp.schemas.framing import load_schema, schema_fingerprint

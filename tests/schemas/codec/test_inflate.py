@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import cramjam
 import pytest
 
-from fuzz.container import deflate
+from tests.fuzz.container import deflate
 from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 
 BOUND = 1 << 20

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.container import write, write_long
 from tests.archivers import ARCHIVERS
+from tests.fuzz.container import write, write_long
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.layouts import UNITS
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages, parse_time

@@ -1,4 +1,4 @@
-"""Change lines of the product, and see whether a quick test fails: ``python -m mutants [ROOM...] [--date DATE]``.
+"""Change lines of the product, and see whether a quick test fails: ``python -m tests.mutants [ROOM...] [--date DATE]``.
 
 The date decides which 200 lines change. Each change that no test notices is printed; one that is not in
 ``explained.txt`` makes the exit code 1. Files change in a copy in ``build/mutants``, never in the tree itself.
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutants.changes import Change, chosen, statement
-from mutants.explained import FILE, entry, explained
-from mutants.runs import Covering, cover, forked, load, passes, prepare
+from tests.mutants.changes import Change, chosen, statement
+from tests.mutants.explained import FILE, entry, explained
+from tests.mutants.runs import Covering, cover, forked, load, passes, prepare
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "mutants"
 FOLDERS = ("schemas", "mechanisms", "collector", "transforms", "pipelines")
 #: A change gets tests that take so many seconds together, and as many times longer before it counts as endless.
@@ -74,7 +74,7 @@ ROOMS = {
 
 def main() -> int:
     """Run the changes of a date; return 1 if a test should have noticed one of them, and 0 otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help="rooms to change; all if none is named")
     parser.add_argument("--date", default=datetime.datetime.now(datetime.UTC).date().isoformat())
     options = parser.parse_args()

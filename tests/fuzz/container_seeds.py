@@ -1,4 +1,4 @@
-"""The containers from which a search starts. ``python -m fuzz.container_seeds`` writes them to fuzz/containers."""
+"""The containers that a search starts from. ``python -m tests.fuzz.container_seeds`` writes them to ``containers``."""
 
 import io
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, snappy, write, write_long
+from tests.fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, snappy, write, write_long
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded

@@ -12,7 +12,7 @@ the file leave it alone::
 from collections.abc import Mapping
 from pathlib import Path
 
-from mutants.changes import Change
+from tests.mutants.changes import Change
 
 FILE = Path(__file__).with_name("explained.txt")
 #: A file, and its lines before and after a change.

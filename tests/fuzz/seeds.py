@@ -1,4 +1,4 @@
-"""The inputs from which the search starts. ``python -m fuzz.seeds`` writes them to fuzz/corpus."""
+"""The inputs from which the search starts. ``python -m tests.fuzz.seeds`` writes them to tests/fuzz/corpus."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
+from tests.fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.records import Report, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
@@ -16,7 +16,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 YEAR_10000 = 253_402_300_800_000
 
 FOLDER = Path(__file__).parent / "corpus"
-VECTORS = Path(__file__).parents[1] / "schemas" / "uldp" / "schemas" / "vectors" / "messages.json"
+VECTORS = Path(__file__).parents[2] / "schemas" / "uldp" / "schemas" / "vectors" / "messages.json"
 ID = bytes(range(16))
 #: On both sides of each edge: of the ages and skews allowed, of the calendar, and of what a varint's bytes can hold.
 TIMES = (

@@ -1,4 +1,4 @@
-"""Search for bytes that break a reader: ``python -m fuzz decoder|container [-runs=N] [-max_total_time=S] FOUND SEEDS``.
+"""Search for bytes that break a reader: ``python -m tests.fuzz decoder|container [-runs=N] FOUND SEEDS``.
 
 Arguments behind the reader's name are libFuzzer's. An input that fails is written to a file, and its exception is
 printed.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import atheris
 
 with atheris.instrument_imports(include=["uldp.schemas", "uldp.mechanisms", "uldp.collector"]):
-    from fuzz import container, decoder
+    from tests.fuzz import container, decoder
 
 #: To trace memory takes ten times as long as to decode, so it is done once in so many inputs.
 TRACE_EVERY = 1024

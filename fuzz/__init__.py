@@ -1,1 +1,0 @@
-"""Fuzzing of what reads untrusted bytes; see README.md."""
