@@ -18,7 +18,7 @@ def test_each_name_is_there_and_documented(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_name_that_is_not_there_is_no_attribute(package: str) -> None:
-    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Agregate'"):
+    with pytest.raises(AttributeError, match="Agregate"):
         _ = importlib.import_module(package).Agregate
 
 

@@ -10,43 +10,14 @@ reports in one process. Jobs on Beam are in ``uldp.transforms`` and ``uldp.pipel
 ``UldpError``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    __version__: str
-    from uldp.collector import Collector as Collector
-    from uldp.collector.experiment import Expected as Expected
-    from uldp.collector.experiment import Protocol as Protocol
-    from uldp.collector.experiment import Sample as Sample
-    from uldp.collector.experiment import compare as compare
-    from uldp.collector.experiment import protocol as protocol
-    from uldp.mechanisms import BudgetExceededError as BudgetExceededError
-    from uldp.mechanisms import Device as Device
-    from uldp.schemas import CollectionSpec as CollectionSpec
-    from uldp.schemas import SpecError as SpecError
-    from uldp.schemas import UldpError as UldpError
+import lazy_loader
 
 # Each package of this project is in a folder of its own, and so is what others install below this name. Tools that look
 # for modules know this form.
 __path__ = __import__("pkgutil").extend_path(__path__, __name__)
 
-#: By name: its module. One that is asked for is imported then, as devices need little of this.
-_HOMES = {
-    "BudgetExceededError": "uldp.mechanisms",
-    "Collector": "uldp.collector",
-    "CollectionSpec": "uldp.schemas",
-    "Device": "uldp.mechanisms",
-    "Expected": "uldp.collector.experiment",
-    "Protocol": "uldp.collector.experiment",
-    "Sample": "uldp.collector.experiment",
-    "SpecError": "uldp.schemas",
-    "UldpError": "uldp.schemas",
-    "compare": "uldp.collector.experiment",
-    "protocol": "uldp.collector.experiment",
-}
-
-__all__ = [*_HOMES, "__version__"]
+# What is asked for is imported then: devices need little of this.
+_of_stub, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
@@ -54,10 +25,4 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # takes longer than all else here
 
         return version("uldp-stream")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    return _of_stub(name)
