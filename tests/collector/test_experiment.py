@@ -1,5 +1,6 @@
 """Experiments without collections: the face of ``uldp``, held to the protocols of specs."""
 
+import math
 import subprocess
 import sys
 
@@ -97,6 +98,8 @@ def test_counts_that_no_reports_give_are_refused(counts: list[int], n: int, erro
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).estimate([1, 1], 2, "best"), "no estimator 'best'"),
         (lambda: uldp.compare([uldp.protocol("rr", size=2, epsilon=1.0)], [1, 1, 1], 9), "has 3 values"),
         (lambda: uldp.compare([uldp.protocol("rr", size=2, epsilon=1.0)], [0, 0], 9), "not all 0"),
+        (lambda: uldp.compare([uldp.protocol("rr", size=2, epsilon=1.0)], [1, 1], 0), "users and windows are 1"),
+        (lambda: uldp.protocol("rr", domain=[18, 19], epsilon=1.0), "labels are text"),  # type: ignore[list-item]
         (
             lambda: uldp.compare(
                 [uldp.protocol("duchi", domain={"number": {"low": 0, "high": 1}}, epsilon=1.0)], [1], 9
@@ -117,7 +120,7 @@ def test_a_comparison_ranks_by_the_error_that_simulations_have() -> None:
     truth, users = 1 / np.arange(1, 21), 5000
     rr, oue = (uldp.protocol(name, size=20, epsilon=1.0) for name in ("rr", "oue"))
     first, second = uldp.compare([rr, oue], truth, users)
-    assert (first.mechanism, second.mechanism) == (oue.spec.mechanism.text, rr.spec.mechanism.text)
+    assert (first.protocol, second.protocol) == (oue, rr)
     rng, shares = np.random.default_rng(8), truth / truth.sum()
     for protocol, expected in ((oue, first), (rr, second)):
         errors = []
@@ -125,8 +128,19 @@ def test_a_comparison_ranks_by_the_error_that_simulations_have() -> None:
             held = rng.choice(20, users, p=shares)
             errors.append(np.abs(protocol.simulate(held, seed=rng).estimate().values - shares).sum())
         # The means of 30 and of 40 windows.
-        z = (np.mean(errors) - expected.l1) / (np.std(errors, ddof=1) * np.sqrt(1 / 30 + 1 / 40))
+        z = (np.mean(errors) - expected.l1) / math.hypot(np.std(errors, ddof=1) / np.sqrt(40), expected.l1_stderr)
         assert abs(z) < 4
+
+
+def test_more_windows_make_a_comparison_sharper() -> None:
+    oue = uldp.protocol("oue", size=20, epsilon=1.0)
+    (few,), (many,) = (uldp.compare([oue], np.ones(20), 5000, windows=windows) for windows in (10, 160))
+    assert many.l1_stderr == pytest.approx(few.l1_stderr / 4, rel=0.5)
+
+
+def test_a_protocol_is_shown_by_the_parameters_that_were_given() -> None:
+    assert str(uldp.protocol("rappor", size=3, epsilon=1.0, theta=0.5)) == "rappor(epsilon=1.0, theta=0.5)"
+    assert repr(uldp.protocol("rr", domain=["a", "b"], epsilon=2.0)) == "<rr(epsilon=2.0) of 2 values>"
 
 
 @pytest.mark.parametrize("name", [name for name, each in examples().items() if len(each.spec.variables) == 1])

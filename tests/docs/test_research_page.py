@@ -9,20 +9,27 @@ import pytest
 import uldp
 from tests.docs.test_documents import ROOT
 from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.schemas.specs.families import mechanism_names
 
 PAGE = (ROOT / "docs" / "research.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| `([a-z]+)` \| [^|]+ \| `([^`]+)` \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `([a-z]+)` \| [^|]+ \| (`[^|]+`) \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE)
+REFERENCES = (ROOT / "docs" / "references.bib").read_text(encoding="utf-8")
 K, SENSITIVE, EPSILON = 100, 10, 1.0
 
 
 def value_of(formula: str) -> float:
-    """The formula as Python: a number before a name or a parenthesis is a factor."""
-    text = re.sub(r"(?<=\d) ?(?=[E(])", " * ", formula.replace("^", "**"))
-    return float(eval(text, {"__builtins__": {}}, {"k": K, "s": SENSITIVE, "E": math.exp(EPSILON)}))
+    """The formula as Python, with what it says of its names: a number or name before a parenthesis is a factor."""
+    text, *named = re.findall(
+        "`([^`]+)`", re.sub(r"(?<=\d) ?(?=[E(])|(?<=[a-z]) (?=\()", " * ", formula.replace("^", "**"))
+    )
+    names: dict[str, float] = {"k": K, "s": SENSITIVE, "E": math.exp(EPSILON)}
+    for each in named:
+        exec(each, {"__builtins__": {}}, names)
+    return float(eval(text, {"__builtins__": {}}, names))
 
 
 def test_the_table_has_rows() -> None:
-    assert len(ROWS) == 9
+    assert len(ROWS) == 11
 
 
 @pytest.mark.parametrize(("name", "formula", "shown"), ROWS)
@@ -35,3 +42,12 @@ def test_a_formula_is_the_variance_of_the_law(name: str, formula: str, shown: st
     variance = decoder.stderr(held_by_others, 1)[0] ** 2
     assert value_of(formula) == pytest.approx(variance, rel=1e-9)
     assert f"{variance:.3f}" == shown
+
+
+#: Mechanisms of this project's own, and the comparison without privacy.
+OURS = {"identity"}
+
+
+def test_each_mechanism_is_cited() -> None:
+    cited = {name.strip() for names in re.findall(r"keywords = {([^}]*)}", REFERENCES) for name in names.split(",")}
+    assert set(mechanism_names()) - OURS - cited == set()

@@ -21,9 +21,6 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds.kind import Column, Value
 from uldp.schemas.table import Table
 
-#: Windows of a comparison: the mean of their errors is within some per cent of the expected one.
-WINDOWS = 30
-
 #: The seed of an experiment, its generator, or None for one that no other experiment has.
 Seed = int | Generator | None
 
@@ -32,16 +29,18 @@ class Expected(NamedTuple):
     """The errors to expect of the published shares of a protocol.
 
     Attributes:
-        mechanism: The mechanism and its parameters.
+        protocol: The protocol.
         l1: The expected l1 distance between the shares and the truth, at most 2.
         l2: The expected l2 distance.
         half_width: Half of the mean width of a 95 % interval.
+        l1_stderr: The standard error of ``l1`` over the simulated windows: protocols that differ by less are alike.
     """
 
-    mechanism: str
+    protocol: "Protocol"
     l1: float
     l2: float
     half_width: float
+    l1_stderr: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +82,13 @@ class Protocol:
     def __post_init__(self) -> None:
         if len(self.spec.variables) != 1:
             raise RequestError("an experiment has one variable; take that of one attribute in place of the record")
+
+    def __str__(self) -> str:
+        given = self.spec.mechanism.model_dump(exclude_unset=True, exclude={"name"})
+        return f"{self.spec.mechanism.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
+
+    def __repr__(self) -> str:
+        return f"<{self} of {self.spec.size} values>"
 
     @cached_property
     def steps(self) -> LdpProtocol:
@@ -210,6 +216,8 @@ def protocol(
     if (size is None) == (domain is None):
         raise RequestError("give the size of the domain, or the domain: size=100, or domain=['never', 'often']")
     if domain is not None and not isinstance(domain, Mapping):
+        if not all(isinstance(label, str) for label in domain):
+            raise RequestError("labels are text, such as domain=['18', '19']; size=2 is for the values 0 and 1")
         domain = {"labels": list(domain)}
     spec = CollectionSpec.parse(
         {
@@ -227,15 +235,24 @@ def protocol(
 
 
 def compare(
-    protocols: Sequence[Protocol], truth: npt.ArrayLike, users: int, estimator: str | None = None
+    protocols: Sequence[Protocol],
+    truth: npt.ArrayLike,
+    users: int,
+    estimator: str | None = None,
+    *,
+    windows: int = 30,
 ) -> list[Expected]:
     """Return the errors to expect of the shares that protocols publish, the least l1 first, by simulation.
+
+    It draws counts from the law that a mechanism declares, which is fast, and never calls ``perturb``. Whether the
+    code of a new mechanism follows its law is a question to ``Protocol.simulate`` and ``uldp verify``.
 
     Args:
         protocols: Protocols of shares of values, of one domain.
         truth: Shape (size,): the weights of the values, not all 0.
         users: How many users report once each.
         estimator: Its name; by default the first of each mechanism.
+        windows: How often each protocol is simulated; the seed is fixed.
 
     Raises:
         ValueError: if a protocol is of something else than shares of so many values, or a weight is below 0.
@@ -243,12 +260,13 @@ def compare(
     weights = np.asarray(truth, dtype=np.float64)
     if weights.ndim != 1 or not weights.sum() > 0 or weights.min() < 0:
         raise RequestError("the truth is a list of weights, one for each value, 0 or more, and not all 0")
-    return sorted(
-        (_expected(each, weights / weights.sum(), users, estimator) for each in protocols), key=lambda e: e.l1
-    )
+    if users < 1 or windows < 1:
+        raise RequestError("users and windows are 1 or more")
+    shares = weights / weights.sum()
+    return sorted((_expected(each, shares, users, estimator, windows) for each in protocols), key=lambda e: e.l1)
 
 
-def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None) -> Expected:
+def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None, windows: int) -> Expected:
     decoder, text = of.steps.decoder, of.spec.mechanism.text
     if not isinstance(decoder, SharesDecoder) or of.steps.mechanism.held > 1:
         raise RequestError(f"{text} does not estimate shares of values, so there is nothing to compare with the truth")
@@ -256,4 +274,4 @@ def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None) -
         raise RequestError(f"the truth has {len(shares)} values, and the domain of {text} {of.spec.size}")
     r = np.append(shares, np.zeros(len(of.spec.tags)))
     chosen = decoder.estimators[0] if estimator is None else estimator
-    return Expected(text, *forecast_errors(decoder, r, users, chosen, WINDOWS))
+    return Expected(of, *forecast_errors(decoder, r, users, chosen, windows))

@@ -38,11 +38,13 @@ class Errors(NamedTuple):
         l1: The l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items.
         l2: The l2 distance.
         half_width: Half of the width of an interval that covers a share with 95 %, the mean over values.
+        l1_stderr: The standard error of ``l1`` over the simulated windows; 0 where none is simulated.
     """
 
     l1: float
     l2: float
     half_width: float
+    l1_stderr: float = 0.0
 
 
 def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, windows: int) -> Errors:
@@ -52,10 +54,12 @@ def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, w
     """
     rng = np.random.default_rng(SEED)
     errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
+    l1 = np.array([np.abs(each).sum() for each in errors])
     return Errors(
-        min(float(np.mean([np.abs(each).sum() for each in errors])), 2.0 * max(round(float(r.sum())), 1)),
+        min(float(l1.mean()), 2.0 * max(round(float(r.sum())), 1)),
         float(np.mean([np.linalg.norm(each) for each in errors])),
         float(normal_quantile(0.975) * decoder.stderr(r, n).mean()),
+        float(l1.std() / np.sqrt(windows)),
     )
 
 

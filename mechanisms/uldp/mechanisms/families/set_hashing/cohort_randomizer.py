@@ -1,8 +1,8 @@
 """Collision with a fixed number of hash functions, the cohorts: for sets of strings that nobody lists.
 
-Source: Wang et al., "Locally Differentially Private Sparse Vector Aggregation" (arXiv 2304.04410), for the law, of sets
-of any size and with collisions in them. Cohorts in place of hash functions of each report's own, and the draws, are
-ours.
+Source: Wang et al., "Differentially Private Numerical Vector Analyses in the Local and Shuffle Model" (arXiv
+2304.04410), for the law, of sets of any size and with collisions in them. Cohorts in place of hash functions of each
+report's own, and the draws, are ours.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A mechanism that reports a hash function and one of its buckets, of devices that hold several symbols: Collision.
 
-Source: Wang et al., "Locally Differentially Private Sparse Vector Aggregation" (arXiv 2304.04410), for the law. The
-dummies, by which all devices hit as many buckets, and the order of draws are ours.
+Source: Wang et al., "Differentially Private Numerical Vector Analyses in the Local and Shuffle Model" (arXiv
+2304.04410), for the law. The dummies, by which all devices hit as many buckets, and the order of draws are ours.
 """
 
 import math
