@@ -229,7 +229,8 @@ class PureDecoder(CountsDecoder):
             p, noise = self.channel.p[of_q], self.channel.noise(np.where(self.channel.q > 0, 0.0, 1.0))[of_q]
             symbols = "1 symbol" if len(p) == 1 else f"{len(p):,} symbols"
             behind = f", {float(noise[0]):.6g} from behind the others" if noise[0] < q else ""
-            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}"
+            proof = "" if q > 0 else "; a report that has one proves that its user holds it"
+            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}{proof}"
         shares = falling_shares(self.channel.size), equal_shares(self.channel.size)
         yield "forged", forgery_text(self.channel, shares[0], n, self.mechanism.chance_support, self.test)
         yield heaviest_fact(self._heaviest, n)

@@ -56,6 +56,9 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
         rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
     if spec.budget is not None:
         rows.append(f"  budget      {spec.budget} for each user, over all collections; devices refuse more")
+    elif guarantee.epsilon is not None:
+        what = "report" if guarantee.lasting is None else "value that changes"
+        rows.append(f"  budget      none: each further {what} of a user spends as much again; --days sums it up")
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
     early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
@@ -99,7 +102,7 @@ def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> It
             yield f"{reader}, may be given {given}: the theorem of shuffling does not cover it"
         else:
             uldp = mechanism.guarantee.privacy is Privacy.ULDP
-            equally = ", if all values are held equally often" if uldp else ""
+            equally = ", about two protected values, if all values are held equally often" if uldp else ""
             yield f"{reader}, is given {_promise(promise)}{equally}"
 
 
