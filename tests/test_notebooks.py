@@ -1,12 +1,16 @@
 """The notebooks run from the first cell to the last, without Beam, and show what their text says."""
 
+import shutil
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").rglob("*.ipynb"))
+from tests.docs.notebook import NOTEBOOK, tutorial
+from tests.docs.test_documents import ROOT
+
+NOTEBOOKS = sorted(set((ROOT / "examples").rglob("*.ipynb")) - {NOTEBOOK})
 #: Runs after the last cell, where the modules are that the cells have imported.
 WITHOUT_BEAM = "import sys\nassert not any(name.startswith('apache_beam') for name in sys.modules)"
 
@@ -35,3 +39,23 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
 
 def test_there_is_a_notebook() -> None:
     assert NOTEBOOKS
+
+
+def test_the_tutorial_is_a_notebook_too() -> None:
+    written = nbformat.read(NOTEBOOK, as_version=4)
+    assert written == tutorial(), "the page has changed; write the notebook anew: python -m tests.docs.notebook"
+
+
+@pytest.mark.nightly
+def test_the_notebook_of_the_tutorial_runs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "clients" / "c", tmp_path / "clients" / "c")
+    (tmp_path / "pyproject.toml").touch()
+    folder = tmp_path / "examples" / "notebook"
+    folder.mkdir(parents=True)
+    notebook = tutorial()
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    (merged,) = (cell for cell in notebook.cells if "uldp show merged" in cell.source)
+    printed = "".join(output.get("text", "") for output in merged.outputs)
+    assert "app v1" in printed
+    assert "app v2" in printed
+    assert any("text/html" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ()))
