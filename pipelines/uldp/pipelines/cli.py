@@ -21,6 +21,7 @@ from uldp.pipelines.commands.collect import collect
 from uldp.pipelines.commands.init import init
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
+from uldp.pipelines.commands.once import OnceGroup
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.serve import serve
@@ -34,7 +35,7 @@ from uldp.schemas.extras import install
 from uldp.schemas.file_errors import file_error_text
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=OnceGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("-v", "--verbose", is_flag=True, help="Show Beam's log, and a traceback with each error.")
 @click.option(
     "--files-below",
