@@ -1,12 +1,15 @@
 from .aggregate import Aggregate
 from .aggregated import Aggregated
+from .clock import clock_of_test_stream
 from .estimate_rows import EstimateReports, EstimateRows
 from .io.chunks import Chunk
 from .io.endpoints import Endpoint, Following
 from .io.json_rows import Keyed
-from .io.kafka.source import ReadFromKafka
+from .io.kafka.source import KafkaSource, ReadFromKafka
+from .io.kafka.topic import KafkaTopic
 from .io.local.read_stream import ReadLocalStream
-from .io.pubsub.source import ReadSubscription
+from .io.pubsub.source import PubSubSource, ReadSubscription
+from .io.pubsub.subscription import Subscription
 from .io.read_archive import ReadArchive
 from .io.results.write import WriteResults
 from .io.row_sink import RowSink
@@ -20,12 +23,17 @@ __all__ = [
     "EstimateReports",
     "EstimateRows",
     "Following",
+    "KafkaSource",
+    "KafkaTopic",
     "Keyed",
     "ParseMessages",
+    "PubSubSource",
     "ReadArchive",
     "ReadFromKafka",
     "ReadLocalStream",
     "ReadSubscription",
     "RowSink",
+    "Subscription",
     "WriteResults",
+    "clock_of_test_stream",
 ]

@@ -19,7 +19,8 @@ def now() -> float:
 def clock_of_test_stream() -> Iterator[None]:
     """While the context lasts, take the time from the ``TestStream`` of the job that this process runs, if it has one.
 
-    Beam's local runner fires the timers of such a job by a clock that begins in 1970, and that it shows to no step.
+    The ``BundleBasedDirectRunner`` fires the timers of such a job by a clock that begins in 1970, and that it shows to
+    no step. Without this context, a stream in a test has no early panes; docs/beam.md has an example.
     """
     runner = local_runner()
     make, before = runner.TestClock, len(_clock)
