@@ -21,7 +21,8 @@ class Aggregated(NamedTuple):
         rejected: Records that hold the reports that cannot be counted, one record for each message and reason.
         missing: Records of messages that the source lost before they could be read. Their sum is exact, while the
             accounting of each window that was open has all of them.
-        kept: The reports that were counted, with their ids; empty unless the job keeps these.
+        kept: No collection, but a tuple: empty, except in a local stream of the command line, which keeps in it one of
+            the reports that were counted, with their ids.
     """
 
     estimates: PCollection[Estimate]
