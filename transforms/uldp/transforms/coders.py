@@ -1,8 +1,7 @@
 """Coders of the elements between the steps of ``Aggregate``: packed bytes, never pickles. Importing registers them.
 
 In the graph of a job, Beam pickles each of these coders, as any without a URN (``beam:coder:pickled_python:v1``): the
-name of its class. Before ``Aggregate``, messages too may be pickled: Beam has no coder for ``Message | Chunk``, which
-``ParseMessages`` gives, and takes its fallback where a runner does not fuse the two.
+name of its class.
 """
 
 import io

@@ -30,17 +30,18 @@ _NO_TIME = (
 
 
 @dataclass
-class ParseMessages(beam.PTransform[PCollection[Any], PCollection[Message | Chunk]]):
-    """Turn the elements of a source into messages for ``Aggregate``; see ``parse_message``.
+class ParseMessages(beam.PTransform[PCollection[Any], PCollection[Chunk]]):
+    """Turn the elements of a source into chunks of one message for ``Aggregate``; see ``parse_message``.
 
-    A key of Kafka is dropped: who counts has no use for it.
+    A key of Kafka is dropped: who counts has no use for it. Chunks that come in pass. The output has one type, because
+    Beam has no coder for a union, and would pickle its elements between workers.
     """
 
-    def expand(self, elements: PCollection[Any]) -> PCollection[Message | Chunk]:
-        """Parse each element; those that are messages pass."""
-        parse = beam.Map(_parse).with_input_types(Any).with_output_types(Message | Chunk)
-        messages: PCollection[Message | Chunk] = elements | "ParseMessage" >> parse
-        return messages
+    def expand(self, elements: PCollection[Any]) -> PCollection[Chunk]:
+        """Parse each element."""
+        parse = beam.Map(_parse).with_input_types(Any).with_output_types(Chunk)
+        chunks: PCollection[Chunk] = elements | "ParseMessage" >> parse
+        return chunks
 
 
 def parse_message(element: object, element_time: int | None = None) -> Message | Chunk:
@@ -77,10 +78,11 @@ def parse_message(element: object, element_time: int | None = None) -> Message |
     return Message(as_body(data or b""), _published(element_time, own), known_attributes(attributes), _source(element))
 
 
-def _parse(element: Any, timestamp: Given = beam.DoFn.TimestampParam) -> Message | Chunk:
+def _parse(element: Any, timestamp: Given = beam.DoFn.TimestampParam) -> Chunk:
     milliseconds = timestamp.micros // 1000
     # Beam gives elements that have no time its first, and those of one group of all time its last.
-    return parse_message(element, milliseconds if 0 <= milliseconds < YEAR_9000 else None)
+    parsed = parse_message(element, milliseconds if 0 <= milliseconds < YEAR_9000 else None)
+    return parsed if isinstance(parsed, Chunk) else Chunk((parsed,))
 
 
 def _published(element_time: int | None, own: object) -> int:
