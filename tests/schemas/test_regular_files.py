@@ -1,11 +1,14 @@
 """Regular files and the JSON in them, whatever a disk or somebody else has made of them."""
 
+import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_json
+from uldp.schemas import regular_files
+from uldp.schemas.regular_files import is_at, open_regular, others_may, parse_json, read_json, sync_folder
 
 JUNK = {
     "empty": b"",
@@ -62,3 +65,31 @@ def test_a_file_is_at_its_path_until_it_is_removed_or_replaced(tmp_path: Path) -
         assert not is_at(file.fileno(), path)
         path.unlink()
         assert not is_at(file.fileno(), path)
+
+
+def test_a_file_system_that_synchronizes_files_alone_is_left_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    number = errno.EINVAL
+    sync_folder(tmp_path)
+    number = errno.EIO
+    with pytest.raises(OSError, match="Input/output error"):
+        sync_folder(tmp_path)
+    monkeypatch.setattr(regular_files, "FOLDER", 0)  # as on Windows, which opens no folder
+    sync_folder(tmp_path)
+
+
+@pytest.mark.parametrize(("system", "found"), [("posix", [False, True, True]), ("nt", [False, False, False])])
+def test_windows_has_no_modes(system: str, found: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    statuses = []
+    for mode in (0o600, 0o640, 0o666):
+        path.chmod(mode)
+        statuses.append(path.stat())
+    monkeypatch.setattr(regular_files, "os", SimpleNamespace(name=system))
+    assert [others_may(status, 0o077) for status in statuses] == found

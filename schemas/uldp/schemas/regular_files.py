@@ -1,5 +1,10 @@
-"""Regular files: opened without waiting, read up to a bound, and JSON in them read strictly."""
+"""Regular files: opened without waiting, read up to a bound, and JSON in them read strictly.
 
+Other modules ask this one for what some systems or file systems lack: flags, the rights of other users, and folders
+that can be synchronized.
+"""
+
+import errno
 import json
 import os
 import stat
@@ -7,6 +12,12 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from uldp.schemas.errors import DataError
+
+#: Flags of ``os.open``, 0 where the system has none: not to wait for the writer of a pipe, to refuse a link, and to
+#: open a folder. Windows opens no folder.
+NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+FOLDER: int = getattr(os, "O_DIRECTORY", 0)
 
 
 def open_regular(path: str | Path) -> IO[bytes]:
@@ -16,8 +27,7 @@ def open_regular(path: str | Path) -> IO[bytes]:
         OSError: if the path cannot be opened, as that of a directory.
         ValueError: if it is a pipe or a device.
     """
-    # Without this flag, the process would wait for a writer of the pipe.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise DataError("is a pipe or a device, not a file")
@@ -51,13 +61,35 @@ def read_regular(path: str | Path, limit: int = 1 << 20) -> bytes:
 def is_at(descriptor: int, path: Path) -> bool:
     """Return whether a path still leads to an open file or directory, and not to none or to another one.
 
-    Who waits for a lock of ``flock`` asks this when it is held: another process may have removed the file meanwhile,
-    and a third one may hold the lock of the new file at its path.
+    Who waits for a lock asks this when it is held: another process may have removed the file meanwhile, and a third one
+    may hold the lock of the new file at its path.
     """
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
+
+
+def others_may(status: os.stat_result, rights: int) -> bool:
+    """Return whether the mode of a file gives other users some of these rights.
+
+    Windows has no such modes: there, the access lists of the folder say who reads a file.
+    """
+    return os.name == "posix" and bool(status.st_mode & rights)
+
+
+def sync_folder(folder: str | Path) -> None:
+    """Write the names in a folder to the disk, if the system and the file system can."""
+    if not FOLDER:
+        return
+    descriptor = os.open(folder, os.O_RDONLY | FOLDER)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # so says a file system that synchronizes files alone
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def read_json(path: Path, limit: int = 1 << 20) -> Any:

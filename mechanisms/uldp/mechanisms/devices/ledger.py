@@ -19,7 +19,8 @@ from uldp.mechanisms.devices.clock import SKEW, Clock, Start, SystemClock, check
 from uldp.mechanisms.devices.spending import Spending
 from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import file_error_text
-from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_bounded
+from uldp.schemas.locks import locked_file
+from uldp.schemas.regular_files import is_at, open_regular, others_may, parse_json, read_bounded, sync_folder
 from uldp.schemas.specs.mistakes import plain
 
 #: The format of the file.
@@ -100,7 +101,8 @@ class FileLedger:
     Each change writes the whole file aside, synchronizes it to the disk and renames it, so that a crash leaves the file
     before or after the change. Processes and threads may share a ledger: a change waits for a lock, on a file beside it
     with ``.lock`` behind its name. The lock holds on one machine, so no ledger may be on a network drive that several
-    machines use. The file system and its backups may keep earlier contents. Only POSIX systems have such locks.
+    machines use. The file system and its backups may keep earlier contents. Windows has no modes: keep the file in a
+    folder that only its owner may read.
 
     A device that reports by times ahead of now would spend the budgets of later periods now, and one that reports by
     earlier times first would spend those of earlier periods. So observations must be of now. On Linux, the clock of the
@@ -181,35 +183,16 @@ class _Written(BaseModel):
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[Callable[[], None]]:
     """Lock a file, which is created; give a function that raises a ValueError if the lock was lost meanwhile."""
-    lock = _lock(path)
+    with locked_file(path) as lock:
 
-    def check() -> None:
-        if not is_at(lock, path):
-            raise DataError(
-                f"{plain(str(path))}: was removed or replaced while a device held this lock, so the change is not"
-                " made; leave the file there, and report again"
-            )
+        def check() -> None:
+            if not is_at(lock, path):
+                raise DataError(
+                    f"{plain(str(path))}: was removed or replaced while a device held this lock, so the change is not"
+                    " made; leave the file there, and report again"
+                )
 
-    try:
         yield check
-    finally:
-        os.close(lock)
-
-
-def _lock(path: Path) -> int:
-    """Return the descriptor of the file that is at ``path`` once its lock is held."""
-    import fcntl  # here, because Windows has none, and all else of this package runs there
-
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if is_at(lock, path):
-                return lock
-        except BaseException:
-            os.close(lock)
-            raise
-        os.close(lock)  # removed or replaced since it was opened: another process may hold the lock of the new one
 
 
 class _LaterVersionError(DataError):
@@ -220,7 +203,7 @@ def _read(path: Path) -> LedgerContent:
     name = plain(str(path))
     try:
         with open_regular(path) as file:
-            if not os.fstat(file.fileno()).st_mode & 0o077:
+            if not others_may(os.fstat(file.fileno()), 0o077):
                 return _parse(read_bounded(file, _MAX_BYTES))
     except FileNotFoundError:
         return LedgerContent()
@@ -264,8 +247,4 @@ def _write(path: Path, content: LedgerContent, check: Callable[[], None]) -> Non
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # else a power cut could undo the renaming
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)  # else a power cut could undo the renaming

@@ -12,8 +12,8 @@ from pathlib import Path
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.text import number_of
+from uldp.schemas.regular_files import sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import sync_folder
 from uldp.transforms.io.folders import JOB, Kind, mismatch
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 from uldp.transforms.io.local.stream import LocalStream

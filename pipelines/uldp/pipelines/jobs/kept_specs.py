@@ -14,10 +14,10 @@ from typing import Any, Self
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.results.specs import kept_text, load_kept
 from uldp.schemas.arrays import Floats
-from uldp.schemas.regular_files import read_regular
+from uldp.schemas.regular_files import read_regular, sync_folder
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.zones import zones_text
-from uldp.transforms.io.durable_files import make_folder, sync_folder, write_files
+from uldp.transforms.io.durable_files import make_folder, write_files
 from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.remote import fetched, matching
 

@@ -1,6 +1,5 @@
 """The lock of a results directory: one job on this machine writes to it at a time."""
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.locks import open_folder, try_lock
 from uldp.schemas.regular_files import is_at
 from uldp.transforms.io.durable_files import make_folder
 
@@ -28,6 +28,7 @@ def locked(out: Path, option: str) -> Iterator[None]:
     Raises:
         ResultsError: if another process holds the lock for longer than ``LOCK_SECONDS``; or, when the context ends
             without an error, if the directory was removed or replaced meanwhile, and with it what the job wrote.
+        NoLocksError: if the system or the file system has no locks of folders.
     """
     descriptor = _lock(out, option)
     try:
@@ -45,20 +46,12 @@ def _lock(out: Path, option: str) -> int:
     """Return the descriptor of the directory that is at ``out`` once its lock is held."""
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
-        make_folder(out.absolute())
-        with suppress(FileNotFoundError):  # removed again since then
-            descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-            if _try(descriptor) and is_at(descriptor, out):
+        with suppress(FileNotFoundError):  # not made yet, or removed again
+            descriptor = open_folder(out)
+            if try_lock(descriptor, out) and is_at(descriptor, out):
                 return descriptor
             os.close(descriptor)
-        if time.monotonic() > deadline:
-            raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another {option}")
-        time.sleep(0.1)
-
-
-def _try(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+            if time.monotonic() > deadline:
+                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another {option}")
+            time.sleep(0.1)
+        make_folder(out.absolute())

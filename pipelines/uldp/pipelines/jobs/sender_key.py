@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uldp.collector.signals import SENDER_KEY_BYTES
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.regular_files import read_bounded
+from uldp.schemas.regular_files import NO_WAIT, others_may, read_bounded
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import is_remote
@@ -24,13 +24,13 @@ def read_sender_key(path: Path) -> bytes:
     """
     name = plain(str(path))
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:
             status = os.fstat(file.fileno())
             key = read_bounded(file, 1 << 20) if stat.S_ISREG(status.st_mode) else b""
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ResultsError(f"{name}: {reason}; check the path of the sender key") from error
-    if status.st_mode & 0o007:
+    if others_may(status, 0o007):
         raise ResultsError(f"{name}: other users may read this sender key; run chmod 600 {name}")
     if len(key) < SENDER_KEY_BYTES:
         raise ResultsError(

@@ -1,8 +1,9 @@
 """Whether a job writes to a results directory now."""
 
-import fcntl
 import os
 from pathlib import Path
+
+from uldp.schemas.locks import NoLocksError, open_folder, try_lock
 
 
 def is_running(out: Path) -> bool:
@@ -10,11 +11,11 @@ def is_running(out: Path) -> bool:
 
     The function holds the lock for a moment itself, beside others who ask. A job that begins then tries again.
     """
-    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        descriptor = open_folder(out)
+        try:
+            return not try_lock(descriptor, out, shared=True)
+        finally:
+            os.close(descriptor)
+    except NoLocksError:  # no job runs where no folder can be locked
+        return False

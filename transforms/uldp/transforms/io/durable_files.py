@@ -21,6 +21,7 @@ from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
+from uldp.schemas.regular_files import sync_folder
 from uldp.transforms.io import remote
 from uldp.transforms.io.folders import aside_name, is_remote, paths_below
 
@@ -191,12 +192,3 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     folder.mkdir(mode=mode, exist_ok=True)
     with suppress(PermissionError):  # a folder that may not be listed cannot be opened
         sync_folder(folder.parent)
-
-
-def sync_folder(folder: str | Path) -> None:
-    """Write the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

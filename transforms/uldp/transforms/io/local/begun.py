@@ -3,18 +3,21 @@
 If the command fails or is killed before its end, a mark stays in the directory, and the same command begins anew.
 """
 
-import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from uldp.schemas.file_errors import named
+from uldp.schemas.locks import release, try_lock
 from uldp.schemas.regular_files import is_at
 from uldp.transforms.io.durable_files import make_folder
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
+
+#: What the mark holds once the stream is whole, so that nobody who locks it before it is removed begins anew.
+_ENDED = b"ended\n"
 
 
 @contextmanager
@@ -23,6 +26,7 @@ def begun(path: Path, *, simulated_clock: bool) -> Iterator[LocalStream]:
 
     Raises:
         StreamError: if the directory holds anything else, or another command is writing to it.
+        NoLocksError: if the file system has no locks.
         OSError: if the operating system refuses to write to it.
     """
     mark = path / UNFINISHED
@@ -30,31 +34,28 @@ def begun(path: Path, *, simulated_clock: bool) -> Iterator[LocalStream]:
         LocalStream.refuse_used(path)
     with named(path):
         make_folder(path.absolute())
-        file = mark.open("a")
-    with file:  # and its lock
-        if not _lock(file, mark):
+        descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        if not (try_lock(descriptor, mark) and is_at(descriptor, mark)):  # the end of another command removes it
             raise StreamError(
                 f"{path}: another command is writing to it; wait for its end, or choose another directory"
             )
+        if os.fstat(descriptor).st_size:  # another command has come to its end since the look above
+            LocalStream.refuse_used(path)
+            os.ftruncate(descriptor, 0)
         _clear(path)
         stream = LocalStream.create(path, simulated_clock=simulated_clock)
         yield stream
         stream.close()
-        mark.unlink()
+        os.write(descriptor, _ENDED)
+    finally:
+        release(descriptor)
+    mark.unlink()  # last, because Windows removes no open file
 
 
 def is_unfinished(path: Path) -> bool:
     """Return whether a directory holds nothing yet, or a stream whose command did not come to its end."""
     return path.is_dir() and ((path / UNFINISHED).exists() or not any(path.iterdir()))
-
-
-def _lock(file: IO[str], mark: Path) -> bool:
-    """Lock the open mark; return whether it is locked and still there: the end of another command removes it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return is_at(file.fileno(), mark)
 
 
 def _clear(path: Path) -> None:

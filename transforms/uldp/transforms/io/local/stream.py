@@ -23,9 +23,9 @@ from uldp.schemas.codec.blocks import Container, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
-from uldp.schemas.regular_files import read_json, read_regular
+from uldp.schemas.regular_files import read_json, read_regular, sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import make_folder, sync_folder, write_file
+from uldp.transforms.io.durable_files import make_folder, write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
 

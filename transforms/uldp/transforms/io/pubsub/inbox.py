@@ -9,7 +9,6 @@ The job counts each report once, by its id, and the copies as duplicates.
 """
 
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
+from uldp.schemas.regular_files import sync_folder
 from uldp.transforms.io.local.stream import LocalStream, number_of
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
@@ -97,7 +97,7 @@ class Inbox:
         received = sorted(taken.values(), key=lambda message: message.publish_time)
         if received:
             segment = self.stream.append(received)
-            _sync(self.stream.path)
+            sync_folder(self.stream.path)
             self._uncounted.append((number_of(segment.name), segment.stat().st_size))
         self.settled = settled
         self._acknowledge([*taken])
@@ -179,12 +179,3 @@ def open_inbox(path: Path, *, simulated_clock: bool) -> LocalStream:
         fix = "leave out" if simulated_clock else "add"
         raise StreamError(f"{path}: its messages have the other clock; {fix} --simulated-clock")
     return stream
-
-
-def _sync(folder: Path) -> None:
-    """Write the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

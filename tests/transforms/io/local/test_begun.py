@@ -1,0 +1,72 @@
+"""A stream that one command writes: its mark, and who may begin anew."""
+
+from pathlib import Path
+
+import pytest
+
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.begun import begun, is_unfinished
+from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
+from uldp.transforms.io.message_files import StreamError
+
+
+def write(path: Path, *times: int) -> None:
+    with begun(path, simulated_clock=True) as stream:
+        for time in times:
+            stream.append([Message(b"", time)])
+
+
+def test_the_mark_is_there_until_the_end(tmp_path: Path) -> None:
+    with begun(tmp_path, simulated_clock=True) as stream:
+        stream.append([Message(b"", 1)])
+        assert is_unfinished(tmp_path)
+    assert not is_unfinished(tmp_path)
+    assert (stream.closed, len(stream.segments())) == (True, 1)
+    assert not (tmp_path / UNFINISHED).exists()
+
+
+def test_a_command_that_fails_is_begun_anew(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        write(tmp_path, 1, 2, "no time")  # type: ignore[arg-type]
+    assert len(LocalStream.open(tmp_path).segments()) == 2
+    assert is_unfinished(tmp_path)
+    write(tmp_path, 3)
+    assert len(LocalStream.open(tmp_path).segments()) == 1
+
+
+def test_two_commands_do_not_write_at_a_time(tmp_path: Path) -> None:
+    with begun(tmp_path, simulated_clock=True) as stream:
+        with pytest.raises(StreamError, match="another command is writing to it; wait for its end"):
+            write(tmp_path, 1)
+        stream.append([Message(b"", 1)])
+    assert len(stream.segments()) == 1
+
+
+def test_nobody_begins_anew_between_the_end_and_the_removal_of_the_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock has ended by then, because Windows removes no open file."""
+    unlink = Path.unlink
+
+    def another_first(path: Path, missing_ok: bool = False) -> None:
+        if path.name == UNFINISHED:
+            with pytest.raises(StreamError, match="not an empty directory; choose another directory"):
+                write(tmp_path, 9)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", another_first)
+    write(tmp_path, 1, 2)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "000000000000.avro",
+        "000000000001.avro",
+        "closed",
+        "stream.json",
+    ]
+
+
+def test_a_mark_that_was_left_at_the_end_keeps_no_command_from_an_emptied_directory(tmp_path: Path) -> None:
+    (tmp_path / UNFINISHED).write_bytes(b"ended\n")
+    with pytest.raises(RuntimeError), begun(tmp_path, simulated_clock=True):
+        raise RuntimeError
+    write(tmp_path, 1)
+    assert not is_unfinished(tmp_path)
