@@ -1,9 +1,9 @@
 """The embedded local stream: a directory of numbered, immutable Avro segments. A durable log without a broker.
 
 Writers append whole segments, and readers never see half of one. A writer writes a segment under a temporary name and
-links it to the next free number; the link fails if another writer took that number. The header of a segment holds its
-number too, so that a copy under another number is refused rather than read as further messages. The same directory is
-the archive that a backfill reads.
+publishes it under the next free number, see ``publish``; that fails if another writer took the number. The header of a
+segment holds its number too, so that a copy under another number is refused rather than read as further messages. The
+same directory is the archive that a backfill reads.
 """
 
 import json
@@ -27,6 +27,7 @@ from uldp.schemas.regular_files import read_json, read_regular, sync_folder
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import make_folder, write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
+from uldp.transforms.io.local.publish import publish
 from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
 
 #: The mark of a stream that one command writes from its beginning to its end, until that end.
@@ -134,7 +135,7 @@ class LocalStream:
                     file.flush()
                     os.fsync(file.fileno())
                 try:
-                    os.link(aside, segment)
+                    publish(aside, segment)
                 except FileExistsError:
                     number = max(number + 1, self.end)
                 else:
