@@ -1,5 +1,6 @@
 """What a command changes in its own process."""
 
+import io
 import logging
 import signal
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from uldp.pipelines.process import _stop_silently
+from uldp.pipelines.process import _stop_silently, watched_output
 
 
 @pytest.fixture
@@ -31,3 +32,13 @@ def test_who_stops_hears_of_it_and_of_nothing_else(
     logging.getLogger("apache_beam").error("its job ends")
     click.echo("error: stopped", err=True)
     assert capsys.readouterr().err == "error: stopped\n"
+
+
+def test_a_character_that_a_stream_has_not_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a file to which Windows redirects what is printed."""
+    file = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(file, encoding="cp1252", newline="\n"))
+    with watched_output() as output:
+        click.echo("caf\xe9 \u03b6")
+        output.check()
+    assert file.getvalue() == b"caf\xe9 \\u03b6\n"

@@ -80,6 +80,8 @@ class Output:
 def watched_output() -> Iterator[Output]:
     """Watch the standard streams until the context ends, so that a closed pipe is known whoever wrote to it.
 
+    A character that a stream has not is written as an escape: what Windows redirects to a file has few characters.
+
     A write to a closed pipe raises ``BrokenPipeError`` in the main thread. In another thread it stops the command as
     SIGTERM or Ctrl-C does, because a thread's error would stop nothing. Libraries may change the error into another
     one; ``Output.closed`` stays.
@@ -105,7 +107,11 @@ class _Watched:
         return _Watched(cast(TextIO, self._stream).buffer, self._name, self._output)
 
     def write(self, text: Any) -> int:
-        return cast(int, self._try(self._stream.write, text))
+        try:
+            return cast(int, self._try(self._stream.write, text))
+        except UnicodeEncodeError:
+            encoding = cast(TextIO, self._stream).encoding
+            return cast(int, self._try(self._stream.write, text.encode(encoding, "backslashreplace").decode(encoding)))
 
     def flush(self) -> None:
         self._try(self._stream.flush)
