@@ -27,7 +27,7 @@ def written_aside(target: Path) -> Iterator[Path]:
     try:
         with _named(path, target):
             yield path
-            with path.open("rb") as file:
+            with path.open("r+b") as file:  # Windows synchronizes only what can be written
                 os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
             path.replace(target)
     finally:

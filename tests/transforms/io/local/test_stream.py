@@ -2,9 +2,11 @@
 
 import io
 import json
+import ntpath
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastavro
@@ -16,6 +18,7 @@ from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.schemas.rejected import Rejected
+from uldp.transforms.io import message_files
 from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
@@ -328,3 +331,12 @@ def test_attributes_that_have_no_meaning_are_dropped(tmp_path: Path) -> None:
     path = stream.append([Message(b"m", 1, {"trace": "x" * 10_000, SENDER: "y" * 10_000})])
     (message,) = read_messages(path)
     assert message.attributes == {SENDER: "y" * MAX_VALUE_BYTES}
+
+
+def test_a_segment_is_known_behind_backslashes(stream: LocalStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows has them; elsewhere they are a part of a name, and a copy under another name is refused."""
+    segment = stream.append(messages(1))
+    monkeypatch.setattr(message_files, "os", SimpleNamespace(path=ntpath))
+    with segment.open("rb") as file:
+        (packed,) = message_files.packed_messages(file, rf"C:\stream\{segment.name}")
+    assert packed.source(0) == f"{segment.name}:0"

@@ -156,7 +156,7 @@ def held_twice(files: Iterable[str]) -> dict[str, Runs]:
 
 def _source_digits(file: str) -> str:
     """Return the half of the name of a file of late messages that stands for their source; empty of another file."""
-    name = file.rpartition("/")[2]
+    name = os.path.basename(file)
     return name[:SOURCE_DIGITS] if re.fullmatch(rf"[0-9a-f]{{{2 * SOURCE_DIGITS}}}\.avro", name) else ""
 
 

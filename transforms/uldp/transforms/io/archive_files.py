@@ -133,7 +133,7 @@ class _Walk:
         """Visit all that is there."""
         while self._folders or self._links:
             path = self._folders.pop() if self._folders else self._links.popleft()
-            name = "" if path == self._root else str(path.relative_to(self._root))
+            name = "" if path == self._root else path.relative_to(self._root).as_posix()
             try:
                 self._visit(path, name)
             except OSError as error:

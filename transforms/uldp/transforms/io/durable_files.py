@@ -119,12 +119,12 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     Raises:
         OSError: if the operating system of this machine refuses it.
     """
-    folder, _, name = path.rpartition("/")
     if is_remote(path):
+        folder, _, name = path.rpartition("/")
         remote.write_in_one_step(f"{folder}/{aside_name(name)}", path, content)
     else:
         with named(path):
-            _write_here(path if path.startswith("/") else f"{os.getcwd()}/{path}", content, private=private)
+            _write_here(path if os.path.isabs(path) else os.path.join(os.getcwd(), path), content, private=private)
 
 
 def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:
@@ -151,8 +151,8 @@ def remove_file(path: str) -> None:
 
 def _write_here(path: str, content: bytes, *, private: bool) -> None:
     # Strings, and no look whether the folder is there: a Path for each name took a third of the time of a small file.
-    folder, _, name = path.rpartition("/")
-    aside = f"{folder}/{aside_name(name)}"
+    folder, name = os.path.split(path)
+    aside = os.path.join(folder, aside_name(name))
     while True:
         try:
             descriptor = _created(aside, private=private)

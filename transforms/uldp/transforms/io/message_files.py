@@ -1,5 +1,6 @@
 """Files of messages: segments, archives, and late reports. Each is an Avro container, read in parts of bounded size."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -91,7 +92,7 @@ def packed_messages(
         StreamError: if it is not a file of messages.
     """
     below = root.rstrip("/") + "/"
-    name = path.removeprefix(below) if root and path.startswith(below) else path.rpartition("/")[2]
+    name = path.removeprefix(below) if root and path.startswith(below) else os.path.basename(path)
     read = 0
     try:
         for part in _decode(_of_messages(file, path, published), name, published):
@@ -119,7 +120,7 @@ def count_messages(file: IO[bytes], path: str, published: int | None = None) -> 
 
 def _of_messages(file: IO[bytes], path: str, published: int | None) -> Container:
     container = Container.open(file)
-    _refuse_copy(container, path.rpartition("/")[2])
+    _refuse_copy(container, os.path.basename(path))
     if (kind := KINDS[container.name]) is not Kind.MESSAGES:
         raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
     if container.layout is not None and not container.layout.dated and published is None:
