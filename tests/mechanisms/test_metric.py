@@ -289,6 +289,14 @@ def test_the_page_says_that_far_values_are_not_protected() -> None:
         ),
         ({"mechanism": {"columns": 26}}, "into full rows; the nearest number that does is 25"),
         ({"mechanism": {"columns": 4}, "domain": {"size": 7}}, "remove columns, because no number does"),
+        (
+            {"domain": {"size": 25, "columns": 5}},
+            "mechanism.columns: distances are those on a line, but the domain is a grid of 5 columns; write",
+        ),
+        (
+            {"mechanism": {"columns": 25}, "domain": {"size": 25, "columns": 5}},
+            "those on a grid of 25 columns, but the domain is a grid of 5 columns; write columns: 5 in both, or remove",
+        ),
         ({"mechanism": {"columns": 1}}, "mechanism.columns: must be 2 or more (got 1)"),
         ({"mechanism": {"epsilon": 9e-7}}, "mechanism.epsilon: must be 1e-06 or more: with less, a report says"),
         ({"mechanism": {"lasting_epsilon": 2.0}}, "no response of metric, because the noise on it would need a table"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests import build
+from uldp.mechanisms.devices.table import device_table
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
 
@@ -63,6 +64,20 @@ def test_background_leaves_the_device_half(tmp_path: Path) -> None:
     tags = [{"name": "home", "background": "home.csv"}, {"name": "work"}]
     known = CollectionSpec.parse(build.MINIMAL | VALUES | {"tags": tags}, base=tmp_path)
     assert known.device_digest == build.spec(**VALUES).device_digest
+
+
+GRIDS = [
+    ({}, {"domain": {"size": 5, "columns": 5}}),
+    (VALUES, VALUES | {"domain": {"labels": ["a", "b", "c"], "columns": 3}}),
+    (record(), record(app={"columns": 2})),
+]
+
+
+@pytest.mark.parametrize(("given", "on_a_grid"), GRIDS, ids=["size", "labels", "record"])
+def test_the_columns_of_a_grid_are_for_readers_alone(given: dict[str, Any], on_a_grid: dict[str, Any]) -> None:
+    before, now = build.spec(**given), build.spec(**on_a_grid)
+    assert now.device_half == before.device_half
+    assert device_table(now) == device_table(before)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,13 @@ QUOTES = "if it is a label, write it in quotes"
 ONE_DOMAIN = "give one of size, labels, labels_file, number, strings, set, pairs, ranking, record, numbers"
 SPREAD = "needs a background, because no value is non-sensitive; add background"
 TWO_LABELS = {"labels": ["a", "b"]}
+UNLISTED = {
+    "number": {"low": 0, "high": 1},
+    "strings": {"longest": 8},
+    "set": {"of": {"size": 4}, "at_most": 2},
+    "ranking": {"of": ["a", "b"]},
+    "record": {"place": {"size": 4}},
+}
 
 
 def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
@@ -73,6 +80,19 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"version": "1"}, "version: must be a whole number (got '1'; write it without quotes)"),
         ({"version": True}, "version: must be a whole number (got true)"),
         ({"domain": {"size": 1}}, "domain.size: must be 2 or more (got 1)"),
+        ({"domain": {"size": 6, "columns": 1}}, "domain.columns: must be 2 or more (got 1)"),
+        (
+            {"domain": {"size": 6, "columns": 4}},
+            "domain.columns: 4 columns do not divide 6 values into full rows; the nearest number that does is 3",
+        ),
+        ({"domain": {"columns": 4}}, f"domain: {ONE_DOMAIN} (given: none)"),
+        *(
+            (
+                {"domain": {name: kind, "columns": 2}},
+                f"domain: columns are of values by size, labels, labels_file, and {name} lists none; remove columns",
+            )
+            for name, kind in UNLISTED.items()
+        ),
         (
             {"domain": {"size": (1 << 24) + 1}},
             "domain.size: must be 16,777,216 or less (got 16777217)",

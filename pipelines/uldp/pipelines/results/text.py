@@ -37,6 +37,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     budget = f"up to {budget}" if guarantee.terms else budget
     budget += f" and {guarantee.lasting:.6g} for two or more of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
+    rows += [_row("grid", text) for text in _grids_text(spec)]
     if numbers := list(_auto_text(spec)):
         rows.append(f"  auto        {', '.join(numbers)}")
     if guarantee.epsilon is not None:
@@ -136,6 +137,15 @@ def _auto_text(spec: CollectionSpec) -> Iterator[str]:
         given, known = (of.model_dump(warnings=False) for of in (variable.mechanism, variable.parameters))
         for key in (key for key in known if known[key] != given[key]):
             yield f"{f'{name}: ' if name else ''}{key} {known[key]:g}"
+
+
+def _grids_text(spec: CollectionSpec) -> Iterator[str]:
+    """Say how maps show the values of each grid."""
+    for name, variable in spec.variables.items():
+        if columns := variable.columns:
+            of = f"{name}: " if name else ""
+            rows = number_of(variable.size // columns, "row")
+            yield f"{of}{rows} of {columns:,}, row 0 at the bottom; for maps alone"
 
 
 def _domain_text(spec: CollectionSpec) -> str:

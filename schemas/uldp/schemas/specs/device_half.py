@@ -3,7 +3,7 @@
 The other half is how the collector reads the statistic: estimators, backgrounds, candidates, limits, and whether a
 version is retired. It may change while the version stays. Windows are in neither half: the state of a job depends on
 them. Nor are ``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be
-added.
+added. The ``columns`` of a domain say where a map shows its values, so they are in the other half.
 """
 
 import hashlib

@@ -29,6 +29,10 @@ AttributeName = Annotated[
 ]
 
 
+#: The ways to list the values of a domain.
+_LISTS = ("size", "labels", "labels_file")
+
+
 class Tag(Strict):
     """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values.
 
@@ -75,6 +79,9 @@ class VariableDomain(_OfOwnKinds):
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
     labels_file: str | None = None
+    #: The columns of the grid whose cells are the values, for maps: value i is in row i // columns and column
+    #: i % columns. Row 0 is at the bottom. Only readers of estimates know it.
+    columns: int | None = Field(default=None, ge=2, le=1 << 24)
 
     _brought: Kind | None = PrivateAttr(default=None)
 
@@ -90,6 +97,8 @@ class VariableDomain(_OfOwnKinds):
         if len(given) != 1:
             raise ValueError(f"give one of {', '.join(cls.forms())} (given: {', '.join(given) or 'none'})")
         refuse_repeated(found.labels or [])
+        if found.columns is not None and given[0] not in _LISTS:
+            raise ValueError(f"columns are of values by {', '.join(_LISTS)}, and {given[0]} lists none; remove columns")
         if brought:
             found._brought = _read_brought(brought[0], data)
         return found
@@ -115,7 +124,7 @@ class VariableDomain(_OfOwnKinds):
     @classmethod
     def forms(cls) -> list[str]:
         """Return the keys of which a domain has one."""
-        forms = ("size", "labels", "labels_file", *OWN, *of_packages(), "record", "numbers")
+        forms = (*_LISTS, *OWN, *of_packages(), "record", "numbers")
         return [name for name in forms if name in cls.model_fields or name in of_packages()]
 
     @property
@@ -133,10 +142,10 @@ class VariableDomain(_OfOwnKinds):
         """Return the domain; labels may come from a file of ``folder``.
 
         Raises:
-            ValueError: if the file cannot be read, or does not hold labels.
+            ValueError: if the file cannot be read, or does not hold labels, or if columns do not fit the values.
         """
         if self._given is None:
-            return ListedValues(read_values(self.size, self.labels, self.labels_file, folder))
+            return ListedValues(read_values(self.size, self.labels, self.labels_file, folder, self.columns))
         return self._given.located(folder)
 
 

@@ -1,6 +1,6 @@
 """The values of a domain, by index and by label, and what the files and lists of a spec say about them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -29,10 +29,13 @@ class Values:
     Attributes:
         size: |X|, the number of values; 0 for a number.
         names: A label for each value; None if the domain has only a size.
+        columns: The columns of the grid whose cells are the values: value i is in row i // columns and column
+            i % columns, and row 0 is the one at the bottom, or in the south. None if they are no grid.
     """
 
     size: int
     names: list[str] | None
+    columns: int | None = field(default=None, kw_only=True)
 
     @property
     def labels(self) -> list[str]:
@@ -115,15 +118,39 @@ class Values:
         return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
 
 
-def read_values(size: int | None, labels: list[str] | None, labels_file: str | None, folder: SpecFolder) -> Values:
+def read_values(
+    size: int | None,
+    labels: list[str] | None,
+    labels_file: str | None,
+    folder: SpecFolder,
+    columns: int | None = None,
+) -> Values:
     """Return the values that a domain gives in one of these ways; labels may come from a file of ``folder``.
 
     Raises:
-        ValueError: if the file cannot be read, or does not hold labels.
+        ValueError: if the file cannot be read, or does not hold labels, or if columns do not fit the values. The
+            message begins with the key.
     """
     if labels_file is not None:
         labels = _read_labels(labels_file, folder)
-    return Values(size or 0 if labels is None else len(labels), labels)
+    values = Values(size or 0 if labels is None else len(labels), labels, columns=columns)
+    try:
+        require_full_rows(values.size, columns or 1)
+    except ValueError as error:
+        raise ValueError(f"columns: {error}") from error
+    return values
+
+
+def require_full_rows(size: int, columns: int) -> None:
+    """Raise ValueError if rows of so many columns leave one of the values in a row that is not full."""
+    if not size % columns:
+        return
+    divisors = [number for number in range(2, size + 1) if not size % number]
+    if divisors == [size]:  # a single row, which is the line that the values are without columns
+        remedy = "remove columns, because no number does"
+    else:
+        remedy = f"the nearest number that does is {min(divisors, key=lambda number: abs(number - columns))}"
+    raise ValueError(f"{columns} columns do not divide {size:,} values into full rows; {remedy}")
 
 
 def _read_labels(name: str, folder: SpecFolder) -> list[str]:

@@ -169,6 +169,7 @@ def read_variable(
         asked,
         bins,
         discover or Discover(),
+        columns=values.columns,
     )
     with keys.under(f"{keys.mechanism}."):
         assert variable.parameters

@@ -13,7 +13,7 @@ from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.epsilon import Epsilon
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
-from uldp.schemas.specs.values import Values
+from uldp.schemas.specs.values import Values, require_full_rows
 from uldp.schemas.specs.variable import Variable
 
 
@@ -50,12 +50,16 @@ class MetricSpec(MechanismFamily):
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
         """See ``MechanismFamily``."""
-        columns = self.columns or 1
-        if values.size % columns:
+        try:
+            require_full_rows(values.size, self.columns or 1)
+        except ValueError as error:
+            raise MisfitError("columns", str(error)) from error
+        if values.columns not in (None, self.columns):
+            distances = "on a line" if self.columns is None else f"on a grid of {self.columns} columns"
             raise MisfitError(
                 "columns",
-                f"{columns} columns do not divide {values.size:,} values into full rows"
-                f"{_divisor_near(values.size, columns)}",
+                f"distances are those {distances}, but the domain is a grid of {values.columns} columns; write"
+                f" columns: {values.columns} in both, or remove columns from domain",
             )
         return self
 
@@ -63,11 +67,3 @@ class MetricSpec(MechanismFamily):
         """See ``MechanismFamily``."""
         mechanism = MetricMechanism(variable.size, self.epsilon, self.columns)
         return LdpProtocol(Pum.of(variable), mechanism, MatrixDecoder(mechanism, simultaneous=variable.simultaneous))
-
-
-def _divisor_near(size: int, columns: int) -> str:
-    """Return the remedy for a number of columns that leaves a row incomplete."""
-    divisors = [number for number in range(2, size + 1) if not size % number]
-    if divisors == [size]:  # a single row, which is the line that the values are without columns
-        return "; remove columns, because no number does"
-    return f"; the nearest number that does is {min(divisors, key=lambda number: abs(number - columns))}"
