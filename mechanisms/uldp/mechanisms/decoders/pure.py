@@ -159,6 +159,10 @@ class PureDecoder(CountsDecoder):
         """Return the unbiased estimate over Z."""
         return self.linear_of(self.supports(cells), n).repeated(repeats)
 
+    def received(self, cells: Counts, n: int) -> Floats:
+        """Return the support counts of the values, without those of tags, over n; see the base class."""
+        return np.asarray(self.supports(cells)[: self.pum.size] / n)
+
     def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
         """Yield the support count, p and q, and the formula; see the base class."""
         channel, linear = self.channel, self.linear(cells, n)

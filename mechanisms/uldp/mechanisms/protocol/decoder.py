@@ -147,6 +147,13 @@ class Decoder(ABC):
         """Yield how one of the values of ``linear`` follows from the cells, each step a heading and a text."""
         yield from ()
 
+    def received(self, cells: Counts, n: int) -> Floats | None:
+        """Return the share of the reports that support each value, as they came, shape (|X|,).
+
+        None if a report does not support values of the domain, as one about a number. ``n`` is positive.
+        """
+        return None
+
     def known(self, estimator: str) -> str:
         """Return this estimator if the decoder has it, or its default."""
         return estimator if estimator in self.estimators else self.estimators[0]

@@ -68,6 +68,10 @@ class MatrixDecoder(Decoder):
         """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, self.mechanism.size)
 
+    def received(self, cells: Counts, n: int) -> Floats:
+        """Return the share of the reports that name each value; see the base class."""
+        return np.asarray(cells / n)
+
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """See the base class. The errors are at the nearest distribution; "auto" has smoother shares."""
         self.check(cells, n)
