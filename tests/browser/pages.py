@@ -47,7 +47,7 @@ def manhattan(folder: Path) -> Path:
     spec, truth = MANHATTAN / "spec.yaml", MANHATTAN / "truth.csv"
     _run("simulate", spec, "--truth", truth, "--users", 30_000, "--to", folder / "stream")
     _run("backfill", "--spec", spec, "--from", folder / "stream", "--to", folder / "results")
-    _run("report", folder / "results", "--out", folder / "report.html", "--truth", truth, "--grid", "25x25")
+    _run("report", folder / "results", "--out", folder / "report.html", "--truth", truth)
     return folder / "report.html"
 
 

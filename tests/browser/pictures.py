@@ -1,4 +1,4 @@
-"""The pictures of docs/analyst.md: ``python -m tests.browser.pictures`` writes them from pages of the tests."""
+"""The pictures of docs/estimates/page.md: ``python -m tests.browser.pictures`` writes them from pages of the tests."""
 
 import tempfile
 from pathlib import Path
@@ -11,6 +11,7 @@ _MAKERS = {"manhattan": manhattan, "kinds": every_kind, "year": year}
 #: By file: the page, and the part of it.
 _PICTURES = {
     "collections": ("kinds", "table.sortable"),
+    "manhattan": ("manhattan", "figure.maps"),
     "largest": ("manhattan", "table.largest"),
     "over-time": ("year", "table.lines"),
     "curve": ("kinds", "section[aria-labelledby=ages-v1] figure.distribution"),

@@ -126,7 +126,6 @@ BAD_INPUT = [
     (("decode", ""), 1, "error: a collector would reject 1 report"),
     (("decode", "empty"), 1, "empty: holds no .avro file of messages"),
     (("decode", "c301", "--spec", "nowhere.yaml"), 1, "nowhere.yaml: No such file or directory"),
-    (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
 ]
 
 

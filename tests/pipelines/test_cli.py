@@ -77,7 +77,7 @@ def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, 
     assert " with 95 % intervals" in out
 
     page = tmp_path / "report.html"
-    code, out, _ = uldp("report", live, "--out", page, "--truth", TRUTH, "--grid", "25x25")
+    code, out, _ = uldp("report", live, "--out", page, "--truth", TRUTH)
     assert code == 0
     assert "<svg" in page.read_text(encoding="utf-8")
 
@@ -162,7 +162,7 @@ def test_an_empty_stream_is_no_report_and_no_error(uldp: Run, tmp_path: Path) ->
         assert uldp("show", out) == (0, f"{out}: no window has fired\n", "")
         assert uldp("show", out, "--json") == (0, "", f"{out}: no window has fired\n")
         page = tmp_path / "page.html"
-        assert uldp("report", out, "--out", page, "--grid", "25x25", "--truth", TRUTH) == (0, f"wrote {page}\n", "")
+        assert uldp("report", out, "--out", page, "--truth", TRUTH) == (0, f"wrote {page}\n", "")
         assert "No window has fired." in page.read_text(encoding="utf-8")
 
 

@@ -126,5 +126,5 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
     say(summary(results_folder))
     report = out / "report.html"
     made = int(time.time() * 1000)
-    write_report(results, report, made=made, truth={spec.key: truth.shares()}, grid=(25, 25))
+    write_report(results, report, made=made, truth={spec.key: truth.shares()})
     say(f"report with the estimates and the truth: {report}")

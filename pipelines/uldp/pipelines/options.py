@@ -86,14 +86,6 @@ PUBLISHED_BY = click.option(
 )
 
 
-def grid_shape(text: str) -> tuple[int, int]:
-    """Read rows and columns."""
-    rows, _, columns = text.partition("x")
-    if not (rows.isdecimal() and columns.isdecimal()):
-        raise click.BadParameter(f"{text!r}: write rows and columns like 25x25")
-    return int(rows), int(columns)
-
-
 def results_place(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a topic: results are files."""
     if value is not None and scheme_of(value) is not None:

@@ -59,22 +59,8 @@ def test_a_large_domain_is_drawn_as_pixels() -> None:
     assert len(svg) < 300_000
 
 
-@pytest.mark.parametrize("titles", [("estimate",), ("truth", "estimate"), ("truth", "measured", "estimate")])
-def test_heat_maps(titles: tuple[str, ...]) -> None:
-    _, estimate, _ = noisy(100)
-    svg = figures.heat_maps([(title, estimate) for title in titles], (4, 25))
-    colour_bar = 1
-    assert len(elements(svg, "image")) == len(titles) + colour_bar
-
-
-def test_a_map_of_zeros_can_be_drawn() -> None:
-    assert elements(figures.heat_maps([("estimate", np.zeros(100))], (10, 10)), "image")
-
-
 def test_the_same_input_gives_the_same_bytes() -> None:
     truth, estimate, interval = noisy(100)
     draws = [figures.scatter(estimate, interval, np.arange(100) < 7, truth) for _ in range(2)]
-    maps = [figures.heat_maps([("truth", truth), ("estimate", estimate)], (10, 10)) for _ in range(2)]
     assert draws[0] == draws[1]
-    assert maps[0] == maps[1]
-    assert b"<dc:date>" not in draws[0] + maps[0]
+    assert b"<dc:date>" not in draws[0]

@@ -128,7 +128,7 @@ def out(tmp_path: Path) -> Path:
 class TestPage:
     def test_needs_nothing_else(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
-        html = page(out, truth={("plain", 1): KnownShares(TRUTH)}, grid=(5, 6))
+        html = page(out, truth={("plain", 1): KnownShares(TRUTH)})
         assert html.count("script") == 1
         assert html.count("link") == 0
         assert all(source.startswith("data:image/svg+xml;base64,") for source in html.all("src"))
@@ -167,15 +167,16 @@ class TestPage:
         save(out, pum_spec(), pum_fired())
         targets = [out.parent / name for name in ("one.html", "two.html")]
         for target in targets:
-            write_report(ResultsFolder(out), target, made=START, grid=(5, 6))
+            write_report(ResultsFolder(out), target, made=START)
         assert targets[0].read_bytes() == targets[1].read_bytes()
 
     def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:
-        spec = rr_spec(size=625, epsilon=6.0)
+        spec = rr_spec(size=625, epsilon=6.0) | {"domain": {"size": 625, "columns": 25}}
         save(out, spec, *(rr_fired(spec, window=window) for window in range(3)))
         truth = np.arange(625, 0, -1) / np.arange(1, 626).sum()
-        assert page(out, truth={("plain", 1): KnownShares(truth)}, grid=(25, 25)).count("img") == 6
-        assert (out.parent / "report.html").stat().st_size < 3_000_000
+        html = page(out, truth={("plain", 1): KnownShares(truth)})
+        assert (html.count("img"), html.all("class").count("map")) == (3, 5)
+        assert (out.parent / "report.html").stat().st_size < 1_500_000
 
     def test_a_small_domain_needs_no_figure(self, out: Path) -> None:
         spec = rr_spec(size=20)
@@ -314,15 +315,6 @@ class TestContents:
         assert "Source Messages t/0 1,200 t/1 7" in words
         assert "Reasons to distrust this window: missing_reports." in words
 
-    @pytest.mark.parametrize(("known", "shown"), [(True, "Truth and estimate"), (False, "Estimate")])
-    def test_a_grid(self, out: Path, known: bool, shown: str) -> None:
-        save(out, rr_spec(), rr_fired(rr_spec()))
-        save(out, rr_spec("other", size=40), rr_fired(rr_spec("other", size=40)))
-        html = page(out, truth={("plain", 1): KnownShares(TRUTH)} if known else None, grid=(5, 6))
-        captions = [alt for alt in html.all("alt") if "grid" in alt]
-        place = "a 5 x 6 grid, row-major, row 0 at the bottom"
-        assert captions == [f"{shown} drawn as {place}; cells of a stronger colour hold more users."]
-
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -336,13 +328,6 @@ class TestErrors:
             RequestError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"
         ):
             page(out, truth={("plain", 1): KnownShares(truth)})
-
-    def test_a_grid_of_other_cells(self, out: Path) -> None:
-        save(out, rr_spec(), rr_fired(rr_spec()))
-        with pytest.raises(
-            RequestError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"
-        ):
-            page(out, grid=(5, 5))
 
     @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
     def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:

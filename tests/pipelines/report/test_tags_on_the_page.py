@@ -136,14 +136,6 @@ def test_coverage_is_said_of_each_kind_of_interval(out: Path) -> None:
     assert "of the 95 % intervals cover the truth" not in words
 
 
-def test_maps_show_what_was_measured_beside_the_estimate(out: Path) -> None:
-    save(out, pum_spec(), fired())
-    (alt,) = (alt for alt in page(out, truth=TRUTH, grid=(5, 6)).all("alt") if "grid" in alt)
-    assert alt.startswith("Truth, measured and estimate drawn as a 5 x 6 grid")
-    (alt,) = (alt for alt in page(out, grid=(5, 6)).all("alt") if "grid" in alt)
-    assert alt.startswith("Measured and estimate drawn")
-
-
 def test_intervals_at_once_are_those_of_a_spec_that_asks_for_them(out: Path) -> None:
     save(out, pum_spec(), fired())
     each, at_once = page(out).words, page(out, simultaneous=True).words

@@ -37,9 +37,13 @@ def test_the_page_knows_the_state_that_it_shows(site: Serving) -> None:
 
 
 def test_the_page_takes_the_options_of_the_report(site: Serving) -> None:
-    assert "line" in site.get("/results/results/?grid=25x25&last=1&value=360").text
-    refused = site.get("/results/results/?grid=3x3")
-    assert (refused.status, "a grid of 3 x 3" in refused.text) == (400, True)
+    assert "line" in site.get("/results/results/?last=1&value=360").text
+    refused = site.get("/results/results/?value=of-no-cell")
+    assert (refused.status, "of-no-cell" in refused.text) == (400, True)
+
+
+def test_the_page_has_maps_because_the_spec_says_so(site: Serving) -> None:
+    assert 'class="map"' in site.get("/results/results/").text
 
 
 def test_nothing_is_written(results: Path, site: Serving) -> None:

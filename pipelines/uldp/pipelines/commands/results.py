@@ -16,7 +16,6 @@ from uldp.pipelines.options import (
     KAFKA_CONFIG,
     SPEC,
     duration_ms,
-    grid_shape,
     here_or_topic,
     selection_options,
 )
@@ -134,12 +133,6 @@ def export(out: Path, target: Path, pooled: bool, **chosen: Any) -> None:
     metavar="LABEL",
     help="Draw a line over time of this value too; may be repeated.",
 )
-@click.option(
-    "--grid",
-    type=grid_shape,
-    metavar="ROWSxCOLUMNS",
-    help="Draw the values as cells of a map, row by row from the bottom.",
-)
 @click.option("--simultaneous", is_flag=True, help="Show intervals that all hold at once; they need the counts.")
 def report(
     results: Path,
@@ -147,17 +140,16 @@ def report(
     truth: Path | None,
     every: Any,
     values: tuple[str, ...],
-    grid: tuple[int, int] | None,
     simultaneous: bool,
     collection: str | None,
     **chosen: Any,
 ) -> None:
     """Write one self-contained HTML page of the newest pane of each window.
 
-    The page has lines over time with bands, and tables of the last windows; choose others by --since, --until and
-    --last. A truth needs --collection if the results have several.
+    The page has maps of the last window if the domain has columns, lines over time with bands, and tables of the last
+    windows; choose others by --since, --until and --last. A truth needs --collection if the results have several.
 
-    Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
+    Example: uldp report results --out report.html --truth examples/manhattan/truth.csv
     """
     from uldp.pipelines.report.page import write_report
     from uldp.pipelines.results.files import ResultsError
@@ -178,7 +170,6 @@ def report(
         folder.select(collection=collection, **chosen),
         made=int(time.time() * 1000),
         truth=truths,
-        grid=grid,
         values=values,
         every=every,
         simultaneous=simultaneous,

@@ -9,16 +9,16 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.mistakes import printable
 
 
-def rows(labels: Sequence[str], columns: Sequence[Floats], places: int) -> str:
+def rows(labels: Sequence[str], columns: Sequence[tuple[Floats, int]]) -> str:
     """Return the rows of the body of an HTML table, the largest values first.
 
     Args:
         labels: The name of each value; they are escaped.
-        columns: Shares, each of shape (|X|,); the first decides the order.
-        places: The number of decimals of a share in percent.
+        columns: Shares, each of shape (|X|,), and the number of decimals of these in percent; the first decides the
+            order.
     """
-    order = np.argsort(-columns[0], kind="stable")
-    cells = [_cells(column[order], places) for column in columns]
+    order = np.argsort(-columns[0][0], kind="stable")
+    cells = [_cells(shares[order], places) for shares, places in columns]
     names = [escape(printable(labels[i])) for i in order.tolist()]
     return "".join(
         f'<tr><th scope="row">{name}</th>{"".join(of_row)}</tr>\n'

@@ -73,31 +73,22 @@ class Card:
     others: Sequence[Entries]
 
 
-def cards_of(
-    estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
-) -> list[Card]:
+def cards_of(estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None) -> list[Card]:
     """Return a card for each attribute of an estimate, in the order of its tables.
 
     Args:
         estimate: The estimate.
         spec: The spec that it was made under.
         truth: The true shares of the only variable of the collection, if they are known.
-        grid: Rows and columns of a map, see ``write_report``.
     """
-    return [_card(estimate, of, spec, truth, grid) for of in dict.fromkeys(table.of for table in estimate.tables)]
+    return [_card(estimate, of, spec, truth) for of in dict.fromkeys(table.of for table in estimate.tables)]
 
 
-def _card(
-    estimate: Estimate,
-    of: tuple[str, ...],
-    spec: CollectionSpec,
-    truth: KnownShares | None,
-    grid: tuple[int, int] | None,
-) -> Card:
+def _card(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, truth: KnownShares | None) -> Card:
     mine = [table for table in estimate.tables if table.of == of]
     share = estimate.table(TableName.SHARE, of)
     beats = estimate.table(TableName.BEATS, of)
-    shares = None if share is None else shares_of(estimate, share, spec, truth, grid)
+    shares = None if share is None else shares_of(estimate, share, spec, truth)
     matrix = None if beats is None else matrix_of(beats, spec)
     drawn = {TableName.BELOW} if shares is not None and shares.distribution is not None else set()
     drawn |= {TableName.BEATS} if matrix is not None else set()

@@ -1,6 +1,6 @@
 """What the page says about each version of a collection: facts, quantities over time, and windows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,8 +10,10 @@ from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
 from uldp.pipelines.report.by_slice import Compared, compared
 from uldp.pipelines.report.cards import Card, cards_of
 from uldp.pipelines.report.guarantee import guarantee
+from uldp.pipelines.report.maps import Maps, maps_of
 from uldp.pipelines.report.over_time import Lines, lines_of
 from uldp.pipelines.report.points import points_of, pooled_points_of
+from uldp.pipelines.report.received import received_of
 from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
@@ -27,20 +29,21 @@ from uldp.schemas.specs.kinds import holds, is_listed
 
 #: How many of the last windows of a version the page shows with tables of values, and how many it names.
 SHOWN, NAMED = 24, 400
+#: The maps of all windows of a version but the last one have so many squares, of some 100 bytes each.
+MOST_SQUARES = 10_000
 
 
 class Asked(NamedTuple):
     """What the reader asked for: see ``uldp.pipelines.report.page.write_report``."""
 
     truth: Mapping[tuple[str, int], KnownShares]
-    grid: tuple[int, int] | None
     values: Sequence[str]
     every: Every | None
 
 
 @dataclass(frozen=True)
 class Section:
-    """One estimate as the page shows it; ``pooled`` says more about a pooled one."""
+    """One estimate as the page shows it; ``pooled`` says more about a pooled one. The last window has no maps here."""
 
     anchor: str
     estimate: Estimate
@@ -50,6 +53,7 @@ class Section:
     shuffled: str
     cards: Sequence[Card]
     pooled: Pooled | None = None
+    maps: Sequence[Maps] = ()
 
     @property
     def shares(self) -> Sequence[Shares]:
@@ -77,6 +81,7 @@ class Chapter:
         mechanism: The mechanism in words.
         guarantee: The privacy guarantee in sentences.
         truth: Whether its true shares are known.
+        maps: The maps of its last window.
         windows: The number of its windows.
         reports: The number of reports that they counted.
         lines: Its quantities over time.
@@ -93,6 +98,7 @@ class Chapter:
     mechanism: str
     guarantee: str
     truth: bool
+    maps: Sequence[Maps]
     windows: int
     reports: int
     lines: Lines
@@ -145,21 +151,26 @@ def chapter_of(
     of_first = of_first_estimator(estimates, spec)
     last = next(each for each in reversed(of_slices) if each.estimator == of_first[-1].estimator)
     sections = [
-        *(_pooled_section(each, spec, truth, asked.grid) for each in pooled if each.estimate.key in shown),
-        *(_section(each, spec, truth, asked.grid) for each in estimates if each.key in shown),
+        *(_pooled_section(each, spec, truth) for each in pooled if each.estimate.key in shown),
+        *(_section(each, spec, truth) for each in estimates if each.key in shown),
     ]
     sections.sort(key=lambda each: (each.estimate.window_end, each.estimate.window_start), reverse=True)
+    received = received_of(found.statistic_of(of_first[-1]), spec)
+    maps = maps_of(of_first[-1], spec, received, truth)
+    if maps:
+        sections = [*_with_maps(sections, of_first[-1], spec)]
     return Chapter(
         spec,
         mechanism=spec.mechanism.text,
         guarantee=guarantee(spec),
         truth=truth is not None,
+        maps=maps,
         windows=len(windows),
         reports=sum({each.key: each.n for each in estimates}.values()),
         lines=lines_of(*points_of(of_first, spec, found, asked.every), spec, asked.values),
         together=together,
         sections=sections,
-        all_values=all_values_of(of_first[-1], spec),
+        all_values=all_values_of(of_first[-1], spec, received, truth),
         compared=list(compared(last, spec)),
         slices=[_slice_section(last, name, number, spec) for number, name in enumerate(slices_of(last)[:SHOWN_SLICES])],
         named=[
@@ -224,9 +235,16 @@ def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
         )
 
 
-def _section(
-    estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
-) -> Section:
+def _with_maps(sections: Sequence[Section], last: Estimate, spec: CollectionSpec) -> Iterator[Section]:
+    """Give maps to the newest of the sections whose estimate is not the last one, as many as there is room for."""
+    room = MOST_SQUARES
+    for section in sections:
+        maps = maps_of(section.estimate, spec, {}, None) if room > 0 and section.estimate is not last else []
+        room -= sum(each.squares for each in maps)
+        yield section if room < 0 else replace(section, maps=maps)
+
+
+def _section(estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None) -> Section:
     return Section(
         anchor=f"{estimate.collection}-v{estimate.version}-{estimate.window_start}-{estimate.window_end}-{estimate.estimator}",
         estimate=estimate,
@@ -234,7 +252,7 @@ def _section(
         accounting=accounting_text(estimate.accounting),
         clocks=[*clocks_text(estimate.signals)],
         shuffled=_shuffled(estimate),
-        cards=cards_of(estimate, spec, truth, grid),
+        cards=cards_of(estimate, spec, truth),
     )
 
 
@@ -243,15 +261,13 @@ def _shuffled(estimate: Estimate) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}{': ' if ends else ''}{'; '.join(ends)}"
 
 
-def _pooled_section(
-    pooled: Pooled, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
-) -> Section:
-    section = _section(pooled.estimate, spec, truth, grid)
+def _pooled_section(pooled: Pooled, spec: CollectionSpec, truth: KnownShares | None) -> Section:
+    section = _section(pooled.estimate, spec, truth)
     return replace(section, window=f"{section.window}, {pooled.title}", shuffled="", pooled=pooled)
 
 
 def _slice_section(estimate: Estimate, name: tuple[str, ...], number: int, spec: CollectionSpec) -> Section:
-    section = _section(of_slice(estimate, name), spec, None, None)
+    section = _section(of_slice(estimate, name), spec, None)
     n = max(table.n for table in section.estimate.tables)
     return replace(
         section,

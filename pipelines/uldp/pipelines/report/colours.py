@@ -15,6 +15,7 @@ LIGHT = {
     "fill-sensitive": "#e6bfa6",
     "band": "#c9dbe9",
     "true": "#c4121a",
+    "map": "#06356b",
 }
 #: Of a page in the dark.
 DARK = {
@@ -31,4 +32,5 @@ DARK = {
     "fill-sensitive": "#7a4a33",
     "band": "#2f4a61",
     "true": "#ff7076",
+    "map": "#c4e2ff",
 }

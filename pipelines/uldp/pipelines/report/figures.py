@@ -5,15 +5,12 @@ The figures contain no labels of a collection; the page writes the labels as tex
 
 import io
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from uldp.pipelines.report.colours import LIGHT
 from uldp.schemas.arrays import Floats, Mask
@@ -90,33 +87,6 @@ def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Ma
                 rasterized=pixels,
             )
         figure.legend(loc="outside upper left", ncols=3, markerscale=1.6, handletextpad=0.3)
-        return _svg(figure)
-
-
-def heat_maps(maps: Sequence[tuple[str, Floats]], grid: tuple[int, int]) -> bytes:
-    """Draw shares as maps with one colour scale.
-
-    Args:
-        maps: The title of each map, and its shares, of shape (|X|,); the map shows negative entries as 0.
-        grid: Rows and columns: value i of the domain is a cell in row i // columns; row 0 is at the bottom.
-
-    Returns:
-        An SVG document.
-    """
-    # The square root keeps rare cells visible beside frequent ones.
-    norm = PowerNorm(0.5, vmin=0, vmax=100 * max(float(values.max()) for _, values in maps) or 1)
-    with matplotlib.style.context(["default", _STYLE]):
-        figure = Figure(figsize=(1.4 + 4.4 * len(maps), 4.7), layout="compressed")
-        panels = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
-        for axes, (title, values) in zip(panels, maps, strict=True):
-            cells = 100 * np.maximum(values, 0).reshape(grid)
-            image = axes.imshow(cells, origin="lower", cmap="Blues", norm=norm, interpolation="nearest")
-            axes.set_title(title)
-            axes.set_xlabel("column")
-            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panels[0].set_ylabel("row")
-        figure.colorbar(image, ax=panels, label="share of users (%), square-root scale", shrink=0.9, pad=0.02)
         return _svg(figure)
 
 

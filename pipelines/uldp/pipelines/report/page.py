@@ -1,7 +1,6 @@
 """The report: a results directory as one self-contained HTML page, for readers who must judge the estimates."""
 
 import hashlib
-import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of, together_of
 from uldp.pipelines.report.colours import DARK, LIGHT
+from uldp.pipelines.report.maps import STEPS
 from uldp.pipelines.report.over_time import Lines, check_chosen
 from uldp.pipelines.report.overview import glance_of
 from uldp.pipelines.report.time_line import HEIGHT, WIDTH
@@ -49,7 +49,6 @@ def write_report(
     *,
     made: int,
     truth: Mapping[tuple[str, int], KnownShares] | None = None,
-    grid: tuple[int, int] | None = None,
     values: Sequence[str] = (),
     every: Every | None = None,
     simultaneous: bool = False,
@@ -62,7 +61,6 @@ def write_report(
         selection: The windows and estimators.
         made: As of ``report_page``.
         truth: As of ``report_page``.
-        grid: As of ``report_page``.
         values: As of ``report_page``.
         every: As of ``report_page``.
         simultaneous: As of ``report_page``.
@@ -76,7 +74,6 @@ def write_report(
         selection,
         made=made,
         truth=truth,
-        grid=grid,
         values=values,
         every=every,
         simultaneous=simultaneous,
@@ -91,7 +88,6 @@ def report_page(
     *,
     made: int,
     truth: Mapping[tuple[str, int], KnownShares] | None = None,
-    grid: tuple[int, int] | None = None,
     values: Sequence[str] = (),
     every: Every | None = None,
     simultaneous: bool = False,
@@ -107,8 +103,6 @@ def report_page(
         selection: The windows and estimators.
         made: The time at which the page is made, in milliseconds, which the page names.
         truth: By (collection, version), the true shares, if a simulation knows them.
-        grid: Rows and columns, for collections with |X| values that are the cells of a map: value i is in row
-            i // columns, with row 0 at the bottom.
         values: Labels of values that have a line over time too, beside the largest.
         every: The period of the points of lines over time; None for windows, or for periods if there are too many.
         simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
@@ -119,8 +113,8 @@ def report_page(
         ResultsError: if the directory holds no results.
         SpecError: if a spec in it is invalid.
         RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
-            rows x columns values or one of ``values``, windows cannot be summed by ``every``, or counts that
-            ``simultaneous`` or ``every`` needs are missing.
+            one of ``values``, windows cannot be summed by ``every``, or counts that ``simultaneous`` or ``every`` needs
+            are missing.
     """
     try:
         import jinja2
@@ -151,10 +145,8 @@ def report_page(
     ]
     for each in pool_versions(to_pool, found, not_pooled.append):
         pooled.setdefault(each.spec.key, []).append(each)
-    if grid is not None and by_spec:
-        _check_grid(grid, [specs[key] for key in by_spec])
     check_chosen(values, [(mine[-1], specs[key]) for key, mine in by_spec.items()])
-    asked = Asked(truth or {}, grid, values, every)
+    asked = Asked(truth or {}, values, every)
     together: dict[CollectionKey, Lines | None] = {}
     for _, keys in groupby(sorted(by_spec), key=itemgetter(0)):
         versions = list(keys)
@@ -194,6 +186,7 @@ def report_page(
         chart={"width": WIDTH, "height": HEIGHT},
         light=LIGHT,
         dark=DARK,
+        steps=STEPS,
         most={"named": NAMED, "shown": SHOWN},
         overview=[glance_of(chapter) for chapter in chapters],
         chapters=chapters,
@@ -218,15 +211,6 @@ def _title(chapters: Sequence[Chapter], folder: str) -> str:
     """Return the name of the only collection, or that of the directory."""
     names = {chapter.spec.collection for chapter in chapters}
     return names.pop() if len(names) == 1 else folder
-
-
-def _check_grid(grid: tuple[int, int], specs: Sequence[CollectionSpec]) -> None:
-    sizes = [(spec.collection, each.size) for spec in specs for each in spec.variables.values()]
-    if all(size != math.prod(grid) for _, size in sizes):
-        text = ", ".join(f"{size} ({collection})" for collection, size in sizes)
-        raise RequestError(
-            f"a grid of {grid[0]} x {grid[1]} has {math.prod(grid)} cells, but |X| is {text}; correct the grid"
-        )
 
 
 def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec) -> Estimate:

@@ -2,7 +2,7 @@
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,6 +11,7 @@ import numpy as np
 from uldp.pipelines.report import all_values
 from uldp.pipelines.report.coverage import Covered, covered
 from uldp.pipelines.report.distribution import Distribution, distribution_of
+from uldp.pipelines.report.received import Received
 from uldp.pipelines.results.tables import carried, decimals, intervals_text, of_attributes, shown, unit_of
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
@@ -144,7 +145,6 @@ class Shares:
     rows: Sequence[Row]
     scale: Scale
     scatter: Picture | None
-    heat_map: Picture | None
     distribution: Distribution | None
     hidden: Sequence[Hidden]
     bound: float | None
@@ -155,7 +155,6 @@ def shares_of(
     table: Table,
     spec: CollectionSpec,
     truth: KnownShares | None,
-    grid: tuple[int, int] | None,
 ) -> Shares:
     """Prepare a table of shares for the page.
 
@@ -164,7 +163,6 @@ def shares_of(
         table: The shares.
         spec: The spec that the estimate was made under.
         truth: The true shares of the only variable of the collection, if they are known.
-        grid: Rows and columns of a map, see ``write_report``.
     """
     if table.of:
         truth = None
@@ -180,7 +178,7 @@ def shares_of(
         )
     )
     order, labels = shown(table, spec, TOP), value_labels(table, spec)
-    sensitive, of_background = _sensitive(table, spec), carried(table, visible, band)
+    sensitive, of_background = sensitive_of(table, spec), carried(table, visible, band)
     rows = [
         Row(
             labels[i],
@@ -225,9 +223,8 @@ def shares_of(
             ]
         ),
         scatter=None if distribution is not None else _scatter(table.values, _interval(table), sensitive, shares),
-        heat_map=_heat_map(table.values, visible, shares, grid),
         distribution=distribution,
-        hidden=[] if hidden is None else _tags(hidden, spec),
+        hidden=[] if hidden is None else hidden_of(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
     )
 
@@ -251,26 +248,45 @@ class AllValues:
     rows: str
 
 
-def all_values_of(estimate: Estimate, spec: CollectionSpec) -> list[AllValues]:
-    """Prepare the tables of all values of an estimate, for variables whose largest values are not all values."""
+def all_values_of(
+    estimate: Estimate,
+    spec: CollectionSpec,
+    received: Mapping[tuple[str, ...], Received],
+    truth: KnownShares | None,
+) -> list[AllValues]:
+    """Prepare the tables of all values of an estimate, for grids and for variables with more than the largest values.
+
+    Args:
+        estimate: The estimate.
+        spec: The spec that it was made under.
+        received: What ``received_of`` returns, for a column of it.
+        truth: The true shares of the only variable of the collection, if they are known.
+    """
     tables = []
     for table in estimate.tables:
-        if table.name is not TableName.SHARE or len(table.values) <= TOP:
+        variable = spec.variable(table.of)
+        on_a_grid = variable is not None and variable.columns is not None
+        if table.name is not TableName.SHARE or (len(table.values) <= TOP and not on_a_grid):
             continue
         visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
         columns = {"Estimate": table.values, "Low": table.low, "High": table.high}
         columns |= {
             "Visible": None if visible is None else visible.values,
             "Up to": None if band is None else band.high,
+            "Truth": None if table.of or truth is None else truth.shares,
         }
-        known = {name: column for name, column in columns.items() if column is not None}
-        rows = all_values.rows(value_labels(table, spec), [*known.values()], decimals(table.stderr))
+        places = decimals(table.stderr)
+        known = {name: (column, places) for name, column in columns.items() if column is not None}
+        if on_a_grid and table.of in received:
+            known["Received"] = received[table.of].shares, received[table.of].places
+        rows = all_values.rows(value_labels(table, spec), [*known.values()])
         of, unit = of_attributes(table.of), unit_of(table, spec)
         tables.append(AllValues(of, len(table.values), unit, [*known], rows))
     return tables
 
 
-def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
+def hidden_of(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
+    """Return the masses of the tags in a table."""
     return [
         Hidden(tag, float(hidden.values[i]), float(hidden.stderr[i]), _interval_of(hidden, i), _forged_of(hidden, i))
         for i, tag in enumerate(value_labels(hidden, spec))
@@ -287,7 +303,7 @@ def _distribution(estimate: Estimate, table: Table, spec: CollectionSpec) -> Dis
     return distribution_of(table.values, names, variable.kind.ends, below, quantiles)
 
 
-def _sensitive(table: Table, spec: CollectionSpec) -> Mask:
+def sensitive_of(table: Table, spec: CollectionSpec) -> Mask:
     """Return which values to mark as sensitive: none if all are."""
     variable = spec.variable(table.of)  # a file may name any attribute
     if variable is None or variable.size != len(table.values) or variable.sensitive_mask.all():
@@ -320,26 +336,6 @@ def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, t
         f"Scatter plot of the estimated shares of {len(distribution):,} values against {against}, with 95 % intervals.",
         f"All {len(distribution):,} values with 95 % intervals, against {against}. "
         "Axes of shares are logarithmic, but linear around zero.",
-    )
-
-
-def _heat_map(
-    distribution: Floats, visible: Table | None, truth: Floats | None, grid: tuple[int, int] | None
-) -> Picture | None:
-    if grid is None or math.prod(grid) != len(distribution):
-        return None
-    from uldp.pipelines.report import figures
-
-    maps = [] if truth is None else [("truth", truth)]
-    maps += [] if visible is None else [("measured", visible.values)]
-    maps.append(("estimate", distribution))
-    shown = " and ".join(", ".join(name for name, _ in maps).rsplit(", ", 1)).capitalize()
-    text = f"as a {grid[0]} x {grid[1]} grid, row-major, row 0 at the bottom"
-    assumed = "" if visible is None else " The estimate adds to what was measured what background knowledge puts there."
-    return Picture(
-        _uri(figures.heat_maps(maps, grid)),
-        f"{shown} drawn {text}; cells of a stronger colour hold more users.",
-        f"{shown} {text}.{assumed} Estimates below zero are drawn as 0.",
     )
 
 

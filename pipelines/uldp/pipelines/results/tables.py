@@ -162,7 +162,7 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     labels, order = value_labels(share, spec), shown(share, spec, top)
     visible, band = (estimate.table(name, of) for name in (TableName.VISIBLE, TableName.BAND))
     any_background = carried(share, visible, band)
-    first = share if band is None else _with_ends(share, band, any_background)
+    first = share if band is None else with_ends(share, band, any_background)
     entries, names = [(first, i) for i in order], [printable(labels[i]) for i in order]
     if hidden is not None:
         entries += [(hidden, i) for i in range(len(hidden.values))]
@@ -192,7 +192,7 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
         yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
 
 
-def _with_ends(share: Table, band: Table, of: Mask) -> Table:
+def with_ends(share: Table, band: Table, of: Mask) -> Table:
     """Return a table of shares in which some values have the interval of another table."""
     if share.low is None or share.high is None or band.low is None or band.high is None:
         return share

@@ -15,7 +15,7 @@ from uldp.pipelines.serve.query import SELECTION, Query
 from uldp.schemas.specs.mistakes import printable
 
 #: The names that the query of a page may have; they are those of options of ``uldp report``.
-OF_A_PAGE = (*SELECTION, "every", "value", "grid", "simultaneous")
+OF_A_PAGE = (*SELECTION, "every", "value", "simultaneous")
 
 #: matplotlib's settings are of the whole process while it draws.
 _drawing = threading.Lock()
@@ -42,7 +42,6 @@ def page(served: Served, query: Query, state: str) -> bytes:
             selection,
             made=int(time.time() * 1000),
             values=query.all("value"),
-            grid=query.grid(),
             every=query.choice("every", EVERY),
             simultaneous=query.choice("simultaneous", ("true", "false")) == "true",
             state=state,

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from uldp.pipelines.options import grid_shape, time_ms
+from uldp.pipelines.options import time_ms
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import near, quote
 
@@ -96,10 +96,6 @@ class Query:
             "last": self.number("last"),
             "estimator": self.one("estimator"),
         }
-
-    def grid(self) -> tuple[int, int] | None:
-        """Return the rows and columns of a map; None without one."""
-        return self._read("grid", grid_shape)
 
     def _read(self, name: str, read: Callable[[str], Value]) -> Value | None:
         value = self.one(name)
