@@ -73,6 +73,19 @@ def test_the_header_for_c_refuses_what_its_client_does_not_know(changed: dict[st
         list(c_table(table | {"mechanism": table["mechanism"] | changed}, "t"))
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, []),
+        ({"budget": {"epsilon": 4, "every": "30d"}}, ["spend at most epsilon 4 in 2,592,000,000 ms"]),
+        ({"mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}}, ["keep a response for each symbol"]),
+    ],
+)
+def test_the_header_for_c_says_what_is_left_to_the_program(keys: dict[str, Any], said: list[str]) -> None:
+    header = "\n".join(c_table(device_table(build.spec(**keys)), "t"))
+    assert re.findall(r"the program must (.+)\. \*/", header) == said
+
+
 def test_a_change_of_the_reading_half_changes_no_table() -> None:
     one, other = (device_table(build.spec(estimator=name)) for name in ("empirical", "mle"))
     assert one == other

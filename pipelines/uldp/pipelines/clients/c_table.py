@@ -52,6 +52,7 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
         [],
     )
     yield f"/* {_text(table['collection'])}, version {table['version']}: table {table['digest']}. Do not edit. */"
+    yield from (f"/* The client in C keeps no ledger: the program must {rule}. */" for rule in _left_to_program(table))
     yield '#include "uldp.h"'
     yield f"#define {name}_message_bytes ULDP_MESSAGE({len(table['collection'])}, {payload})"
     if pieces:
@@ -70,6 +71,14 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
     yield f"static uint64_t {name}_scratch[{scratch}];"
     yield f"static uint8_t {name}_bytes[{payload}];"
     yield f"static uldp_work {name}_work = {{{name}_symbols, {symbols + 1}, {name}_scratch, {name}_bytes, {payload}}};"
+
+
+def _left_to_program(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the ledgers of other clients do."""
+    if table["kept"]:
+        yield "keep a response for each symbol"
+    if (budget := table["budget"]) is not None:
+        yield f"spend at most epsilon {budget['epsilon']:g} in {budget['every_ms']:,} ms"
 
 
 def _nodes(node: Any) -> Iterator[Mapping[str, Any]]:
