@@ -141,6 +141,31 @@ test("a message that the server never counts is dropped and counted", async () =
   assert.equal(await queue.read(), "[]");
 });
 
+test("only 202, 413 and 422 end the attempts of a message, and those behind it wait", async () => {
+  const again = [400, 401, 403, 404, 408, 500];
+  const { sent, received, waits } = await answering(again, new MemoryStorage(), async (sender) => {
+    await sender.add(Uint8Array.of(1));
+    await sender.add(Uint8Array.of(2));
+    return sender.flush();
+  });
+  assert.deepEqual(sent, { taken: 2, refused: 0 });
+  assert.deepEqual(received, [...again.map(() => "01"), "01", "02"]);
+  assert.equal(waits.length, again.length);
+});
+
+test("a sleep that throws ends a flush, and the message waits for the next one", async () => {
+  const queue = new MemoryStorage();
+  const sleep = async () => {
+    throw new Error("no answer");
+  };
+  const away = new Sender("http://127.0.0.1:9", queue, { sleep });
+  await away.add(Uint8Array.of(1));
+  await assert.rejects(away.flush(), /no answer/);
+  await assert.rejects(away.flush(), /no answer/);
+  const { sent } = await answering([], queue, (sender) => sender.flush());
+  assert.deepEqual(sent, { taken: 1, refused: 0 });
+});
+
 test("a queue outlives a restart, and has an end", async () => {
   const queue = new MemoryStorage();
   const away = new Sender("http://127.0.0.1:9", queue, { mostWaiting: 2 });

@@ -1,6 +1,7 @@
 package uldp
 
 import com.sun.net.httpserver.HttpServer
+import java.io.IOException
 import java.net.InetAddress
 import java.net.InetSocketAddress
 import kotlin.test.Test
@@ -71,6 +72,32 @@ internal class SenderTest {
         }
         assertEquals(Sent(1, 1), sent)
         assertEquals("[]", queue.read())
+    }
+
+    @Test
+    fun `only 202, 413 and 422 end the attempts of a message, and those behind it wait`() {
+        val again = intArrayOf(400, 401, 403, 404, 408, 500)
+        val sent = answering(*again) { url ->
+            Sender(url, MemoryStorage(), sleep = waits::add).run {
+                add(byteArrayOf(1))
+                add(byteArrayOf(2))
+                flush()
+            }
+        }
+        assertEquals(Sent(2, 0), sent)
+        assertEquals(again.map { "01" } + listOf("01", "02"), received)
+        assertEquals(again.size, waits.size)
+    }
+
+    @Test
+    fun `a sleep that throws ends a flush, as an interrupt does, and the message waits for the next one`() {
+        val queue = MemoryStorage()
+        val away = Sender("http://127.0.0.1:9", queue, sleep = { throw IOException("no answer") })
+        away.add(byteArrayOf(1))
+        repeat(2) { assertFailsWith<IOException> { away.flush() } }
+        Thread.currentThread().interrupt()
+        assertFailsWith<InterruptedException> { Sender("http://127.0.0.1:9", queue).flush() }
+        assertEquals(Sent(1, 0), answering { url -> sender(url, queue).flush() })
     }
 
     @Test
