@@ -54,8 +54,7 @@ def test_the_notebook_of_the_tutorial_runs(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     notebook = tutorial()
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
-    (merged,) = (cell for cell in notebook.cells if "uldp show merged" in cell.source)
-    printed = "".join(output.get("text", "") for output in merged.outputs)
-    assert "app v1" in printed
-    assert "app v2" in printed
+    (mended,) = (cell for cell in notebook.cells if "--to mended" in cell.source)
+    printed = "".join(output.get("text", "") for output in mended.outputs)
+    assert "5,000 received = 5,000 counted" in printed
     assert any("text/html" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ()))

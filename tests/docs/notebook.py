@@ -34,8 +34,9 @@ def code(block: Block) -> Iterator[str]:
         case "console" if commands == [". .venv/bin/activate"]:
             yield ENVIRONMENT
         case "console":
-            # A cell ends when nothing holds its outputs any more.
-            yield "%%bash\nset -e\n" + re.sub(r">(\S+\.log) &", r">\1 2>&1 &", "\n".join(commands))
+            # A cell ends when nothing holds its outputs any more, and the next one has a shell of its own.
+            shell = "\n".join(commands).replace("$!", "$(cat background.pid)")
+            yield "%%bash\nset -e\n" + re.sub(r">(\S+\.log) &", r">\1 2>&1 & echo $! >background.pid", shell)
             yield from (SHOWN.format(page=page) for page in re.findall(r"uldp report .*--out (\S+)", block.text))
         case "python":
             yield block.text.rstrip()
