@@ -62,7 +62,6 @@ OF_JOBS = {
     "simulate": ("simulate", "{spec}", "--truth", "{truth}", "--users", "5", "--to", "new"),
     "backfill": ("backfill", "--spec", "{spec}", "--from", "stream", "--to", "new"),
     "stream": ("stream", "--spec", "{spec}", "--from", "stream", "--to", "new"),
-    "demo": ("demo", "--out", "new"),
     "audit": ("audit", "stream", "results"),
     "replay": ("replay", "rejected", "--to", "new"),
     "merge of a URL": ("merge", "gs://bucket/one", "gs://bucket/two", "--to", "new"),
@@ -154,6 +153,15 @@ def test_a_command_that_needs_beam_names_the_extra(environment: Path, without_be
         said = done.stderr.partition("[beam]")[0]
         needs = "error: this command needs Apache Beam; install it: pip install 'uldp-stream"
         assert (name, done.returncode, said) == (name, 1, needs)
+    assert not (environment / "new").exists()
+
+
+def test_the_demo_names_what_is_missing_before_it_begins(environment: Path, without_beam: Path) -> None:
+    for programs in (without_beam, environment / "venv" / "bin"):
+        command = [programs / "uldp", "demo", "--out", "new"]
+        done = subprocess.run(command, cwd=environment, capture_output=True, text=True)
+        said = "error: the demo needs jinja2; install it: pip install 'uldp-stream[beam,report] @ file://"
+        assert (done.returncode, done.stderr.startswith(said)) == (1, True), done.stderr
     assert not (environment / "new").exists()
 
 
