@@ -26,7 +26,7 @@ from uldp.schemas.arrays import Floats, Payloads
 #: Of symbols, and of bits: 625 numbers each for the peers.
 SYMBOLS, BITS = 1_000_000, 20_000
 REPEAT = 3
-INSTALL = "not installed: pip install 'uldp-stream[bench]'"
+INSTALL = "not installed: pip install '.[bench]'"
 
 Server = Callable[[], Floats]
 

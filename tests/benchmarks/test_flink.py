@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-pytest.importorskip("confluent_kafka", reason="pip install 'uldp-stream[kafka]'")
+pytest.importorskip("confluent_kafka", reason="pip install '.[kafka]'")
 
 from benchmarks import flink
 from tests.cluster.flink import Flink

@@ -13,7 +13,7 @@ PARAMETERS = {parameter["name"]: parameter for parameter in json.loads(TEMPLATE)
 
 
 def test_dataflow_knows_every_field() -> None:
-    dataflow = pytest.importorskip("google.cloud.dataflow", reason="pip install 'uldp-stream[gcp]'")
+    dataflow = pytest.importorskip("google.cloud.dataflow", reason="pip install '.[gcp]'")
     spec = dataflow.ContainerSpec.from_json(TEMPLATE)  # refuses what it does not know
     assert [parameter.name for parameter in spec.metadata.parameters] == ["spec", "from", "to"]
     assert spec.sdk_info.language == dataflow.SDKInfo.Language.PYTHON

@@ -41,7 +41,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A BigQuery on this machine, for a client without credentials."""
-    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
+    pytest.importorskip("google.cloud.bigquery", reason="pip install '.[gcp]'")
     auth, credentials = pytest.importorskip("google.auth"), pytest.importorskip("google.auth.credentials")
     monkeypatch.setattr(auth, "default", lambda *_, **__: (credentials.AnonymousCredentials(), "project"))
     made = Service()

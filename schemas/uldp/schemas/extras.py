@@ -10,8 +10,8 @@ def install(*extras: str, of: str = "uldp-stream") -> str:
     A name in an index that is not the project's own may be a stranger's. So what was installed from a clone or a file
     names that.
 
-    >>> install("serve").startswith("pip install 'uldp-stream[serve]")
-    True
+    >>> install("gcp", of="apache-beam")
+    "pip install 'apache-beam[gcp]'"
     """
     try:
         origin = json.loads(metadata.distribution(of).read_text("direct_url.json") or "{}")

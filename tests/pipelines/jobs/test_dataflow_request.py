@@ -22,8 +22,8 @@ from apache_beam.runners.runner import PipelineState
 from tests.pipelines.jobs.graph import describe_graph
 from tests.pipelines.jobs.test_graph import BITS, SYMBOLS, archive, assert_golden, batch, streaming
 
-dataflow = pytest.importorskip("google.cloud.dataflow", reason="pip install 'uldp-stream[gcp]'")
-pytest.importorskip("google.cloud.storage", reason="pip install 'uldp-stream[gcp]'")
+dataflow = pytest.importorskip("google.cloud.dataflow", reason="pip install '.[gcp]'")
+pytest.importorskip("google.cloud.storage", reason="pip install '.[gcp]'")
 pytest.importorskip(
     "apache_beam.runners.dataflow.internal.apiclient",
     reason="an older Beam needs its own extra, apache-beam[gcp]",

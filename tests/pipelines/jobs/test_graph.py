@@ -265,7 +265,7 @@ def test_sliding_windows_and_triggers_are_spelled_out() -> None:
 @pytest.mark.parametrize("streams", [True, False], ids=["streaming", "batch"])
 def test_dataflow_takes_the_job(streams: bool, archive: Path) -> None:
     for library in ("google.cloud.dataflow", "google.cloud.storage"):
-        pytest.importorskip(library, reason="pip install 'uldp-stream[gcp]'")
+        pytest.importorskip(library, reason="pip install '.[gcp]'")
     runner = "apache_beam.runners.dataflow.internal.apiclient"
     pytest.importorskip(runner, reason="an older Beam needs its own extra, apache-beam[gcp]", exc_type=ImportError)
     flags = ["--runner=DataflowRunner", "--dry_run=True", "--no_save_main_session", "--project=project"]

@@ -149,7 +149,7 @@ def test_no_answer_is_one_line(service: object, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_missing_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
+    pytest.importorskip("google.cloud.bigquery", reason="pip install '.[gcp]'")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing.json"))
     with pytest.raises(BigQueryError, match=f"^{URI}: no credentials; set GOOGLE_APPLICATION_CREDENTIALS"):
         check_table(TABLE)

@@ -28,7 +28,7 @@ from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.io.results.write import WriteResults
 
-kafka = pytest.importorskip("confluent_kafka", reason="pip install 'uldp-stream[kafka]'")
+kafka = pytest.importorskip("confluent_kafka", reason="pip install '.[kafka]'")
 
 SPEC = build.spec(window={"size": "1h", "allowed_lateness": "1h"}, limits={"max_age": "3h"})
 QUIET = {"log_level": 0}

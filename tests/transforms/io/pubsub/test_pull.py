@@ -14,7 +14,7 @@ from uldp.transforms.io.pubsub import client as client_module
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.subscription import library
 
-pubsub_v1 = pytest.importorskip("google.pubsub_v1", reason="pip install 'uldp-stream[gcp]'")
+pubsub_v1 = pytest.importorskip("google.pubsub_v1", reason="pip install '.[gcp]'")
 
 SERVICE = "google.pubsub.v1.Subscriber"
 #: Seconds that a client waits for this server: no machine is so slow.
