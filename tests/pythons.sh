@@ -1,137 +1,60 @@
 #!/usr/bin/env bash
-# Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.12 3.13 3.14
+# Run what is needed under other versions of Python, of the last commit: tests/pythons.sh 3.12 3.13 3.14
 #
-# Tests that are marked slow are left out.
+#     tests/pythons.sh VERSION...                # `make demo` and `make test`; tests that are marked slow are left out
+#     tests/pythons.sh --wheel DIST VERSION...   # the trial of the wheel in DIST: it is installed alone, and used
+#     tests/pythons.sh --prepare VERSION...      # nothing; roots are made
 #
-# A version is looked for on the PATH and where version managers keep it. One that is nowhere is run in a root of the
-# Debian release that has it, which later runs find again.
-# With --prepare before the versions, the roots are made and nothing is run.
+# A version that is nowhere on this machine is run in a root of the Debian release that has it; see tests/roots.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-readonly roots=${XDG_CACHE_HOME:-$HOME/.cache}/uldp-stream/roots
+. tests/roots.sh
 
-fail() {
-  echo "error: $*" >&2
-  exit 1
-}
-
-release_of() { # VERSION
-  case $1 in
-    3.13) echo trixie ;;
-    3.14) echo forky ;;
-    *) fail "Python $1 is not installed, and no Debian release has it; install it by a version manager, such as: uv python install $1" ;;
-  esac
-}
-
-make_root() { # RELEASE
-  [ "$(id -u)" = 0 ] || fail "only root can make a Debian root; become root, or install Python by a version manager"
-  command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap, or install Python by a version manager"
-  mkdir -p "$roots"
-  (
-    flock 9 # two runs at once make it once
-    [ -d "$roots/$1" ] && exit
-    rm -rf "$roots/$1.part"
-    # An older debootstrap does not know a newer release: all of Debian's are made as sid is.
-    debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates \
-      "$1" "$roots/$1.part" "$(apt_mirror)" /usr/share/debootstrap/scripts/sid >"$roots/$1.log" \
-      || fail "debootstrap failed, see $roots/$1.log"
-    mv "$roots/$1.part" "$roots/$1"
-  ) 9>"$roots/.lock"
-}
-
-apt_mirror() { # The mirror of this machine; debootstrap's own default where it has none of Debian.
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
-}
-
-configure() { # ROOT: reach the network as this machine does
-  local file
-  for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
-    if [ -e "$file" ]; then cp -L "$file" "$1$file"; fi
-  done
-  for file in .config/pip/pip.conf .pip/pip.conf; do
-    if [ -e "$HOME/$file" ]; then install -D "$HOME/$file" "$1/srv/$file"; fi
-  done
-}
-
-run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no variable of an outer make is left
+# What runs in the folder of a checkout: pip finds its settings, and no variable of an outer make is left.
+run_tests() { # PYTHON
   # Both at once, because the demo mostly waits for its devices.
   env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV PYTEST_ADDOPTS="-m 'not slow'" \
     make --jobs=2 --output-sync demo test PYTHON="$1"
 }
 
-in_root() { # ROOT SCRIPT ARGUMENT...: run a script of bash in a root
-  # Mounts and processes of its own, which end with it however it ends.
-  unshare --mount --pid --fork --kill-child bash -euc '
-    mount -t proc proc "$1/proc"
-    mount -t tmpfs tmpfs "$1/dev/shm"
-    export HOME=/srv PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
-    unset TMPDIR XDG_CACHE_HOME
-    root=$1 script=$2
-    shift 2
-    exec chroot "$root" bash -euc "$script" bash "$@"
-  ' bash "$@"
+run_wheel() { # PYTHON
+  "$1" -m tests.release dist wheel
 }
 
-run_in_root() { # VERSION RELEASE
-  local root=$roots/$2 checkout
-  checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
-  checkouts+=("$checkout")
-  git clone --quiet . "$checkout"
-  in_root "$root" "$(declare -f run in_checkout); in_checkout \"\$@\"" "${checkout#"$root"}" "$1"
+in_checkout() { # WORK FOLDER VERSION PYTHON
+  cd "$2"
+  "$4" --version
+  [[ $("$4" --version) == "Python $3."* ]] \
+    || { echo "error: $4 is another Python than $3; if it is in a Debian root, remove that, and the next run makes it again" >&2; exit 1; }
+  "$1" "$4"
 }
 
-in_checkout() { # FOLDER VERSION
-  cd "$1"
-  python3 --version
-  [[ $(python3 --version) == "Python $2."* ]] \
-    || { echo "error: this Debian root has another Python than $2; remove it, and the next run makes it again" >&2; exit 1; }
-  run python3
-}
-
-find_python() { # VERSION: print the first Python of it on this machine that has all that the project needs
-  local python
-  for python in "$(command -v "python$1" || true)" \
-    "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/"python$1" \
-    "${UV_PYTHON_INSTALL_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/uv/python}"/cpython-"$1"*/bin/"python$1" \
-    "${ASDF_DATA_DIR:-$HOME/.asdf}"/installs/python/"$1".*/bin/"python$1" \
-    "$HOME"/{.local,miniconda3,anaconda3}/bin/"python$1" /usr/{local/,}bin/"python$1" /opt/{python,homebrew}/bin/"python$1"; do
-    if [ -x "$python" ] && "$python" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null; then
-      echo "$python"
-      return
-    fi
-  done
-  return 1
-}
-
-prepare() { # VERSION
-  local release
-  find_python "$1" >/dev/null && return
-  release=$(release_of "$1")
-  make_root "$release"
-  configure "$roots/$release"
-  # Not every machine lets root mount, and not every root reaches the package index.
-  in_root "$roots/$release" '
-    python3 -m venv --clear /srv/probe
-    /srv/probe/bin/python -m pip download --quiet --no-deps --dest /srv/probe packaging
-  ' \
-    || fail "the Debian root of Python $1 cannot be used on this machine; install Python $1 by a version manager"
+check_out() { # FOLDER: the last commit, and the wheel that is to be tried
+  checkouts+=("$1")
+  git clone --quiet . "$1"
+  if [ -n "$dist" ]; then mkdir "$1/dist" && cp "$dist"/*.whl "$1/dist"; fi
 }
 
 checkouts=()
 trap 'rm -rf "${checkouts[@]}"' EXIT
-only_prepare=false
-if [ "${1-}" = --prepare ]; then only_prepare=true && shift; fi
+work=run_tests dist=
+case ${1-} in
+  --prepare) work= && shift ;;
+  --wheel) work=run_wheel dist=$(realpath "$2") && shift 2 ;;
+esac
 [ $# -gt 0 ] || fail "name versions of Python: tests/pythons.sh 3.12 3.13 3.14"
 for version in "$@"; do
   prepare "$version"
-  if $only_prepare; then
+  if [ -z "$work" ]; then
     continue
   elif python=$(find_python "$version"); then
-    checkouts+=("$(mktemp -d)")
-    git clone --quiet . "${checkouts[-1]}"
-    (cd "${checkouts[-1]}" && "$python" --version && run "$python")
+    checkout=$(mktemp -d)
+    check_out "$checkout"
+    (in_checkout "$work" "$checkout" "$version" "$python")
   else
-    release=$(release_of "$version")
-    run_in_root "$version" "$release"
+    root=$roots/$(release_of "$version")
+    checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
+    check_out "$checkout"
+    in_root "$root" "$(declare -f "$work" in_checkout); in_checkout \"\$@\"" "$work" "${checkout#"$root"}" "$version" python3
   fi
 done

@@ -158,7 +158,7 @@ def test_a_command_that_needs_beam_names_the_extra(environment: Path, without_be
 
 def test_the_demo_names_what_is_missing_before_it_begins(environment: Path, without_beam: Path) -> None:
     for programs in (without_beam, environment / "venv" / "bin"):
-        command = [programs / "uldp", "demo", "--out", "new"]
+        command = (programs / "uldp", "demo", "--out", "new")
         done = subprocess.run(command, cwd=environment, capture_output=True, text=True)
         said = "error: the demo needs jinja2; install it: pip install 'uldp-stream[beam,report] @ file://"
         assert (done.returncode, done.stderr.startswith(said)) == (1, True), done.stderr
