@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard docs fuzz mutants sbom audit release clean
+.PHONY: help setup demo test nightly test-cluster clients test-clients test-kernels test-lowest test-beams test-pythons test-wheel lint bench bench-flink guard docs fuzz mutants sbom audit release clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -33,7 +33,7 @@ nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, 
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
 	$(MAKE) test-clients
-	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons audit
+	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons test-wheel audit
 	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
@@ -68,6 +68,11 @@ test-beams: $(READY) ## Run the tests of transforms and jobs with each Beam that
 
 test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
 	tests/pythons.sh $(PYTHONS)
+
+test-wheel: $(READY) ## Install the wheel alone, and use it as README does, under Python 3.12, 3.13 and 3.14.
+	rm -rf build/wheel
+	$(BIN)/python -m build --installer uv --wheel --outdir build/wheel .
+	tests/pythons.sh --wheel build/wheel $(PYTHONS)
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .
@@ -109,7 +114,7 @@ audit: $(READY) ## Ask for known vulnerabilities of what the locks pin, and fail
 	tests/audit.sh $(BIN)/uv tool run --quiet pip-audit==2.10.1 --vulnerability-service osv --progress-spinner off \
 	  --disable-pip --require-hashes --requirement deploy/image/requirements.lock --requirement deploy/image/build.lock
 
-release: ## Build what a release publishes into dist, and check it; see deploy/release.sh.
+release: ## Build what a release publishes into dist, and try each artefact; see deploy/releasing.md.
 	deploy/release.sh
 
 clean: ## Remove the environment and what was built.

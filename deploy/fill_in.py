@@ -1,0 +1,140 @@
+"""Fill in who publishes a release: python deploy/fill_in.py FOLDER, of a clone that is not committed.
+
+``AUTHORS`` is names with or without an address, ``Ada Lovelace <ada@example.org>; Alan Turing``. ``URL`` is the page of
+the repository, and ``GROUP`` the group of the jar in Maven Central. A variable that is not set stays open.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Whoever publishes a release.
+
+    Attributes:
+        authors: Names, each with an address or the empty text.
+        url: The page of the repository; empty if it is open.
+        group: The group of the jar; empty if it is open.
+    """
+
+    authors: tuple[tuple[str, str], ...] = ()
+    url: str = ""
+    group: str = ""
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> "Publisher":
+        """Read variables of the environment.
+
+        Raises:
+            ValueError: if a value is not of its form; the message names the variable.
+        """
+        authors = []
+        for author in filter(None, map(str.strip, variables.get("AUTHORS", "").split(";"))):
+            found = re.fullmatch(r"([^<>\x00-\x1f\x7f]*[^<>\s\x00-\x1f\x7f])(?:\s*<([^<>\s@]+@[^<>\s@]+)>)?", author)
+            if found is None:
+                raise ValueError(
+                    f"AUTHORS has {author!r}; write names as 'Ada Lovelace <ada@example.org>; Alan Turing'"
+                )
+            authors.append((found[1], found[2] or ""))
+        url, group = variables.get("URL", ""), variables.get("GROUP", "")
+        if url and not re.fullmatch(r"https://[\w.-]+(/[\w./~-]*[\w~-])?", url, flags=re.ASCII):
+            raise ValueError(f"URL is {url!r}; write the page of the repository, as https://HOST/OWNER/uldp-stream")
+        if group and not re.fullmatch(r"[a-z]\w*(\.[a-z][\w-]*)+", group, flags=re.ASCII):
+            raise ValueError(f"GROUP is {group!r}; write a domain backwards that is yours, as org.example")
+        return cls(tuple(authors), url, group)
+
+    def open(self) -> list[str]:
+        """Return the variables that are not set."""
+        return [name for name in ("AUTHORS", "URL", "GROUP") if not getattr(self, name.lower())]
+
+
+def _after(anchor: str, text: str, lines: list[str]) -> str:
+    """Insert lines after the one line that is ``anchor``."""
+    if text.count(f"\n{anchor}\n") != 1:
+        raise ValueError(f"a file has no line, or two, that is {anchor!r}; deploy/fill_in.py writes after it")
+    return text.replace(f"\n{anchor}\n", "\n".join(["", anchor, *lines, ""]))
+
+
+def pyproject(text: str, by: Publisher) -> str:
+    """Return ``pyproject.toml`` with authors and URLs."""
+    if by.authors:
+        people = [
+            "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in parts if value) + "}"
+            for name, mail in by.authors
+            for parts in [(("name", name), ("email", mail))]
+        ]
+        text = _after('license-files = ["LICENSE"]', text, [f"authors = [{', '.join(people)}]"])
+    if by.url:
+        text = text.replace(
+            "\n[project.scripts]\n", f'\n[project.urls]\nRepository = "{by.url}"\n\n[project.scripts]\n'
+        )
+    return text
+
+
+def package_json(text: str, by: Publisher) -> str:
+    """Return ``package.json`` with authors and URLs."""
+    package = json.loads(text)
+    people = [f"{name} <{mail}>" if mail else name for name, mail in by.authors]
+    if people:
+        package |= {"author": people[0]} | ({"contributors": people[1:]} if people[1:] else {})
+    if by.url:
+        repository = {"type": "git", "url": f"git+{by.url}.git", "directory": "clients/typescript"}
+        package |= {"homepage": by.url, "repository": repository}
+    return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
+
+
+def pom(text: str, by: Publisher) -> str:
+    """Return ``pom.xml`` with the group, developers and URLs."""
+    if by.group:
+        text = text.replace("<groupId>invalid.uldp</groupId>", f"<groupId>{by.group}</groupId>")
+    people = [
+        f"    <developer><name>{escape(name)}</name>{f'<email>{escape(mail)}</email>' if mail else ''}</developer>"
+        for name, mail in by.authors
+    ]
+    lines = ["  <developers>", *people, "  </developers>"] if people else []
+    if by.url:
+        lines += [
+            f"  <url>{by.url}</url>",
+            f"  <scm><url>{by.url}</url><connection>scm:git:{by.url}.git</connection></scm>",
+        ]
+    return _after("  </licenses>", text, lines)
+
+
+def citation(text: str, by: Publisher) -> str:
+    """Return ``CITATION.cff`` with authors and the repository."""
+    if by.authors:
+        people = [f"  - name: {json.dumps(name, ensure_ascii=False)}" for name, _ in by.authors]
+        text = text.replace("  - name: The authors of uldp-stream", "\n".join(people))
+    return _after("license: Apache-2.0", text, [f"repository-code: {by.url}"] if by.url else [])
+
+
+#: Which function fills in a file.
+FILES = {
+    "pyproject.toml": pyproject,
+    "clients/typescript/package.json": package_json,
+    "clients/kotlin/pom.xml": pom,
+    "CITATION.cff": citation,
+}
+
+
+def main(folder: Path) -> None:
+    """Fill in the files of a clone, and print the variables that stay open, one on a line."""
+    try:
+        by = Publisher.of(os.environ)
+        for name, filled in FILES.items():
+            path = folder / name
+            path.write_text(filled(path.read_text(encoding="utf-8"), by), encoding="utf-8")
+    except ValueError as error:
+        sys.exit(f"error: {error}")
+    sys.stdout.write("".join(f"{name}\n" for name in by.open()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
