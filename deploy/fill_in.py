@@ -55,27 +55,23 @@ class Publisher:
         return [name for name in ("AUTHORS", "URL", "GROUP") if not getattr(self, name.lower())]
 
 
-def _after(anchor: str, text: str, lines: list[str]) -> str:
-    """Insert lines after the one line that is ``anchor``."""
-    if text.count(f"\n{anchor}\n") != 1:
-        raise ValueError(f"a file has no line, or two, that is {anchor!r}; deploy/fill_in.py writes after it")
-    return text.replace(f"\n{anchor}\n", "\n".join(["", anchor, *lines, ""]))
+def _once(text: str, old: str, new: str) -> str:
+    """Replace what stands once in a text."""
+    if text.count(old) != 1:
+        raise ValueError(f"a file has no {old.strip()!r}, or more than one; deploy/fill_in.py has to write there")
+    return text.replace(old, new)
 
 
 def pyproject(text: str, by: Publisher) -> str:
     """Return ``pyproject.toml`` with authors and URLs."""
-    if by.authors:
-        people = [
-            "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in parts if value) + "}"
-            for name, mail in by.authors
-            for parts in [(("name", name), ("email", mail))]
-        ]
-        text = _after('license-files = ["LICENSE"]', text, [f"authors = [{', '.join(people)}]"])
-    if by.url:
-        text = text.replace(
-            "\n[project.scripts]\n", f'\n[project.urls]\nRepository = "{by.url}"\n\n[project.scripts]\n'
-        )
-    return text
+    people = [
+        "{" + ", ".join(f"{key} = {_quoted(value)}" for key, value in (("name", name), ("email", mail)) if value) + "}"
+        for name, mail in by.authors
+    ]
+    if people:
+        text = _once(text, "\nclassifiers = [\n", f"\nauthors = [{', '.join(people)}]\nclassifiers = [\n")
+    urls = f'\n[project.urls]\nRepository = "{by.url}"\n' if by.url else ""
+    return _once(text, "\n[project.scripts]\n", f"{urls}\n[project.scripts]\n")
 
 
 def package_json(text: str, by: Publisher) -> str:
@@ -92,27 +88,29 @@ def package_json(text: str, by: Publisher) -> str:
 
 def pom(text: str, by: Publisher) -> str:
     """Return ``pom.xml`` with the group, developers and URLs."""
-    if by.group:
-        text = text.replace("<groupId>invalid.uldp</groupId>", f"<groupId>{by.group}</groupId>")
-    people = [
-        f"    <developer><name>{escape(name)}</name>{f'<email>{escape(mail)}</email>' if mail else ''}</developer>"
+    people = "".join(
+        f"    <developer><name>{escape(name)}</name>{f'<email>{escape(mail)}</email>' if mail else ''}</developer>\n"
         for name, mail in by.authors
-    ]
-    lines = ["  <developers>", *people, "  </developers>"] if people else []
+    )
+    lines = f"  <developers>\n{people}  </developers>\n" if people else ""
     if by.url:
-        lines += [
-            f"  <url>{by.url}</url>",
-            f"  <scm><url>{by.url}</url><connection>scm:git:{by.url}.git</connection></scm>",
-        ]
-    return _after("  </licenses>", text, lines)
+        connection = f"<connection>scm:git:{by.url}.git</connection>"
+        lines += f"  <url>{by.url}</url>\n  <scm>{connection}<url>{by.url}</url></scm>\n"
+    text = _once(text, "<groupId>invalid.uldp</groupId>", f"<groupId>{by.group or 'invalid.uldp'}</groupId>")
+    return _once(text, "\n  </licenses>\n", f"\n  </licenses>\n{lines}")
 
 
 def citation(text: str, by: Publisher) -> str:
     """Return ``CITATION.cff`` with authors and the repository."""
-    if by.authors:
-        people = [f"  - name: {json.dumps(name, ensure_ascii=False)}" for name, _ in by.authors]
-        text = text.replace("  - name: The authors of uldp-stream", "\n".join(people))
-    return _after("license: Apache-2.0", text, [f"repository-code: {by.url}"] if by.url else [])
+    nobody = "  - name: The authors of uldp-stream\n"
+    people = "".join(f"  - name: {_quoted(name)}\n" for name, _ in by.authors)
+    url = f"repository-code: {by.url}\n" if by.url else ""
+    return _once(_once(text, nobody, people or nobody), "\nlicense: Apache-2.0\n", f"\nlicense: Apache-2.0\n{url}")
+
+
+def _quoted(value: str) -> str:
+    """Return a string as TOML, JSON and YAML write it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 #: Which function fills in a file.

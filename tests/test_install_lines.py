@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 #: What is installed by name: packages of others, which are known to be theirs.
 OF_OTHERS = {
-    "pip": {"apache-beam", "apache-flink-libraries", "cyclonedx-bom", "pip", "pip-audit", "tzdata"},
+    "pip": {"apache-beam", "apache-flink-libraries", "cyclonedx-bom", "pip", "pip-audit", "twine", "tzdata"},
     "npm": set[str](),
     "maven": {
         "com.github.jbellis",

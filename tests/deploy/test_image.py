@@ -104,3 +104,16 @@ def test_the_jars_are_those_of_the_list() -> None:
     jars = sorted(path for path in job_server_jars().glob("*.jar") if path.name != "flink-job-server.jar")
     found = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in jars]
     assert found == (DEPLOY / "flink" / "jars.sha256").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_builder_without_a_daemon_knows_each_instruction() -> None:
+    """Such as Buildah and Kaniko: no mounts, no here-documents, and no syntax that BuildKit has to fetch."""
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    assert not re.search(r"^#\s*(syntax|escape|check)\s*=", text, flags=re.MULTILINE | re.IGNORECASE)
+    used = {instruction for stage in STAGES for instruction, _ in stage.instructions}
+    assert used <= {"RUN", "COPY", "WORKDIR", "ENV", "USER", "ENTRYPOINT"}
+    for stage in STAGES:
+        for instruction, value in stage.instructions:
+            options = re.findall(r"^(--[a-z-]+)", value)
+            assert options in ([], ["--from"]) or instruction == "ENTRYPOINT", value
+            assert "<<" not in value

@@ -22,13 +22,14 @@ def _contents(wheel: Path) -> dict[str, int]:
 def sdist(trial: Trial) -> str:
     """Build a wheel of the source distribution, which has to hold what the other wheel holds, and install it."""
     source, wheel = trial.artefact("uldp_stream-*.tar.gz"), trial.artefact("*.whl")
-    programs = trial.environment("builder", "pip")
+    programs = trial.environment("builder", "twine")
+    trial.run(programs / "twine", "check", "--strict", source, wheel)
     trial.run(programs / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "built", source)
     (built,) = (trial.folder / "built").iterdir()
     if _contents(built) != _contents(wheel):
         raise trial.fail(f"pip wheel {source.name}", f"the wheel holds other files than {wheel.name}")
     trial.expect("uldp, version ", trial.environment("empty", built) / "uldp", "--version")
-    return "a wheel built of it holds what the wheel of the release holds, and installs"
+    return "twine finds nothing; a wheel built of it holds what the wheel of the release holds, and installs"
 
 
 def _follow_remedy(trial: Trial, programs: Path, *command: str) -> None:

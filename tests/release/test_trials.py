@@ -1,0 +1,148 @@
+"""Trials fail where an artefact is wrong, and name it and the command."""
+
+import hashlib
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.release import __main__ as trials
+from tests.release import files, image, python
+from tests.release.readme import README, first_spec
+from tests.release.trial import LeftOut, Trial, TrialError
+
+WHEEL = "uldp_stream-1.0-py3-none-any.whl"
+PARTS = {
+    "bomFormat": "CycloneDX",
+    "specVersion": "1.6",
+    "metadata": {"component": {"name": "uldp-stream", "version": "1.0"}},
+    "components": [{"name": "numpy", "version": "2.0"}],
+}
+PAGE = '<link rel="stylesheet" href="style.css"><script src="a.js?v=1"></script><img src="data:,x"></html>'
+WHOLE = {"site/index.html": PAGE, "site/a.js": "", "site/style.css": ""}
+
+
+def trial(name: str, folder: Path, **written: bytes) -> Trial:
+    (folder / "dist").mkdir()
+    (folder / "empty").mkdir()
+    (folder / "dist" / WHEEL).touch()
+    for file, content in written.items():
+        (folder / "dist" / file.replace("__", ".")).write_bytes(content)
+    return Trial(name, folder / "dist", folder / "empty")
+
+
+def archived(content: Mapping[str, str]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in content.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def of_sums(folder: Path, digest: str) -> Trial:
+    return trial("sums", folder, SHA256SUMS=f"{digest}  {WHEEL}\n".encode())
+
+
+def of_parts(folder: Path, **changed: object) -> Trial:
+    made = trial("sbom", folder)
+    (made.dist / "uldp-stream-1.0.cdx.json").write_text(json.dumps(PARTS | changed), encoding="utf-8")
+    return made
+
+
+def of_site(folder: Path, content: Mapping[str, str]) -> Trial:
+    made = trial("site", folder)
+    (made.dist / "uldp-stream-1.0-docs.tar.gz").write_bytes(archived(content))
+    return made
+
+
+def test_what_is_right_passes(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("sums", "sbom", "site")]
+    for folder in folders:
+        folder.mkdir()
+    assert files.sums(of_sums(folders[0], hashlib.sha256().hexdigest())) == "the digests of 1 files"
+    assert files.sbom(of_parts(folders[1])) == "CycloneDX 1.6 of uldp-stream 1.0 with 1 parts"
+    assert files.site(of_site(folders[2], WHOLE)) == "unpacked; 1 pages have all that they load"
+
+
+@pytest.mark.parametrize(
+    ("tried", "made", "error"),
+    [
+        (files.sums, lambda folder: of_sums(folder, "0" * 64), r"(?s)^sums: sha256sum --check .*SHA256SUMS\n.*FAILED"),
+        (files.sums, lambda folder: trial("sums", folder, SHA256SUMS=b""), "^sums: "),
+        (files.sums, lambda folder: trial("sums", folder), "^sums: .* has 0 files SHA256SUMS; one is needed"),
+        (files.sbom, lambda folder: of_parts(folder, components=[]), "^sbom: .*cdx.json\nhas no parts"),
+        (files.sbom, lambda folder: of_parts(folder, bomFormat="x"), "is not CycloneDX of uldp-stream 1.0"),
+        (files.site, lambda folder: of_site(folder, {"site/x.html": ""}), "has no site/index.html"),
+        (files.site, lambda folder: of_site(folder, {"site/index.html": PAGE}), "index.html loads style.css, which it"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    tried: Callable[[Trial], str], made: Callable[[Path], Trial], error: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TrialError, match=error):
+        tried(made(tmp_path))
+
+
+def test_a_wheel_of_one_platform_is_refused(tmp_path: Path) -> None:
+    made = trial("wheel", tmp_path)
+    (made.dist / WHEEL).rename(made.dist / "uldp_stream-1.0-cp311-cp311-linux_x86_64.whl")
+    with pytest.raises(TrialError, match=r"(?s)^wheel: uldp_stream-1\.0-cp311.*py3-none-any"):
+        python.wheel(made)
+
+
+@pytest.mark.parametrize(
+    ("command", "fails", "error"),
+    [
+        (["sh", "-c", "echo said; exit 3"], False, r"^npm: sh -c 'echo said; exit 3'\nexit code 3\nsaid"),
+        (["true"], True, "^npm: true\nexit code 0"),
+        (["no-such-command"], False, "^npm: no-such-command\n.*No such file"),
+    ],
+)
+def test_a_command_that_ends_otherwise_is_named(command: list[str], fails: bool, error: str, tmp_path: Path) -> None:
+    with pytest.raises(TrialError, match=error):
+        trial("npm", tmp_path).run(*command, fails=fails)
+
+
+def test_a_command_does_not_know_another_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    printed = trial("wheel", tmp_path).run(sys.executable, "-c", "import os; print('PYTHONPATH' in os.environ, end='')")
+    assert printed == "False"
+
+
+def test_each_trial_has_a_line_and_the_first_failure_ends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def left_out(trial: Trial) -> str:
+        raise LeftOut("no builder is here")
+
+    def failed(trial: Trial) -> str:
+        raise trial.fail("npm install x", "exit code 1")
+
+    monkeypatch.setattr(
+        trials, "TRIALS", {"sums": lambda trial: "read", "image": left_out, "npm": failed, "jar": failed}
+    )
+    assert trials.main(tmp_path, ["sums", "image", "npm", "jar"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "passed sums: read (0 s)\nLEFT OUT image: no builder is here\n"
+    assert err == "error: npm: npm install x\nexit code 1\n"
+
+
+def test_without_a_builder_the_image_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LeftOut, match="neither buildah nor podman is here"):
+        image.image(trial("image", tmp_path))
+
+
+def test_the_first_spec_of_the_readme_is_read() -> None:
+    written, commands = first_spec(README.read_text(encoding="utf-8"))
+    assert [command.split()[1] for command in commands] == ["check", "simulate", "backfill", "show", "report"]
+    assert f"--users {python.USERS} " in commands[1]
+    assert written["survey.yaml"].startswith("collection: survey\n")
+    with pytest.raises(ValueError, match="no block of yaml, csv or console"):
+        first_spec("# uldp-stream\n")
