@@ -69,9 +69,10 @@ test-beams: $(READY) ## Run the tests of transforms and jobs with each Beam that
 test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
 	tests/pythons.sh $(PYTHONS)
 
-test-wheel: $(READY) ## Install the wheel alone, and use it as README does, under Python 3.12, 3.13 and 3.14.
+test-wheel: $(READY) ## Install the wheel alone, and use it as README does, under this Python, 3.12, 3.13 and 3.14.
 	rm -rf build/wheel
 	$(BIN)/python -m build --installer uv --wheel --outdir build/wheel .
+	$(PYTHON) -m tests.release build/wheel wheel
 	tests/pythons.sh --wheel build/wheel $(PYTHONS)
 
 lint: $(READY) ## Check style and types.

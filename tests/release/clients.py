@@ -1,7 +1,6 @@
 """Trials of the clients: a program of ten lines makes a report, and ``uldp decode`` counts it."""
 
 import re
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -97,5 +96,4 @@ def jar(trial: Trial) -> str:
     trial.run(*maven, "compile", _CLASSPATH, "-Dmdep.outputFile=classpath")
     path = (trial.folder / "classpath").read_text(encoding="utf-8").strip()
     _decode(trial, uldp, trial.run("java", "-cp", f"target/classes:{path}", "Report"))
-    shutil.rmtree(trial.folder / "repository")
     return f"found as {group}:uldp-client:{version}; a report of it by Java, decoded by uldp"

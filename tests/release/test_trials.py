@@ -139,6 +139,28 @@ def test_without_a_builder_the_image_is_left_out(tmp_path: Path, monkeypatch: py
         image.image(trial("image", tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("builder", "raised"),
+    [
+        ("exit 0", None),
+        ('test "$1" != pull', (LeftOut, r"^buildah gets python:3\.11\.\S+ from no registry; ")),
+        ('test "$1" != build', (TrialError, "^image: buildah build --file .*Dockerfile --target worker ")),
+    ],
+)
+def test_the_image_is_built_where_a_registry_gives_its_base(
+    builder: str, raised: tuple[type[Exception], str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "buildah").write_text(f"#!/bin/sh\n{builder}\n", encoding="utf-8")
+    (tmp_path / "buildah").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    made = trial("image", tmp_path)
+    if raised is None:
+        assert image.image(made) == "built by buildah"
+    else:
+        with pytest.raises(raised[0], match=raised[1]):
+            image.image(made)
+
+
 def test_the_first_spec_of_the_readme_is_read() -> None:
     written, commands = first_spec(README.read_text(encoding="utf-8"))
     assert [command.split()[1] for command in commands] == ["check", "simulate", "backfill", "show", "report"]
