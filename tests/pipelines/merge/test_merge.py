@@ -314,6 +314,15 @@ def test_a_sum_that_differs_by_few_reports_from_a_published_pane_is_held_back(tm
     assert estimates(tmp_path / "merged") == estimates(one)
 
 
+@pytest.mark.parametrize(("size", "remedy"), [("30m", "give the spec a new version"), ("2h", "a directory of its own")])
+def test_other_windows_are_refused_and_slices_that_cut_apart_those_of_devices_by_their_remedy(
+    size: str, remedy: str, halves: list[Path], tmp_path: Path
+) -> None:
+    other = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "window": {"size": size}})
+    with pytest.raises(ResultsError, match=rf"c v1 has another device half, or another window, .*{remedy}$"):
+        merge([halves[0], backfill(sent(13, other), tmp_path / "other", other)], tmp_path / "merged")
+
+
 def test_another_device_half_is_refused(halves: list[Path], tmp_path: Path) -> None:
     other_half = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "mechanism": {"name": "urr", "epsilon": 2}})
     other = backfill(sent(13, other_half), tmp_path / "other", other_half)

@@ -185,10 +185,11 @@ def _refuse_other_results(out: str, local: Path, job: JobIdentity, new: Sequence
     before = _stored_identity(local)
     if before is None and any(local.glob("specs/*")):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
+    # First of all: another directory, which the next error advises, would not mend a change that devices must know.
+    _refuse_other_device_halves(out, local, new)
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
-    _refuse_other_device_halves(out, local, new)
 
 
 def _refuse_other_state(out: str, local: Path, job: JobIdentity) -> None:
@@ -220,10 +221,13 @@ def _stored_identity(local: Path) -> JobIdentity | None:
 
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
-        before = kept_file(folder, spec)
-        key = changed_key(load_kept(before).device_half, spec.device_half) if before.exists() else None
-        if key is not None:
+        if not (file := kept_file(folder, spec)).exists():
+            continue
+        before = load_kept(file)
+        name = f"{spec.collection} version {spec.version}"
+        if (key := changed_key(before.device_half, spec.device_half)) is not None:
             raise ResultsError(
-                f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"
-                " version, or choose another --to"
+                f"{out}: holds results of {name} with another {key}; raise the spec's version, or choose another --to"
             )
+        if (cut := spec.window.splits(before.window)) is not None:
+            raise ResultsError(f"{out}: {name}: {cut}; another --to would count its reports in wrong windows")

@@ -179,9 +179,11 @@ def _specs(folders: Sequence[Merging]) -> list[CollectionSpec]:
             before = specs.get(key, spec)
             others = before.window.slice, before.window.offset
             if before.device_digest != spec.device_digest or others != (spec.window.slice, spec.window.offset):
+                cut = spec.window.splits(before.window)
                 raise ResultsError(
                     f"{plain(folder.name)}: {key[0]} v{key[1]} has another device half, or another window, than in"
-                    " the folders before it, so its counts cannot be added; merge it into a directory of its own"
+                    " the folders before it, so its counts cannot be added; "
+                    + (cut or "merge it into a directory of its own")
                 )
             specs[key] = spec
     return list(specs.values())

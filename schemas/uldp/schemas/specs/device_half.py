@@ -1,9 +1,10 @@
 """The half of a spec that devices must know. Reports under another one cannot be added to the same statistic.
 
 The other half is how the collector reads the statistic: estimators, backgrounds, candidates, limits, and whether a
-version is retired. It may change while the version stays. Windows are in neither half: the state of a job depends on
-them. Nor are ``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be
-added. The ``columns`` of a domain say where a map shows its values, so they are in the other half.
+version is retired. It may change while the version stays. Of windows, devices know the slice, by which they round event
+times. It is no fact of the digest, because longer slices may hold those of devices: see ``WindowSpec.splits``. Nor are
+``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be added. The
+``columns`` of a domain say where a map shows its values, so they are in the other half.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The windows of a collection: event time is cut into slices, and a window is one slice or several."""
 
 from datetime import timedelta
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import model_validator
 
@@ -39,6 +39,22 @@ class WindowSpec(Strict):
         """Return the start of the time slice that holds a time; both are milliseconds since 1970-01-01 UTC."""
         size, offset = milliseconds(self.slice), milliseconds(self.offset)
         return (time - offset) // size * size + offset
+
+    def splits(self, before: Self) -> str | None:
+        """Return which key cuts apart slices of ``before``, and the remedy; None if each of those lies in one of these.
+
+        A device sends the beginning of its slice. If that slice is cut apart, its first part gets the reports of all.
+        """
+        if self.slice % before.slice:
+            key, now = ("size" if self.period is None else "period"), self.slice
+        elif (self.offset - before.offset) % before.slice:
+            key, now = "offset", self.offset
+        else:
+            return None
+        return (
+            f"window.{key}, {format_duration(now)}, cuts apart slices of {format_duration(before.slice)}, by which"
+            " devices of this version may round event times; give the spec a new version"
+        )
 
     @model_validator(mode="after")
     def _fits(self) -> "WindowSpec":
