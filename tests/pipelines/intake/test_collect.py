@@ -175,6 +175,19 @@ def test_the_end_is_clean_and_the_stream_stays_open(tmp_path: Path) -> None:
     assert not LocalStream.open(tmp_path / "posted").closed
 
 
+def test_a_late_report_is_taken_and_its_sender_hears_that_it_is_late(tmp_path: Path) -> None:
+    write_spec(tmp_path / "spec.yaml")
+    late = build.report(1, 3, now() - 3 * build.HOUR).encode()
+    with Collecting(tmp_path / "spec.yaml", tmp_path / "posted") as collecting:
+        status, headers, answer = post(collecting.port, late)
+        assert (status, headers["content-type"], json.loads(answer)) == (202, "application/json", {"late": 1})
+        assert post(collecting.port, build.report(2, 3, now()).encode())[::2] == (202, b"")
+        _, out, _ = collecting.stop(signal.SIGTERM)
+    assert "answered with 202; 1 of their reports came late" in out
+    (written, _) = [each for path in LocalStream.open(tmp_path / "posted").segments() for each in read_messages(path)]
+    assert written.data == late
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [2, pytest.param(NIGHTLY_KILLS, marks=pytest.mark.nightly)])
 def test_whatever_was_answered_with_202_is_counted_once_through_kills(kills: int, tmp_path: Path) -> None:

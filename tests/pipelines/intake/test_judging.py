@@ -3,9 +3,9 @@
 import numpy as np
 
 from tests import build
-from tests.build import HOUR, START
+from tests.build import HOUR, MINUTE, START
 from uldp.collector import Collector
-from uldp.pipelines.intake.judging import Judge
+from uldp.pipelines.intake.judging import Judge, Late, Refusal
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 
@@ -15,7 +15,7 @@ NEXT = build.report(3, 3, key=("c", 2))
 
 
 def refused(*messages: Message) -> dict[int, Reason]:
-    return {row: refusal.reason for row, refusal in Judge([SPEC]).refusals(messages).items()}
+    return {row: each.reason for row, each in Judge([SPEC]).judge(messages).items() if isinstance(each, Refusal)}
 
 
 def test_what_can_never_be_counted_is_refused_with_its_reason() -> None:
@@ -56,7 +56,7 @@ def test_a_job_counts_something_of_each_message_that_is_kept_and_nothing_of_the_
         body = bytearray(bodies[int(rng.integers(2))])
         body[int(rng.integers(len(body)))] ^= 1 << int(rng.integers(8))
         messages.append(Message(bytes(body), START))
-    found = Judge([SPEC]).refusals(messages)
+    found = {row for row, each in Judge([SPEC]).judge(messages).items() if isinstance(each, Refusal)}
     for row, message in enumerate(messages):
         collector = Collector([SPEC], sender_key=build.SENDER_KEY)
         rejected = collector.add([message])
@@ -64,3 +64,20 @@ def test_a_job_counts_something_of_each_message_that_is_kept_and_nothing_of_the_
         later = any(each.reason == Reason.UNKNOWN_VERSION for each in rejected)
         assert (counted > 0 or later) == (row not in found)
     assert 0 < len(found) < len(messages)
+
+
+def test_late_reports_are_kept_and_numbered_by_the_clock_of_the_job() -> None:
+    """Devices round by an hour, and this spec has windows of ten minutes: most of what comes at once is late."""
+    minutes = build.spec(window={"size": "10m", "allowed_lateness": "5m"})
+    closes = START + 15 * MINUTE
+    at_once, mixed = [build.report(number, 3, START) for number in range(4)], build.report(9, 3, START + 10 * MINUTE)
+    messages = [
+        Message(at_once[0].encode(), closes - 1),
+        Message(at_once[1].encode(), closes),
+        Message(build.batch([*at_once, mixed]).encode(), closes),
+        Message(build.batch([at_once[2], WRONG]).encode(), closes),
+        Message(WRONG.encode(), closes),
+    ]
+    found = Judge([minutes]).judge(messages)
+    assert {row: each for row, each in found.items() if isinstance(each, Late)} == {1: (1,), 2: (4,), 3: (1,)}
+    assert [row for row, each in found.items() if isinstance(each, Refusal)] == [4]

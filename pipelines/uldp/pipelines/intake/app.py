@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
+from uldp.pipelines.intake.judging import Refusal
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.schemas.errors import RequestError
 from uldp.schemas.records import SENDER
@@ -52,7 +53,7 @@ def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[st
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 data = await _body(request)
-            refusal = await commits.put(data, attributes)
+            found = await commits.put(data, attributes)
         except TooLargeError:
             text = f"a message has {MOST_BYTES:,} bytes at the most; put fewer reports into a batch"
             return _error(413, text, {"Connection": "close"})
@@ -62,7 +63,9 @@ def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[st
             return _error(429, "too many messages wait; send this one again", _AGAIN)
         except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
             return _error(503, "the message is not written yet; send it again", _AGAIN)
-        return Response(status_code=202) if refusal is None else JSONResponse(refusal.to_json(), 422)
+        if isinstance(found, Refusal):
+            return JSONResponse(found.to_json(), 422)
+        return Response(status_code=202) if found is None else JSONResponse(found._asdict(), 202)
 
     async def healthy(request: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from uldp.pipelines.intake.judging import Judge, Refusal
+from uldp.pipelines.intake.judging import Judge, Late, Refusal
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.endpoints import Writer
@@ -31,7 +31,7 @@ class _Post(NamedTuple):
 
     data: bytes
     attributes: Mapping[str, str]
-    done: "asyncio.Future[Refusal | None]"
+    done: "asyncio.Future[Refusal | Late | None]"
 
 
 class Commits:
@@ -44,6 +44,9 @@ class Commits:
         stream: Where all other messages go.
         most_waiting: Bytes of posts that may wait or be under way.
         failed: Called once for each failure to write, and once if writing takes too long.
+
+    Attributes:
+        late: The number of reports that were written and late.
     """
 
     def __init__(
@@ -54,15 +57,15 @@ class Commits:
         self._waiting: list[_Post] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
-        self._published = 0
+        self._published = self.late = 0
         self._under_way = 0  # posts that the thread has not written yet
         self._told = False  # that the posts under way take too long
 
-    async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | None:
+    async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | Late | None:
         """Write a message; return when it is durable.
 
         Returns:
-            Why it is not written, if it can never be counted.
+            Why it is not written, if it can never be counted; or how many of its reports are late, if some are.
 
         Raises:
             FullError: if too much waits.
@@ -101,14 +104,14 @@ class Commits:
             posts = self._take()
             self._under_way = len(posts)
             try:
-                refused = await loop.run_in_executor(self._thread, self._write, posts)
+                found = await loop.run_in_executor(self._thread, self._write, posts)
             except Exception as error:
                 self._failed(error)
                 for post in posts:
                     _settle(post, error=NotWrittenError())
             else:
                 for row, post in enumerate(posts):
-                    _settle(post, refused.get(row))
+                    _settle(post, found.get(row))
             self._bytes -= sum(map(_size, posts))
             self._told, self._under_way = False, 0
         self._running = None
@@ -124,17 +127,18 @@ class Commits:
         taken, self._waiting = self._waiting, []
         return taken
 
-    def _write(self, posts: Sequence[_Post]) -> dict[int, Refusal]:
-        """Judge posts, and append those that can be counted; runs in the thread."""
+    def _write(self, posts: Sequence[_Post]) -> dict[int, Refusal | Late]:
+        """Judge posts, and append those that can be accounted; runs in the thread."""
         # A clock that was set back must not put messages behind those that are there.
         self._published = max(self._published, self._stream.now())
         messages = [Message(post.data, self._published, post.attributes) for post in posts]
-        refused = self._judge.refusals(messages)
-        if len(refused) < len(messages):
-            self._stream.append([message for row, message in enumerate(messages) if row not in refused])
+        found = self._judge.judge(messages)
+        if kept := [message for row, message in enumerate(messages) if not isinstance(found.get(row), Refusal)]:
+            self._stream.append(kept)
             self._stream.flush()
+        self.late += sum(each.late for each in found.values() if isinstance(each, Late))
         self._under_way = 0
-        return refused
+        return found
 
 
 def _size(post: _Post) -> int:
@@ -142,12 +146,12 @@ def _size(post: _Post) -> int:
     return len(post.data) + _OVERHEAD
 
 
-def _settle(post: _Post, refusal: Refusal | None = None, error: Exception | None = None) -> None:
+def _settle(post: _Post, found: Refusal | Late | None = None, error: Exception | None = None) -> None:
     """Tell the sender of a post, unless it has gone."""
     if post.done.done():
         return
     if error is None:
-        post.done.set_result(refusal)
+        post.done.set_result(found)
     else:
         post.done.set_exception(error)
         post.done.exception()  # if its sender has gone, nobody asks

@@ -1,4 +1,4 @@
-"""Which messages can never be counted, so that their senders hear why at once."""
+"""Which messages can never be counted, and which are late, so that their senders hear it at once."""
 
 import secrets
 import time
@@ -44,6 +44,16 @@ class Refusal(NamedTuple):
         }
 
 
+class Late(NamedTuple):
+    """How many reports of a message are late by the clock of the stream: they are kept, and in no estimate.
+
+    Attributes:
+        late: Their number.
+    """
+
+    late: int
+
+
 class Judge:
     """Judges messages as a job of the same specs does.
 
@@ -56,7 +66,7 @@ class Judge:
         shared = SharedSpecs.of(specs)
         # No digest of a sender leaves the judge, so any key will do.
         self._reader = ReportReader(
-            shared, judge_lateness=False, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
+            shared, judge_lateness=True, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
         )
         self._specs, self._later = shared, _LATER
         self._latest: int | None = None
@@ -89,22 +99,30 @@ class Judge:
         judge._later, judge._look = _LATER_OF_FOLDER, watch.look
         return judge
 
-    def refusals(self, messages: Sequence[Message]) -> dict[int, Refusal]:
-        """Return, by row, the messages of which no report can be counted; a report that can be later counts here.
+    def judge(self, messages: Sequence[Message]) -> dict[int, Refusal | Late]:
+        """Return, by row, the messages of which no report can be accounted, and those of which reports are late.
 
-        A message with a report that can be counted is none of them: the job rejects its other reports, and keeps them.
+        A message with a report that can be counted, or can be later, is not refused: the job rejects its other reports,
+        and keeps them.
         """
         self._look(self._latest)
         self._latest = max((message.publish_time for message in messages), default=self._latest)
-        numbered = [message._replace(source=f"post:{row}") for row, message in enumerate(messages)]
-        rejected = self._reader.decode(numbered).rejected
-        if any(record.reason in _LATER_OF_FOLDER for record in rejected):
+        decoded = self._reader.decode([each._replace(source=f"post:{row}") for row, each in enumerate(messages)])
+        if any(record.reason in _LATER_OF_FOLDER for record in decoded.rejected):
             self._specs.wanted = True
-        rows = {row for record in rejected for row in numbers_in(record.place[1]).tolist()}
-        return {row: refusal for row in rows if (refusal := self._refusal(messages[row]))}
+        late = [int(message.source.removeprefix("post:")) for message in decoded.late]
+        one_each = decoded.late_reports == len(late)  # to judge a message alone takes longer than many together
+        found: dict[int, Refusal | Late] = {row: Late(1 if one_each else self._late(messages[row])) for row in late}
+        rows = {row for record in decoded.rejected for row in numbers_in(record.place[1]).tolist()}
+        refusals = ((row, self._refusal(messages[row])) for row in rows - found.keys())
+        return found | {row: refusal for row, refusal in refusals if refusal is not None}
+
+    def _late(self, message: Message) -> int:
+        """Return how many reports of one message are late."""
+        return self._reader.decode([message]).late_reports
 
     def _refusal(self, message: Message) -> Refusal | None:
-        """Judge one message alone."""
+        """Judge one message alone, of which no report is late."""
         decoded = self._reader.decode([message])
         if decoded.columns or any(record.reason in self._later for record in decoded.rejected):
             return None

@@ -68,7 +68,11 @@ def collect(
         say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")
         server.run(sockets=[opened])
         left = commits.close(CLOSE_SECONDS)
-    say(f"stopped; the stream has every message that was answered with 202{_not_written(left)}")
+    say(f"stopped; the stream has every message that was answered with 202{_late(commits.late)}{_not_written(left)}")
+
+
+def _late(reports: int) -> str:
+    return f"; {reports:,} of their reports came late" if reports else ""
 
 
 def _not_written(posts: int) -> str:
