@@ -1,4 +1,4 @@
-"""Which windows a version may have later: each slice by which its devices round event times must lie in one of theirs."""
+"""Which windows a version may have later: each slice by which its devices round must lie in one of theirs."""
 
 from itertools import product
 from typing import Any
@@ -27,7 +27,7 @@ def test_slices_may_change_if_each_time_that_a_device_rounds_is_in_the_window_of
     before: tuple[int, int],
 ) -> None:
     allowed = set()
-    for size, offset in ((size, offset) for size in range(1, 25) for offset in range(size)):
+    for size, offset in ((number, moved) for number in range(1, 25) for moved in range(number)):
         right = all(begins(begins(time, *before), size, offset) == begins(time, size, offset) for time in TIMES)
         assert (window(size, offset).splits(window(*before)) is None) == right
         allowed |= {size} if right else set()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from uldp.collector.ends import coarser
 from uldp.mechanisms.catalog import build_variable
@@ -17,6 +18,8 @@ from uldp.schemas.specs.variable import Variable
 _FEW_REPORTS = 10
 #: Up to so many of these windows may come from devices that were offline.
 _FEW_WINDOWS = 100
+#: With so many reports, 40 % come after the end of their windows by chance only if far more than a quarter usually do.
+_MANY_REPORTS, _AFTER = 300, 0.4
 #: A line names so many labels.
 _NAMED = 3
 #: A budget above this protects hardly anybody.
@@ -129,6 +132,30 @@ def few_reports(panes: Sequence[PaneHeader]) -> str | None:
     return (
         f"warning: {few:,} of {len(counted):,} windows count fewer than {_FEW_REPORTS} reports: windows are too short, "
         "or a sender has made up event times; take longer windows, or lower limits.max_age"
+    )
+
+
+def coarse_times(spec: CollectionSpec, panes: Sequence[PaneHeader]) -> str | None:
+    """Return a line if devices seem to round event times by a longer slice than that of fixed windows.
+
+    Their reports then are in windows some slices apart, and come after the end of the window. Neither is proof alone:
+    users may act at such times, and devices may be offline. If a tenth of reports are of the other slices, or a quarter
+    at the most come after the end of theirs, all of this happens with a probability below 10^-8. Sliding windows
+    that begin or end with an empty slice have a flag.
+    """
+    filled = [pane for pane in panes if pane.accounting.counted + pane.accounting.late]
+    if spec.window.period is not None or spec.event_time == "exact":
+        return None
+    apart = timedelta(milliseconds=math.gcd(*(pane.window_start - filled[0].window_start for pane in filled)))
+    reports = sum(sum(pane.signals.past) + sum(pane.signals.early) for pane in filled)
+    after = sum(sum(pane.signals.past[1:]) for pane in filled)
+    if apart <= spec.window.size or reports < _MANY_REPORTS or after < _AFTER * reports:
+        return None
+    return (
+        f"warning: all windows with reports begin {format_duration(apart)} apart, or multiples of it, and"
+        f" {after / reports:.0%} of the reports came after their window had ended: devices may round event times by"
+        f" such slices; count them in windows of {format_duration(apart)}, and give windows of"
+        f" {format_duration(spec.window.size)} a new version"
     )
 
 

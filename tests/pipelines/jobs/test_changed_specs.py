@@ -82,7 +82,11 @@ def test_a_job_that_resumes_may_reject_other_reports(changed: dict[str, Any], tm
             r"another domain\.record\.hours\.number\.high;",
         ),
         (URR, {"window": {"size": "2h"}}, r"window\.size of c-v1 was 1h and is 2h"),
-        (URR | {"window": {"size": "1h", "period": "30m"}}, {"window": {"size": "1h"}}, r"window\.period of c-v1 was 30m"),
+        (
+            URR | {"window": {"size": "1h", "period": "30m"}},
+            {"window": {"size": "1h"}},
+            r"window\.period of c-v1 was 30m",
+        ),
         (URR, {"window": {"size": "10m"}}, r"window\.size, 10m, cuts apart slices of 1h, .* a new version;"),
         (URR, {"window": {"size": "90m"}}, r"window\.size, 90m, cuts apart slices of 1h, .* a new version;"),
         (URR, {"window": {"size": "1h", "period": "30m"}}, r"window\.period, 30m, cuts apart slices of 1h, "),

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.caveats import few_reports
+from uldp.pipelines.caveats import coarse_times, few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -200,8 +200,7 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
         total += subtotal
         windows = number_of(len(mine), "window" if spec.window.period is None else "sliding window")
         lines.append(f"{name}: {windows}, {accounting_text(subtotal)}")
-        if caveat := few_reports(mine):
-            lines.append(f"  {caveat}")
+        lines += [f"  {caveat}" for caveat in (few_reports(mine), coarse_times(spec, mine)) if caveat]
         flags = Counter(flag for pane in mine for flag in pane.flags)
         if flags:
             lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
