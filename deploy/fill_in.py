@@ -108,6 +108,14 @@ def citation(text: str, by: Publisher) -> str:
     return _once(_once(text, nobody, people or nobody), "\nlicense: Apache-2.0\n", f"\nlicense: Apache-2.0\n{url}")
 
 
+def readme(text: str, by: Publisher) -> str:
+    """Return ``README.md`` with links to the repository: on the page of an index, a relative one leads nowhere."""
+    if not by.url:
+        return text
+    text = re.sub(r"(!\[[^\]]*\]\()(?!https:)", rf"\1{by.url}/raw/HEAD/", text)
+    return re.sub(r"(?<!!)(\[[^\]]*\]\()(?!https:|#)", rf"\1{by.url}/blob/HEAD/", text)
+
+
 def _quoted(value: str) -> str:
     """Return a string as TOML, JSON and YAML write it."""
     return json.dumps(value, ensure_ascii=False)
@@ -119,6 +127,7 @@ FILES = {
     "clients/typescript/package.json": package_json,
     "clients/kotlin/pom.xml": pom,
     "CITATION.cff": citation,
+    "README.md": readme,
 }
 
 

@@ -1,13 +1,14 @@
 """What a release fills in: each package says who publishes it, and an open variable changes nothing."""
 
 import json
+import re
 import tomllib
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-from deploy.fill_in import FILES, Publisher, citation, package_json, pom, pyproject
+from deploy.fill_in import FILES, Publisher, citation, package_json, pom, pyproject, readme
 from tests.downloads import ROOT
 
 URL = "https://forge.example/them/uldp-stream"
@@ -87,3 +88,11 @@ def test_a_file_that_has_changed_so_that_nothing_is_found_is_refused() -> None:
 
 def test_the_files_are_there() -> None:
     assert all((ROOT / name).is_file() for name in FILES)
+
+
+def test_no_link_of_the_readme_is_relative_on_another_page() -> None:
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", readme(text("README.md"), BY))
+    assert len(links) > 20
+    for picture, target in links:
+        assert target.startswith(f"{URL}/{'raw' if picture else 'blob'}/HEAD/")
+        assert (ROOT / target.partition("/HEAD/")[2].partition("#")[0]).exists()
