@@ -119,7 +119,7 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
             watermark_delay_ms=10_000,
             say=say,
         )
-    say("the newest pane of each window, with late reports included:")
+    say("the newest estimate of each window:")
     results = ResultsFolder(results_folder)
     for estimate in results.current().estimates:
         say(pane_line(estimate, spec))

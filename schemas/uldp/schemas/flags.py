@@ -52,6 +52,11 @@ MEANING: dict[Flag, str] = {
 }
 
 
+def meaning(flag: str) -> str:
+    """Return what a flag says, in words."""
+    return MEANING[Flag(flag)] if flag in set(Flag) else "of another version of uldp"
+
+
 def withheld(limits: Limits, flags: Collection[str]) -> bool:
     """Return whether a window with these flags gets no published estimate."""
     stopped = limits.when_exceeded == "stop" and Flag.REJECTED_RATIO in flags

@@ -22,6 +22,7 @@ from uldp.pipelines.jobs.progress import (
     progress_of,
     summary,
 )
+from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.schemas.specs.window import WindowSpec
@@ -183,7 +184,7 @@ class TestSummary:
         write_file(str(tmp_path / name), content)
         assert summary(tmp_path).splitlines() == [
             "c v1: 1 window, 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
-            "  flagged: 1 few_reports",
+            f"  flagged: 1 few_reports: {MEANING[Flag.FEW_REPORTS]}",
             "  no estimate is published of 1 window; uldp show names it",
             "in all: 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
         ]

@@ -11,7 +11,7 @@ from uldp.mechanisms.protocol.decoder import Pooling
 from uldp.mechanisms.questions.shares import Shares
 from uldp.mechanisms.questions.span import Span
 from uldp.schemas.errors import RequestError
-from uldp.schemas.flags import MEANING, Flag
+from uldp.schemas.flags import meaning
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.schemas.table import INTERVAL_LEVEL, NUMBERS, Table, TableName
 
@@ -130,7 +130,7 @@ def _trust(span: Span) -> Iterator[str]:
     """Yield what the windows say against the number, and what it tells of one user."""
     spec, mechanism = span.version.spec, span.version.protocol.mechanism
     for flag in span.flags:
-        yield f"flag: {flag}, {MEANING[Flag(flag)] if flag in set(Flag) else 'of another version of uldp'}"
+        yield f"flag: {flag}, {meaning(flag)}"
     if not span.flags:
         yield "flags: none"
     epsilon = mechanism.guarantee.epsilon

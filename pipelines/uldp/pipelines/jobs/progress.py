@@ -18,7 +18,7 @@ from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.flags import Flag, meaning, withheld
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import iso, missing_messages
 from uldp.schemas.rejected import count_reasons
@@ -202,8 +202,7 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
         lines.append(f"{name}: {windows}, {accounting_text(subtotal)}")
         lines += [f"  {caveat}" for caveat in (few_reports(mine), coarse_times(spec, mine)) if caveat]
         flags = Counter(flag for pane in mine for flag in pane.flags)
-        if flags:
-            lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
+        lines += [f"  flagged: {windows} {flag}: {meaning(flag)}" for flag, windows in sorted(flags.items())]
         if unpublished := sum(withheld(spec.limits, pane.flags) for pane in mine):
             them = "it" if unpublished == 1 else "them"
             lines.append(f"  no estimate is published of {number_of(unpublished, 'window')}; uldp show names {them}")
