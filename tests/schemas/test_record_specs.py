@@ -82,6 +82,7 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
 
 
 IN_A_RECORD = names_where(lambda family: family.is_part()).split(", ")
+OWN = "a package may bring one of your own: docs/own_mechanism.md"
 PARTS = " or ".join(str(IN_A_RECORD)[1:-1].rsplit(", ", 1))
 UNKNOWN = "unknown key; check the spelling or remove it"
 DUCHI = {"name": "duchi"}
@@ -104,8 +105,14 @@ LIST = "write all, or a list of values of the domain"
             of({"name": "duchii"}, DUCHI),
             f"mechanism.of.app.name: 'duchii': did you mean 'duchi'? It must be one of {PARTS}",
         ),
-        (of({"name": "sample-one"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one')"),
-        (of({"name": "identity"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'identity')"),
+        (
+            of({"name": "sample-one"}, DUCHI),
+            f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one'; {OWN})",
+        ),
+        (
+            of({"name": "identity"}, DUCHI),
+            f"mechanism.of.app.name: must be one of {PARTS} (got 'identity'; {OWN})",
+        ),
         (of({"share": 0.5}, DUCHI), "mechanism.of.app.name: missing; add it"),
         (
             of({"name": "urap", "theta": 3}, DUCHI),

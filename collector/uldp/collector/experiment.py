@@ -244,8 +244,9 @@ def compare(
 ) -> list[Expected]:
     """Return the errors to expect of the shares that protocols publish, the least l1 first, by simulation.
 
-    It draws counts from the law that a mechanism declares, which is fast, and never calls ``perturb``. Whether the
-    code of a new mechanism follows its law is a question to ``Protocol.simulate`` and ``uldp verify``.
+    In each simulated window, other users hold values of the truth. It draws counts from the law that a mechanism
+    declares, which is fast, and never calls ``perturb``. Whether the code of a new mechanism follows its law is a
+    question to ``Protocol.simulate`` and ``uldp verify``.
 
     Args:
         protocols: Protocols of shares of values, of one domain.

@@ -71,7 +71,8 @@ def test_the_page_says_it(keys: dict[str, Any], sentence: str) -> None:
 
 def test_check_prints_the_budget_and_exact_event_times() -> None:
     lines = spec_text(build.spec(event_time="exact", **BUDGET), 1000).splitlines()
-    assert "  budget      epsilon 4 every 30d for each user, over all collections; devices refuse more" in lines
+    year = "up to 52 in 365d; honest devices refuse more"
+    assert f"  budget      epsilon 4 every 30d for each user, over all collections, {year}" in lines
     assert "  windows     1h, 0d for late ones, with exact event times" in lines
 
 

@@ -41,7 +41,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     if numbers := list(_auto_text(spec)):
         rows.append(f"  auto        {', '.join(numbers)}")
     if guarantee.epsilon is not None:
-        rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
+        rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting, guarantee.privacy)}")
     if guarantee.terms:
         rows.append(_row(guarantee.privacy, guarantee.terms))
     if spec.by is not None:
@@ -56,7 +56,9 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     if protocol.mechanism.memory:
         rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
     if spec.budget is not None:
-        rows.append(f"  budget      {spec.budget} for each user, over all collections; devices refuse more")
+        year = spec.budget.epsilon * -(-timedelta(days=365) // spec.budget.every)
+        held = f"up to {year:g} in 365d; honest devices refuse more"
+        rows.append(f"  budget      {spec.budget} for each user, over all collections, {held}")
     elif guarantee.epsilon is not None:
         what = "report" if guarantee.lasting is None else "value that changes"
         rows.append(f"  budget      none: each further {what} of a user spends as much again; --days sums it up")
@@ -119,15 +121,20 @@ def _forgers_text(share: float, *, record: bool) -> str:
     )
 
 
-def _odds_text(epsilon: float, lasting: float | None) -> str:
-    """Say what a budget means: how far reports may move the odds of somebody who compares two values."""
+def _odds_text(epsilon: float, lasting: float | None, privacy: Privacy) -> str:
+    """Say what a budget means: how far reports may move the odds of somebody who compares two values.
+
+    ULDP bounds how far a report speaks for a protected value (Murakami & Kawamoto, Definition 3), not against it.
+    """
 
     def moved(budget: float) -> str:
         likely = 100 / (1 + math.exp(-budget))
         most = "more than 99.99" if likely > 99.99 else f"{likely:.4g}"
         return f"from 50 % to {most} % at the most, odds of {math.exp(budget):,.3g} to 1"
 
-    one = f"one report moves a guess between two protected values {moved(epsilon)}"
+    uldp = privacy is Privacy.ULDP
+    what = "raises a guess of a protected value against any other" if uldp else "moves a guess between protected values"
+    one = f"one report {what} {moved(epsilon)}"
     return one if lasting is None else f"{one}; two or more of one value {moved(lasting)}"
 
 

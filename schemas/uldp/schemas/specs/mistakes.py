@@ -16,6 +16,8 @@ from uldp.schemas.specs.locations import Place, locate
 MAX_COMPARED = 2_000
 #: The largest number of characters in a quotation; a longer label, key or tag is cut.
 _MAX_QUOTED = 80
+#: So many keys are listed in an error.
+_LISTED = 12
 
 _MAX_PATH = 4096
 
@@ -176,6 +178,8 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             text, got = unions[key], f"got {quote(value)}"
         elif kind in {"extra_forbidden", "invalid_key"}:
             text, got = "unknown key; check the spelling or remove it", near(str(keys[-1]), place.known)
+            if not got and 0 < len(place.known) <= _LISTED:
+                got = f"known are {', '.join(sorted(place.known))}"
         elif kind == "missing":
             text, got = "missing; add it", ""
         elif kind == "union_tag_not_found":
@@ -186,6 +190,8 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             known = in_place_of(value, expected) if isinstance(value, str) else ""
             similar = near(value, expected) if isinstance(value, str) else ""
             text, got = f"must be one of {_either(expected)}", f"got {quote(value)}"
+            if not (known or similar) and "mechanism" in keys:
+                got += "; a package may bring one of your own: docs/own_mechanism.md"
             if known or similar:  # first, because there are many names
                 text, got = f"{quote(value)} {known}" if known else f"{quote(value)}: {similar} It {text}", ""
         else:
