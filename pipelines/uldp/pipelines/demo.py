@@ -17,6 +17,7 @@ from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.listing import is_empty
 from uldp.transforms.io.local.stream import LocalStream
 
 #: One report in a hundred is a duplicate, late or malformed.
@@ -39,7 +40,7 @@ def example(name: str) -> Path:
 
 def _begin(out: Path) -> None:
     """Create the directory, and delete an earlier demonstration in it; refuse any other content."""
-    if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and not (out / _MARK).is_file() and not is_empty(out):
         raise RequestError(
             f"{out}: holds files that uldp demo did not create; choose another --out, or empty the directory yourself"
         )

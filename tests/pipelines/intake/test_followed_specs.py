@@ -131,7 +131,7 @@ def test_a_spec_that_opens_later_loses_no_report_from_before(edge: Edge) -> None
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml; put specs there"):
+    with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml or \.yml; put specs there"):
         Judge.following(SpecFolder(str(tmp_path), None), print)
 
 

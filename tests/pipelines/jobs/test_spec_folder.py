@@ -14,6 +14,7 @@ from uldp.pipelines.jobs.spec_folder import Looked, SpecFolder
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.moments import moment_at
 
+NO_SPEC = "no spec by its name, which ends in neither .yaml nor .yml"
 ADMISSION = Admission(sender_key=False, caps_senders=False)
 SPEC = """
 collection: {}
@@ -148,19 +149,69 @@ def test_a_file_that_is_gone_changes_nothing(specs: Path) -> None:
     assert again(specs).specs.keys() == {("one", 1)}
 
 
-def test_a_change_that_decides_what_counts_is_refused_and_a_second_file_too(specs: Path) -> None:
+def test_a_change_that_decides_what_counts_is_refused(specs: Path) -> None:
     folder = begun(specs)
     (specs / "one.yaml").write_text(SPEC.format("one").replace("1h", "2h"))
-    (specs / "zweite.yaml").write_text(SPEC.format("one"))
-    lines = folder.look(ADMISSION, START).lines
-    assert [line.partition("refused, the spec before stays in force: ")[2] for line in lines] == [
-        "window.size has changed, and the job has counted by it; raise the version",
-        "is of one-v1, as one.yaml is; raise the version, or remove one",
+    (line,) = folder.look(ADMISSION, START).lines
+    assert line.endswith("in force: window.size has changed, and the job has counted by it; raise the version")
+
+
+@pytest.mark.parametrize("other", ["one-old.yaml", "zweite.yaml", "ONE.YML"])
+@pytest.mark.parametrize("more", ["limits: {min_reports: 10}\n", "estimators: mle\n"])
+def test_two_files_of_one_version_are_both_refused_whatever_they_are_called_and_hold(
+    other: str, more: str, specs: Path
+) -> None:
+    write(specs, "one", "limits: {min_reports: 100}\n")
+    folder = begun(specs)
+    (specs / other).write_text(SPEC.format("one") + more)
+    looked = folder.look(ADMISSION, START)
+    assert (looked.taken, looked.refused) == ([], 2)
+    assert f"{specs}: one.yaml: refused, the spec before stays in force: is of one-v1, as {other}; " in "\n".join(
+        looked.lines
+    )
+    assert folder.specs["one", 1].limits.min_reports == 100
+    assert folder.refused == frozenset({("one", 1)})
+    (specs / other).unlink()
+    assert folder.look(ADMISSION, START) == Looked()
+    assert folder.refused == frozenset()
+
+
+def test_two_files_of_one_version_begin_nothing(specs: Path) -> None:
+    (specs / "one-old.yaml").write_text(SPEC.format("one"))
+    with pytest.raises(RequestError, match=r"one-old\.yaml: refused, and left out: is of one-v1, as one\.yaml; remove"):
+        begun(specs)
+    write(specs, "two")
+    assert begun(specs).specs.keys() == {("two", 1)}
+
+
+@pytest.mark.parametrize("name", ["three.yml", "Four.YAML", "fünf.Yml"])
+def test_each_name_of_a_spec_is_read(name: str, specs: Path) -> None:
+    (specs / name).write_text(SPEC.format("three"))
+    assert begun(specs).specs.keys() == {("one", 1), ("three", 1)}
+
+
+def test_every_other_entry_is_named_once_with_its_reason(specs: Path) -> None:
+    os.mkfifo(specs / "pipe.yaml")
+    (specs / "gone.yml").symlink_to("nowhere")
+    (specs / "team").mkdir()
+    for name in (".one.yaml", "three.yaml.bak", *(f"{number}.txt" for number in range(9))):
+        (specs / name).touch()
+    folder = SpecFolder(str(specs), None)
+    assert folder.begin(ADMISSION, anew=True).lines == [
+        f"{specs}: gone.yml: refused, and left out: No such file or directory; check the path",
+        f"{specs}: one.yaml: new spec of one-v1",
+        f"{specs}: pipe.yaml: refused, and left out: is a pipe, a socket or a device; write the spec into a file",
+        f"{specs}: left out .one.yaml: hidden by a name that begins with .",
+        f"{specs}: left out 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 6 more: {NO_SPEC}",
+    ]
+    write(specs, "two")
+    assert folder.look(ADMISSION, START).lines == [
+        f"{specs}: two.yaml: new spec of two-v1, takes reports published from 2026-01-01T09:00:00.001Z on"
     ]
 
 
 def test_what_is_no_folder_of_specs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EndpointError, match="no such directory; check the path"):
         SpecFolder(str(tmp_path / "specs"), str(tmp_path / "out")).found()
-    with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml; put specs there"):
+    with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml or \.yml; put specs there"):
         SpecFolder(str(tmp_path), str(tmp_path / "out")).found()

@@ -21,7 +21,7 @@ from uldp.pipelines.results.prune import prune
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import paths_below
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results import estimate_file, statistic_file
 
 HOUR = 3_600_000

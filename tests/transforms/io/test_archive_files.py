@@ -8,7 +8,8 @@ import pytest
 
 from tests.fakes import memory
 from uldp.transforms.io.archive import archive_files, message_files
-from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text, listed, walked
+from uldp.transforms.io.archive_files import listed, walked
+from uldp.transforms.io.listing import LeftOut, Reason, left_out_text
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 
@@ -107,11 +108,16 @@ def test_where_nothing_is_read_the_error_says_what_is_there(tmp_path: Path) -> N
         message_files(tmp_path)
 
 
-def test_the_files_of_a_stream_are_its_own(tmp_path: Path) -> None:
-    stream = LocalStream.create(tmp_path / "stream")
-    stream.close()
-    touch(stream.path / "deep/closed")
-    assert archive_files(stream.path).left_out == {ENDING: LeftOut(1, "deep/closed")}
+@pytest.mark.parametrize("streams", [["."], ["a"], ["a", "b/c"]])
+def test_the_files_of_streams_are_their_own(streams: list[str], tmp_path: Path) -> None:
+    for name in streams:
+        stream = LocalStream.create(tmp_path / name)
+        touch(stream.path / "000000000000.avro")
+        stream.close()
+    touch(tmp_path / "deep/closed")
+    assert walked(tmp_path).left_out == {ENDING: LeftOut(1, "deep/closed")}
+    urls = [f"mem://a/{path.relative_to(tmp_path)}" for path in tmp_path.rglob("*") if path.is_file()]
+    assert listed("mem://a", urls).left_out == walked(tmp_path).left_out
 
 
 def test_a_name_that_is_no_text_is_named(tmp_path: Path) -> None:

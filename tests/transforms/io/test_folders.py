@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from uldp.transforms.io.durable_files import container_bytes
-from uldp.transforms.io.folders import Kind, kind_of, mismatch, paths_below
+from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.local.stream import LocalStream
 
 

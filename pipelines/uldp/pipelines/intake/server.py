@@ -15,6 +15,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.endpoints import Endpoint, Writer
 from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.listing import is_empty
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
 
@@ -97,7 +98,7 @@ def _writing(to: Endpoint) -> Iterator[Writer]:
         with to.writing(simulated_clock=False) as writer:
             yield writer
         return
-    if not to.path.exists() or (to.path.is_dir() and not any(to.path.iterdir())):
+    if not to.path.exists() or is_empty(to.path):
         LocalStream.create(to.path)
     stream = LocalStream.open(to.path)
     if stream.closed or stream.simulated_clock or (to.path / UNFINISHED).exists():

@@ -11,7 +11,8 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote, paths_below
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import matching
 

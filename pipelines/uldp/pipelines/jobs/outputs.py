@@ -19,6 +19,7 @@ from uldp.schemas.specs.device_half import changed_key
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, below, is_remote, kind_of, or_restore
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.remote import check_scheme
 
 
@@ -183,7 +184,7 @@ def _refuse_others(out: Path, option: str) -> None:
 def _refuse_other_results(out: str, local: Path, job: JobIdentity, new: Sequence[CollectionSpec], option: str) -> None:
     """Refuse the results of another job, or of another device half than that of new or changed specs."""
     before = _stored_identity(local)
-    if before is None and any(local.glob("specs/*")):
+    if before is None and paths_below(local, "specs/*"):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     # First of all: another directory, which the next error advises, would not mend a change that devices must know.
     _refuse_other_device_halves(out, local, new)

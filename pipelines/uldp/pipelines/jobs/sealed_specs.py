@@ -32,6 +32,7 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 from uldp.transforms.io.agreed import Agreed, FolderStore
 from uldp.transforms.io.folders import SEALED, is_remote
+from uldp.transforms.io.listing import paths_below
 
 _log = logging.getLogger(__name__)
 
@@ -311,7 +312,7 @@ def _load(store: FolderStore, digest: str) -> CollectionSpec:
             path = Path(made, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(base64.b64decode(data))
-        (kept,) = Path(made).glob("specs/*/spec.yaml")
+        (kept,) = paths_below(Path(made), "specs/*/spec.yaml")
         return load_kept(kept)
 
 

@@ -7,6 +7,7 @@ that takes reports has no results, and keeps the specs until it ends.
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,10 +20,13 @@ from uldp.collector.collections import serve
 from uldp.pipelines.jobs.identity import name_of
 from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs, kept_specs
 from uldp.schemas.errors import EndpointError, RequestError, UldpError
+from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.collection import COLLECTION, CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.moments import format_moment
 from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
 from uldp.transforms.io.folders import below, is_remote
+from uldp.transforms.io.listing import files_below, others_text, spec_files
 from uldp.transforms.io.remote import fetched, matching
 
 #: Of each file: its path, its size, and when it was last written.
@@ -58,10 +62,17 @@ class SpecFile(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The files of a folder that end with ``.yaml``, and a digest of the listing of all its files."""
+    """What a folder holds.
+
+    Attributes:
+        digest: A digest of the listing of all its files.
+        files: Those that are called as specs.
+        others: Why each other entry is left out, by name.
+    """
 
     digest: str
     files: tuple[SpecFile, ...]
+    others: Mapping[str, str]
 
 
 class Bad(NamedTuple):
@@ -72,7 +83,9 @@ class Bad(NamedTuple):
 
 
 class SpecFolder:
-    """Reads the specs of a folder for one job: the files in it that end with ``.yaml``.
+    """Reads the specs of a folder for one job: the files in it that end with ``.yaml`` or ``.yml``, in any case.
+
+    Two files of one collection and version are both refused: nothing but their names would say which one counts.
 
     Args:
         path: The folder, here or behind a URL of another of Beam's file systems. The files that a spec names are in it
@@ -97,6 +110,7 @@ class SpecFolder:
         self._kept_then: tuple[_Listing, dict[CollectionKey, CollectionSpec]] | None = None
         self._of_file: dict[str, CollectionKey] = {}
         self._bad: dict[str, str] = {}
+        self._others: frozenset[str] = frozenset()
 
     @property
     def refused(self) -> frozenset[CollectionKey]:
@@ -169,7 +183,7 @@ class SpecFolder:
         digest = hashlib.sha256(repr(listing).encode()).hexdigest()
         if self._found is None or self._found.digest != digest:
             with self._here() as here:
-                self._found = Found(digest, tuple(self._load(path, here) for path in _spec_paths(here)))
+                self._found = self._read_here(digest, here)
         return self._found
 
     def take(self, found: Found, admission: Admission, latest: int | None) -> Looked:
@@ -177,19 +191,23 @@ class SpecFolder:
         looked = Looked()
         if found.digest == self.decided:
             return looked
-        taken_from, before = dict[CollectionKey, str](), dict(self.specs)
+        names, before = defaultdict[CollectionKey, list[str]](list), dict(self.specs)
         for file in found.files:
-            error = file.error
             if file.key is not None:
                 self._of_file[file.name] = file.key
+                names[file.key].append(file.name)
+        for file in found.files:
+            error = file.error
             if file.spec is not None:
-                key = file.spec.key
-                if key in taken_from:
-                    error = f"is of {name_of(file.spec)}, as {taken_from[key]} is; raise the version, or remove one"
+                others = [plain(name) for name in names[file.spec.key] if name != file.name]
+                if others:
+                    error = f"is of {name_of(file.spec)}, as {', '.join(others)}; remove one, or raise its version"
                 else:
-                    taken_from[key] = file.name
                     error = self._take(file.spec, file.name, admission, latest, looked)
             self._note(file.name, error, looked)
+        new = {name: why for name, why in found.others.items() if name not in self._others}
+        looked.lines.extend(f"{self.path}: {line}" for line in others_text(new))
+        self._others = frozenset(found.others)
         for name in self._bad.keys() - {file.name for file in found.files}:
             del self._bad[name]
         if self._out is not None:
@@ -255,10 +273,24 @@ class SpecFolder:
         return dict(self._kept_then[1])
 
     def _empty(self) -> str:
-        return f"{self.path}: holds no file that ends with .yaml; put specs there"
+        return f"{self.path}: holds no file that ends with .yaml or .yml; put specs there"
+
+    def _read_here(self, digest: str, here: Path) -> Found:
+        """Read the folder, or its copy on this machine.
+
+        Raises:
+            EndpointError: if it cannot be listed.
+        """
+        try:
+            paths, others = spec_files(here)
+        except OSError as error:
+            raise EndpointError(f"{self.path}: {error.strerror}; check the folder") from error
+        return Found(digest, tuple(self._load(path, here) for path in paths), others)
 
     def _load(self, path: Path, here: Path) -> SpecFile:
         """Read a file."""
+        if path.exists() and not (path.is_file() or path.is_dir()):  # to open a pipe would wait for ever
+            return SpecFile(path.name, None, "is a pipe, a socket or a device; write the spec into a file", None)
         try:
             spec = CollectionSpec.load(path, below=self.below)
             serve([spec])  # refuses what no job could count, which would end each one that took it
@@ -292,23 +324,14 @@ def _list(folder: str) -> _Listing:
     if is_remote(folder):
         files = matching(f"{folder}/**")
         return tuple((file.path, file.size_in_bytes, file.last_updated_in_seconds or 0.0) for file in files)
-    try:
-        found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-        return tuple((str(path), stat.st_size, stat.st_mtime) for path in found for stat in [path.stat()])
-    except OSError as error:  # a file that is replaced at this moment
-        raise EndpointError(f"{folder}: {error.strerror}; check the folder") from error
+    return tuple((str(path), status.st_size, status.st_mtime) for path, status in sorted(files_below(Path(folder))))
 
 
 def _key_of_bad(path: Path) -> CollectionKey | None:
     """Find of which collection a bad file is, by its first lines that name one."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(MAX_SPEC_BYTES)
-    except OSError:
+        text = read_regular(path, MAX_SPEC_BYTES).decode(errors="replace")
+    except (OSError, ValueError):
         return None
     collection, version = (pattern.search(text) for pattern in _NAMES)
     return None if collection is None or version is None else (collection[1], int(version[1]))
-
-
-def _spec_paths(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith("."))

@@ -9,12 +9,13 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from uldp.pipelines.results.panes import ESTIMATES, PANES
 from uldp.transforms.io.folders import MISSING
+from uldp.transforms.io.listing import entries
 
 #: Folders that hold a folder for each version of a collection, with one for each window.
 _OF_WINDOWS = (PANES.folder, ESTIMATES.folder)
@@ -71,12 +72,11 @@ def _times(folder: Path, now: int) -> Iterator[tuple[str, int]]:
             yield f"{name}/{entry.name}", _time(entry, now)
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as entries:
-            yield from entries
+        return entries(folder)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return ()
 
 
 def _time(entry: os.DirEntry[str], now: int) -> int:

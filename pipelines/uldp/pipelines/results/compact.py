@@ -34,6 +34,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results.names import SHARED
 from uldp.transforms.io.window_index import Place, indexed, place_of
 
@@ -108,7 +109,7 @@ def _move(
 def _days(folder: Path, newest_start: int) -> dict[str, list[Path]]:
     """Return the files of a collection and version that may be joined, by day: those of windows, and joined ones."""
     days: dict[str, list[Path]] = defaultdict(list)
-    for path in folder.glob("*"):
+    for path in paths_below(folder, "*"):
         key = window_of(f"{folder.name}/{path.name}")
         if key is not None and is_old(key[3], newest_start):
             days[day_of(key)] += finished(path)

@@ -13,7 +13,8 @@ from uldp.pipelines.results.wanted import ALL_PANES, Wanted
 from uldp.schemas.codec.blocks import BlockClaim, Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import KINDS, Kind, mismatch, paths_below
+from uldp.transforms.io.folders import KINDS, Kind, mismatch
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.window_index import Place, Run, index_of
 
 Read = TypeVar("Read")

@@ -32,7 +32,7 @@ from uldp.pipelines.results.records import records_of, rejected_in
 from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import ALL, Selection, require
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.specs import Specs, load_kept, spec_of
+from uldp.pipelines.results.specs import Specs, load_all_kept, spec_of
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Missing, iso
@@ -76,14 +76,14 @@ class ResultsFolder:
             ResultsError: if there is none.
             SpecError: if one is invalid.
         """
-        specs = [load_kept(path) for path in sorted(self.path.glob("specs/*/spec.yaml"))]
+        specs = load_all_kept(self.path)
         if not specs:
             if kind_of(self.path) is not Kind.RESULTS:
                 raise ResultsError(mismatch(self.path, Kind.RESULTS))
             raise ResultsError(
                 f"{plain(str(self.path / 'specs'))}: holds no folder with a spec.yaml; restore the specs"
             )
-        return {spec.key: spec for spec in specs}
+        return specs
 
     def estimates(self) -> list[Estimate]:
         """Read every estimate of every window, ordered by path; the list is empty if no window has fired."""

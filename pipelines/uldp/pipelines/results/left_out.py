@@ -8,9 +8,9 @@ from pathlib import Path
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.schemas.regular_files import read_json
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text
 from uldp.transforms.io.durable_files import remove_file, write_file
 from uldp.transforms.io.folders import LEFT_OUT
+from uldp.transforms.io.listing import LeftOut, Reason, left_out_text
 
 
 def keep_left_out(out: str, left_out: Mapping[Reason, LeftOut]) -> None:

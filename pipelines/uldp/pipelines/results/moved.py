@@ -20,6 +20,7 @@ from uldp.pipelines.results.selection import Key, span_of, window_of
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import encode_record
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
 from uldp.transforms.io.window_index import Place, place_of
 
@@ -95,7 +96,7 @@ def moved(
         max_bytes: The bytes of the encoded panes of a part; its last file may exceed them.
     """
     part = _Part(out, kind)
-    for folder in sorted((out / kind.folder / ALL_COLLECTIONS).glob("*")):
+    for folder in sorted(paths_below(out / kind.folder / ALL_COLLECTIONS, "*")):
         if span_of(f"{ALL_COLLECTIONS}/{folder.name}") is None:
             continue
         for file in listed(finished(folder)):

@@ -36,7 +36,8 @@ from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey
-from uldp.transforms.io.folders import COUNTS, FEW, paths_below
+from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results.names import SHARED
 
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)

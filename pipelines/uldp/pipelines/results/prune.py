@@ -23,7 +23,8 @@ from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch, paths_below
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.

@@ -6,10 +6,11 @@ from typing import Any
 
 import yaml
 
-from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.files import ResultsError, finished
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.kinds import is_listed
+from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import TableName
 
@@ -39,6 +40,24 @@ def load_kept(path: Path) -> CollectionSpec:
     if text.startswith(_HEAD) and not text.endswith(_END):
         raise SpecError(f"{path}: its end is missing; restore it from a backup, or copy the spec of the job there")
     return spec
+
+
+def load_all_kept(out: Path) -> dict[CollectionKey, CollectionSpec]:
+    """Read the specs of a results directory on this machine, by (collection, version); none if it has none.
+
+    Raises:
+        SpecError: if one is invalid.
+        ResultsError: if two are of one collection and version, as that of a copied folder is.
+    """
+    found: dict[CollectionKey, CollectionSpec] = {}
+    paths: dict[CollectionKey, Path] = {}
+    for path in finished(out, "specs/*/spec.yaml"):
+        spec = load_kept(path)
+        if spec.key in found:
+            one, other = (plain(str(each.parent)) for each in (paths[spec.key], path))
+            raise ResultsError(f"{one} and {other}: both are of {spec.collection} v{spec.version}; remove one")
+        found[spec.key], paths[spec.key] = spec, path
+    return found
 
 
 def missing_spec(name: str) -> ResultsError:

@@ -1,6 +1,5 @@
 """The state of a results directory and of the job that writes it, as text and as JSON."""
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, MISSING
+from uldp.transforms.io.listing import files_below
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 
 #: The folders of results whose size is said.
@@ -200,16 +200,9 @@ def _watermark(out: Path) -> int | None:
 
 def _disk(roots: Sequence[Path]) -> Iterator[tuple[str, Disk]]:
     for name in FOLDERS:
-        files = [status for root in roots for status in _files(root / name)]
+        files = [status for root in roots for _, status in files_below(root / name)]
         if files:
             yield name, Disk(sum(each.st_size for each in files), min(each.st_mtime for each in files))
-
-
-def _files(folder: Path) -> Iterator[os.stat_result]:
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with suppress(FileNotFoundError):
-                yield os.lstat(os.path.join(root, name))
 
 
 def _size(nbytes: int) -> str:

@@ -13,7 +13,6 @@ The store must show a file in each listing that begins after the file was writte
 do; a mount of NFS does if it caches no names.
 """
 
-import os
 import re
 import secrets
 import time
@@ -26,6 +25,7 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.regular_files import open_regular, read_bounded
 from uldp.transforms.io.durable_files import remove_file, write_file
 from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.listing import entries
 from uldp.transforms.io.remote import fetched, matching
 
 #: The largest value in bytes.
@@ -65,7 +65,7 @@ class FolderStore:
         if is_remote(self._folder):
             return {file.path.rpartition("/")[2] for file in matching(f"{self._folder}/*")}
         with suppress(FileNotFoundError):
-            return {name for name in os.listdir(self._folder) if not name.startswith(".")}
+            return {name for name in (entry.name for entry in entries(Path(self._folder))) if not name.startswith(".")}
         return set()
 
     def read(self, name: str) -> bytes | None:

@@ -15,8 +15,9 @@ from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.places import Runs
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
-from uldp.transforms.io.folders import SOURCE_DIGITS, STREAM_FILES, Kind, is_remote, kind_of, mismatch
+from uldp.transforms.io.archive_files import ArchiveFiles, listed, walked
+from uldp.transforms.io.folders import SOURCE_DIGITS, Kind, is_remote, kind_of, mismatch
+from uldp.transforms.io.listing import left_out_text
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.remote import fetched, matching
@@ -71,9 +72,8 @@ def archive_files(path: str | Path) -> ArchiveFiles:
         raise StreamError(mismatch(local, Kind.MESSAGES))
     if kind is Kind.STREAM:
         LocalStream.open(local).refuse_holes()
-        return walked(local, STREAM_FILES)
     found = walked(local)
-    if not found.read and not found.unreadable:
+    if kind is not Kind.STREAM and not found.read and not found.unreadable:
         others = f"; {left_out_text(found.left_out)}" if found.left_out else ""
         raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?{others}")
     return found

@@ -8,32 +8,16 @@ followed, also out of the folder, but nothing is read twice.
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.folders import STREAM_FILES, STREAM_SETTINGS
+from uldp.transforms.io.listing import LeftOut, Reason, ends_with, entries
 
 _ENDING = ".avro"
 _HIDDEN = (".", "_")
-
-
-class Reason(StrEnum):
-    """Why a file is left out; the text follows the number of files in a line."""
-
-    HIDDEN = "hidden by a name that begins with . or _"
-    ENDING = "with a name that does not end in .avro"
-    TWICE = "linked to what is read already, or to a folder around it"
-    BROKEN = "linked to nothing"
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Files that are left out for one reason: how many, and the first of them, as a path below the folder."""
-
-    files: int
-    first: str
 
 
 @dataclass
@@ -56,24 +40,9 @@ class ArchiveFiles:
         self.left_out[reason] = LeftOut(1, name) if before is None else LeftOut(before.files + 1, before.first)
 
 
-def left_out_text(left_out: Mapping[Reason, LeftOut]) -> str:
-    """Return what is left out as one line.
-
-    >>> left_out_text({Reason.HIDDEN: LeftOut(2, "_temporary/0/a.avro"), Reason.BROKEN: LeftOut(1, "b")})
-    'left out 3 files: 2 hidden by a name that begins with . or _ (as _temporary/0/a.avro), 1 linked to nothing (as b)'
-    """
-    files = sum(each.files for each in left_out.values())
-    reasons = (f"{each.files:,} {reason} (as {plain(each.first)})" for reason, each in sorted(left_out.items()))
-    return f"left out {files:,} file{'s' if files > 1 else ''}: {', '.join(reasons)}"
-
-
 def is_hidden(name: str) -> bool:
     """Whether a name, or one of the folders in it, is hidden."""
     return any(part.startswith(_HIDDEN) for part in name.split("/"))
-
-
-def _is_called_messages(name: str) -> bool:
-    return name.casefold().endswith(_ENDING)
 
 
 def _unencodable(path: str) -> bool:
@@ -91,7 +60,7 @@ def _judge(found: ArchiveFiles, path: str, name: str) -> None:
         return
     if is_hidden(name):
         found.leave_out(Reason.HIDDEN, name)
-    elif not _is_called_messages(name):
+    elif not ends_with(name, _ENDING):
         found.leave_out(Reason.ENDING, name)
     else:
         found.read.append(path)
@@ -99,21 +68,23 @@ def _judge(found: ArchiveFiles, path: str, name: str) -> None:
 
 def listed(root: str, urls: Iterable[str]) -> ArchiveFiles:
     """Return which of the files below a URL are read. Object stores tell of no links, and some of empty folders."""
-    found = ArchiveFiles()
+    found, urls = ArchiveFiles(), list(urls)
+    own = _own_files(urls)
     for url in urls:
-        if not url.endswith("/"):
+        if not url.endswith("/") and url not in own:
             _judge(found, url, url.removeprefix(root).lstrip("/"))
     return found
 
 
-def walked(root: Path, own: Iterable[str] = ()) -> ArchiveFiles:
-    """Return which of the files below a folder on this machine are read.
+def _own_files(paths: Iterable[str]) -> set[str]:
+    """Return which files are local streams' own, beside its segments: they are neither messages nor left out."""
+    streams = [path.removesuffix(STREAM_SETTINGS) for path in paths if path.endswith(f"/{STREAM_SETTINGS}")]
+    return {f"{stream}{name}" for stream in streams for name in STREAM_FILES}
 
-    Args:
-        root: The folder.
-        own: Names of files in it that are neither messages nor left out.
-    """
-    walk = _Walk(root, {root / name for name in own})
+
+def walked(root: Path) -> ArchiveFiles:
+    """Return which of the files below a folder on this machine are read."""
+    walk = _Walk(root)
     walk.run()
     walk.found.read.sort(key=Path)
     return walk.found
@@ -122,9 +93,9 @@ def walked(root: Path, own: Iterable[str] = ()) -> ArchiveFiles:
 class _Walk:
     """A walk over folders. Links come last, so of several ways to a file the walk takes one without a link."""
 
-    def __init__(self, root: Path, own: set[Path]) -> None:
+    def __init__(self, root: Path) -> None:
         self.found = ArchiveFiles()
-        self._root, self._own = root, own
+        self._root, self._own = root, set[str]()
         self._folders, self._links = [root], deque[Path]()
         #: What is read already. A link to a folder around the root would lead to files that are not below it.
         self._seen = {_identity(folder.stat()) for folder in root.resolve().parents}
@@ -151,18 +122,19 @@ class _Walk:
                 self._seen.add(identity)
         if stat.S_ISDIR(status.st_mode):
             self._open(path)
-        elif path not in self._own:
+        elif str(path) not in self._own:
             _judge(self.found, str(path), name)
 
     def _open(self, folder: Path) -> None:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
-                (self._links if entry.is_symlink() else self._folders).append(folder / entry.name)
+        found = entries(folder)
+        self._own |= _own_files(f"{folder}/{entry.name}" for entry in found)
+        for entry in reversed(found):
+            (self._links if entry.is_symlink() else self._folders).append(folder / entry.name)
 
     def _pass_over(self, path: Path, name: str, error: OSError) -> None:
         if is_hidden(name):
             self.found.leave_out(Reason.HIDDEN, name)
-        elif path.is_symlink() and not _is_called_messages(name):
+        elif path.is_symlink() and not ends_with(name, _ENDING):
             self.found.leave_out(Reason.BROKEN, name)
         else:
             self.found.unreadable.append(f"{plain(str(path))}: {error.strerror}; check the path and its permissions")

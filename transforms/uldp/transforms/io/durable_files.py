@@ -23,7 +23,8 @@ from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
 from uldp.schemas.regular_files import sync_folder
 from uldp.transforms.io import remote
-from uldp.transforms.io.folders import aside_name, is_remote, paths_below
+from uldp.transforms.io.folders import aside_name, is_remote
+from uldp.transforms.io.listing import paths_below
 
 #: Files that are written at a time.
 _THREADS = 4

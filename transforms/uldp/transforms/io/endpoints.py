@@ -22,9 +22,9 @@ from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
-from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.json_rows import Keyed, keyed_rows
+from uldp.transforms.io.listing import LeftOut, Reason
 from uldp.transforms.io.schemes import connectors, scheme_of
 
 #: The module of endpoints that no connector has: paths and URLs of files.

@@ -10,10 +10,10 @@ from apache_beam.pvalue import PCollection
 
 from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.archive import archive_digest, archive_files, damaged_files
-from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint
 from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.listing import LeftOut, Reason
 from uldp.transforms.io.local.begun import begun, is_unfinished
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.read_archive import ReadArchive

@@ -2,10 +2,10 @@
 
 import secrets
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
+from uldp.transforms.io.listing import paths_below, some_below, some_entries
 
 #: The file that makes a directory a local stream.
 STREAM_SETTINGS = "stream.json"
@@ -76,15 +76,6 @@ KINDS = {
 }
 
 
-def paths_below(folder: Path, pattern: str) -> list[Path]:
-    """List what ``glob`` finds below a folder, while another command may remove folders there."""
-    while True:
-        try:
-            return list(folder.glob(pattern))
-        except FileNotFoundError:  # uldp compact has just removed a folder
-            continue
-
-
 def aside_name(name: str) -> str:
     """Return a temporary name for a file, until it is complete."""
     return f".{name}.{secrets.token_hex(8)}.tmp"
@@ -96,9 +87,9 @@ def kind_of(path: Path) -> Kind:
         return _kind_of_file(path)
     if (path / STREAM_SETTINGS).is_file():
         return Kind.STREAM
-    if (path / JOB).is_file() or any(path.glob("specs/*/spec.yaml")):
+    if (path / JOB).is_file() or paths_below(path, "specs/*/spec.yaml"):
         return Kind.RESULTS
-    entries = [entry for entry in islice(path.rglob("*"), _MAX_ENTRIES) if not entry.name.startswith(".")]
+    entries = [entry for entry in some_below(path, _MAX_ENTRIES) if not entry.name.startswith(".")]
     first = next((entry for entry in entries if entry.suffix == ".avro" and not entry.is_dir()), None)
     return _kind_of_file(first) if first is not None else Kind.OTHER if entries else Kind.EMPTY
 
@@ -117,8 +108,7 @@ def mismatch(path: Path, wanted: Kind) -> str:
     >>> mismatch(Path("no/such/folder"), Kind.RESULTS)
     'no/such/folder: no such file or directory; give a directory that holds results'
     """
-    below = islice(path.iterdir(), _MAX_ENTRIES) if path.is_dir() else ()
-    near = sorted(entry for entry in below if entry.is_dir())
+    near = sorted(entry for entry in some_entries(path, _MAX_ENTRIES) if entry.is_dir())
     if wanted is Kind.RESULTS:  # identified by files of their own, not by files at any depth below
         near.append(path.parent)
     hint = next((f", such as {entry}" for entry in near if kind_of(entry) is wanted), "")
