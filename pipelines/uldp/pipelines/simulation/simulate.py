@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 
 import numpy as np
 
-from uldp.pipelines.simulation.delivery import publish
+from uldp.pipelines.simulation.delivery import BATCH_WAIT, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.errors import RequestError
@@ -16,6 +15,8 @@ from uldp.transforms.io.endpoints import Writer
 
 #: The largest number of messages in a segment; this bounds memory.
 MAX_SEGMENT = 1 << 16
+#: How many segments a simulation has at most, about, beside full ones: a segment waits for so small a share of all.
+_SEGMENTS = 1000
 # The watermark advances by one segment at a time, so the length of a segment limits when windows can fire.
 _SEGMENTS_PER_WINDOW = 60
 _SEGMENTS_PER_SECOND = 2
@@ -36,8 +37,8 @@ def simulate(
         stream: A new stream with a simulated clock.
         speed: Simulated seconds per second; the function writes a segment when its simulated time is over. None for as
             fast as possible.
-        segment_ms: Simulated milliseconds of a segment. The default is a sixtieth of a window; if ``speed`` is given,
-            it is at most half a second of real time.
+        segment_ms: Simulated milliseconds of a segment. By default it is a sixtieth of a window, or as many of these as
+            a thousandth of all messages takes; if ``speed`` is given, it is at most half a second of real time.
         progress: Called with the number of users with published reports.
 
     Returns:
@@ -48,8 +49,12 @@ def simulate(
     """
     if speed is not None and not speed > 0:
         raise RequestError(f"speed must be more than 0, got {speed}")
+    least = 1
+    waits: int | None = 1
     if segment_ms is None:
         segment_ms = _segment_ms(milliseconds(fleet.spec.window.size), speed)
+        least = _messages(fleet) // _SEGMENTS
+        waits = None if speed is None else _real_ms(speed) // segment_ms
     elif segment_ms < 1:
         raise RequestError(f"segment_ms must be 1 or more, got {segment_ms}")
     if not stream.simulated_clock:
@@ -65,7 +70,7 @@ def simulate(
                 progress(sent.users)
 
     began = time.monotonic()
-    for number, segment in _segments(messages(), segment_ms):
+    for number, segment in _segments(messages(), segment_ms, least, waits):
         if speed is not None:
             over = ((number + 1) * segment_ms - fleet.start_ms) / (1000 * speed)
             time.sleep(max(began + over - time.monotonic(), 0))
@@ -74,23 +79,46 @@ def simulate(
     return sent
 
 
+def _messages(fleet: Fleet) -> int:
+    """Return about how many messages a fleet publishes; a gateway publishes a batch each second at the latest."""
+    batches = fleet.users // (fleet.batch_size or 1) + fleet.duration_ms // BATCH_WAIT
+    return min(fleet.users, batches)
+
+
+def _real_ms(speed: float) -> int:
+    """Return how many simulated milliseconds a segment may last at a speed."""
+    return int(1000 * speed / _SEGMENTS_PER_SECOND)
+
+
 def _segment_ms(window_size: int, speed: float | None) -> int:
-    length = window_size / _SEGMENTS_PER_WINDOW
-    if speed is not None:
-        length = min(length, 1000 * speed / _SEGMENTS_PER_SECOND)
-    return max(int(length), 1)
+    length = window_size // _SEGMENTS_PER_WINDOW
+    return max(length if speed is None else min(length, _real_ms(speed)), 1)
 
 
-def _segments(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
-    """Cut and join ordered messages into segments, and number the segments by their time."""
-    for number, parts in groupby(_parts(steps, segment_ms), key=itemgetter(0)):
-        segment = EncodedMessages.of([])
-        for _, part in parts:
-            segment = EncodedMessages.join([segment, part]) if len(segment) else part
-            while len(segment) > MAX_SEGMENT:
-                yield number, segment.cut(0, MAX_SEGMENT)
-                segment = segment.cut(MAX_SEGMENT, len(segment))
-        yield number, segment
+def _segments(
+    steps: Iterable[EncodedMessages], segment_ms: int, least: int, waits: int | None
+) -> Iterator[tuple[int, EncodedMessages]]:
+    """Cut and join ordered messages into segments, and number the segments by the time at which they end.
+
+    Args:
+        steps: The messages.
+        segment_ms: No segment is shorter, but where ``MAX_SEGMENT`` cuts it.
+        least: A segment with fewer messages waits for the next ones.
+        waits: For so many times ``segment_ms`` at most, its own included; None for as long as it takes.
+    """
+    segment, began, last = EncodedMessages.of([]), 0, 0
+    for number, part in _parts(steps, segment_ms):
+        over = waits is not None and number - began >= waits
+        if len(segment) and number > last and (len(segment) >= least or over):
+            yield last, segment
+            segment = EncodedMessages.of([])
+        began = began if len(segment) else number
+        segment, last = EncodedMessages.join([segment, part]) if len(segment) else part, number
+        while len(segment) > MAX_SEGMENT:
+            yield last, segment.cut(0, MAX_SEGMENT)
+            segment, began = segment.cut(MAX_SEGMENT, len(segment)), last
+    if len(segment):
+        yield last, segment
 
 
 def _parts(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
