@@ -8,7 +8,7 @@ from tests.collector.decoding import BITS, SLIDING, SYMBOL, decode, outcomes, re
 from uldp.collector.collections import YEAR_9000
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, ReportBatch
 
 N = 5_000
 #: Bytes around the columns of a batch: the header, collection, version and lengths.
@@ -40,6 +40,26 @@ def test_a_batch_with_one_verdict_is_kept_as_it_came() -> None:
     (rejected,) = decode(message).rejected
     assert rejected.bodies[0] is message.data
     assert (rejected.reason, rejected.reports) == (Reason.INVALID_TIME, N)
+
+
+@pytest.mark.parametrize("key", [("nobody", 1), (SYMBOL.key[0], 99)])
+@pytest.mark.parametrize("n", [1, 3, N])
+def test_a_batch_that_no_spec_explains_counts_the_reports_that_it_holds(key: tuple[str, int], n: int) -> None:
+    ids, times, symbols = np.zeros((n, 2), np.uint64), np.full(n, START), np.ones(n, np.uint32)
+    message = Message(encode_batch(*key, ids, times, symbols), START, source="s:1")
+    decoded = decode(message, message._replace(source="s:2"))
+    (rejected,) = decoded.rejected
+    assert (decoded.received, rejected.reports, rejected.messages) == (2 * n, 2 * n, 2)
+
+
+@pytest.mark.parametrize(
+    ("ids", "times", "symbols"),
+    [(16, 8 * N, 4 * N), (16 * N, 8, 4 * N), (16 * N, 8 * N + 1, 4 * N), (0, 0, 0), (0, 0, 4)],
+)
+def test_a_batch_that_claims_more_than_its_columns_hold_counts_as_one(ids: int, times: int, symbols: int) -> None:
+    batch = ReportBatch("nobody", 1, bytes(ids), bytes(times), symbols=bytes(symbols))
+    decoded = decode(Message(batch.encode(), START))
+    assert (decoded.received, decoded.rejected_reports) == (1, 1)
 
 
 @pytest.mark.parametrize("time", [-(2**63), -1, YEAR_9000, 2**63 - 1])

@@ -40,6 +40,10 @@ class Expected:
     reports: int = 0
 
 
+#: Why no report of a message is judged, although all are counted.
+_UNKNOWN = (Reason.UNKNOWN_COLLECTION, Reason.UNKNOWN_VERSION)
+
+
 def expect(schedule: Schedule, collection: str, segment: int) -> Expected:
     """Say what must become of a schedule that is read in segments of ``segment`` minutes.
 
@@ -52,8 +56,11 @@ def expect(schedule: Schedule, collection: str, segment: int) -> Expected:
     for delivery in sorted(schedule.deliveries, key=lambda delivery: delivery.published):
         message = schedule.encode(collection, delivery)
         if delivery.damage is not None and not _looked_into(delivery):
-            out.reports += 1
-            out.rejections[delivery.damage, message.data[:STORED_BYTES], message.publish_time] += 1
+            parts = [message.data[:STORED_BYTES]]
+            if delivery.batched and delivery.rows and delivery.damage in _UNKNOWN:
+                parts = [schedule.report(collection, delivery, row).encode() for row in delivery.rows]
+            out.reports += len(parts)
+            out.rejections.update((delivery.damage, part, message.publish_time) for part in parts)
             if delivery.batched and delivery.damage is Reason.MALFORMED:  # all that is known is what it names
                 windows = _windows(policy, delivery, policy.slice_of(delivery.published))
                 out.received.update(windows)

@@ -129,10 +129,8 @@ def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
         for message in read_messages(file):
             owner(message.data).late.update((data, message.publish_time) for data in one_by_one(message.data))
     for record in ResultsFolder(out).rejected():
-        # A message of an unknown collection or version is one report, although the schema of its body is known.
-        unread = record.reason in (Reason.UNKNOWN_COLLECTION, Reason.UNKNOWN_VERSION)
         for data, published in record.each():
-            reports = [data] if unread else one_by_one(data)
+            reports = one_by_one(data) or [data]  # a batch of an unknown collection may hold none, and counts as one
             assert len(reports) == record.reports // record.messages
             owner(data).rejections.update((record.reason, each, published) for each in reports)
     return found

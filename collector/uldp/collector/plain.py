@@ -48,16 +48,18 @@ Record = tuple[int, dict[str, Any]]
 
 
 class Unparsed(NamedTuple):
-    """Messages whose reports cannot be separated for one reason, so that each counts as one rejected report.
+    """Messages that are rejected as a whole for one reason.
 
     Attributes:
         origins: Shape (n,): indices of the messages, ascending.
         served: The collection that they name, if that could be read.
+        reports: How many reports each holds: those of a batch of an unknown collection or version, and else one.
     """
 
     origins: Rows
     reason: Reason
     served: ServedCollection | None = None
+    reports: int = 1
 
 
 class Faulty(NamedTuple):
@@ -89,11 +91,12 @@ class Plain:
 
 
 class _Refusal(NamedTuple):
-    """Why the reports of a message cannot be separated."""
+    """Why a message is rejected as a whole; the last two as of ``Unparsed``."""
 
     reason: Reason
     detail: str
     served: ServedCollection | None = None
+    reports: int = 1
 
 
 class _RefusedError(UldpError):
@@ -127,21 +130,22 @@ class _Found(NamedTuple):
 
 
 class _Refused:
-    """Messages whose reports cannot be separated, by reason and collection; a sender can make each detail another."""
+    """Messages that are rejected as a whole, those alike together; a sender can make each detail another."""
 
     def __init__(self) -> None:
-        self._alike: dict[tuple[Reason, int], tuple[_Refusal, list[Rows]]] = {}
+        self._alike: dict[tuple[Reason, int, int], tuple[_Refusal, list[Rows]]] = {}
 
     def add(self, found: _Found, origins: Rows) -> None:
         """Add messages of which one was found to be such."""
         refusal = found.refusal
         assert refusal is not None
-        self._alike.setdefault((refusal.reason, id(refusal.served)), (refusal, []))[1].append(origins)
+        alike = refusal.reason, id(refusal.served), refusal.reports
+        self._alike.setdefault(alike, (refusal, []))[1].append(origins)
 
     def unparsed(self) -> Iterator[Unparsed]:
         """Yield the messages."""
         for refusal, parts in self._alike.values():
-            yield Unparsed(np.sort(np.concatenate(parts)), refusal.reason, refusal.served)
+            yield Unparsed(np.sort(np.concatenate(parts)), refusal.reason, refusal.served, refusal.reports)
 
 
 class PlainDecoder:
@@ -253,7 +257,8 @@ class PlainDecoder:
         if key not in self._served:
             known = record["collection"] in self._collections
             reason = Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION
-            raise _RefusedError(reason, f"{record['collection'][:64]!r} version {record['version']}")
+            detail = f"{record['collection'][:64]!r} version {record['version']}"
+            raise _RefusedError(reason, detail, None, _reports_in(record))
         return key
 
 
@@ -284,14 +289,33 @@ def _fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> Payl
     Raises:
         _RefusedError: if the columns have different lengths. The reports of the batch cannot be told apart then.
     """
+    kind, column = next(iter(record["payload"].items()))
+    width = _width_of_batch(record)
+    if width is None:
+        ids, times = len(record["report_ids"]), len(record["event_times"])
+        detail = f"columns of {ids} bytes of ids, {times} of times and {len(column)} of {kind}"
+        raise _RefusedError(Reason.MALFORMED, detail, served)
+    return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bytes(served, width)
+
+
+def _width_of_batch(record: Mapping[str, Any]) -> int | None:
+    """Return how many bytes each payload of a batch has; None if its columns are not of as many reports."""
     ids, times = record["report_ids"], record["event_times"]
     kind, column = next(iter(record["payload"].items()))
     n = len(times) // 8
     width = 4 if kind == "symbols" else len(column) // max(n, 1)
-    if (len(ids), len(times), len(column)) != (16 * n, 8 * n, width * n):
-        detail = f"columns of {len(ids)} bytes of ids, {len(times)} of times and {len(column)} of {kind}"
-        raise _RefusedError(Reason.MALFORMED, detail, served)
-    return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bytes(served, width)
+    return width if (len(ids), len(times), len(column)) == (16 * n, 8 * n, width * n) else None
+
+
+def _reports_in(record: Mapping[str, Any]) -> int:
+    """Return how many reports a message of no served collection counts as.
+
+    No spec says how long its payloads are. But a batch has 24 bytes of an id and a time for each report, so the size of
+    the message bounds what a sender can claim; one whose columns do not fit each other counts as one report.
+    """
+    if "report_ids" not in record or _width_of_batch(record) is None:
+        return 1
+    return max(len(record["event_times"]) // 8, 1)
 
 
 def _fault_of_bytes(served: ServedCollection, width: int) -> PayloadFault | None:

@@ -56,7 +56,8 @@ class Decoded:
     """The outcome of decoding several messages.
 
     Attributes:
-        received: Number of reports that arrived; a message that cannot be decoded counts as one report.
+        received: Number of reports that arrived; a message that cannot be decoded counts as one report, and a batch of
+            an unknown collection or version as those whose ids and times it holds.
         columns: Reports that the next stages count unless they are duplicates.
         late: Messages that hold the reports that were published after their windows had closed.
         late_reports: Number of these reports.
@@ -165,15 +166,15 @@ class ReportReader:
     def _reject_all(
         self, unparsed: Iterable[Unparsed], messages: PackedMessages, detail: Callable[[int], str], out: Decoded
     ) -> None:
-        """Reject messages that each count as one report; ``detail`` says what is wrong with one of the messages."""
+        """Reject messages as a whole; ``detail`` says what is wrong with one of them."""
         bodies = messages.bodies
         for each in unparsed:
             data = bodies.at(each.origins)
             if each.reason is Reason.TOO_LARGE:
                 data = [body[:STORED_BYTES] for body in data]
-            out.received += len(data)
+            out.received += each.reports * len(data)
             of_row = partial(_detail_of_row, each.origins, detail)
-            out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, of_row)
+            out.rejected += rejected_records(self._why(each.reason, each.reports), messages, each.origins, data, of_row)
             if each.served is not None:
                 slots = each.served.slice_start(messages.publish_times[each.origins])
                 starts, n = np.unique(slots, return_counts=True)

@@ -94,7 +94,7 @@ class Inspection:
 
     def _count(self, unparsed: Iterable[Unparsed], judged: Iterable[Judged]) -> None:
         for each in unparsed:
-            self.verdicts[self._verdict(each.reason)] += len(each.origins)
+            self.verdicts[self._verdict(each.reason)] += each.reports * len(each.origins)
         for of in judged:
             for verdict, number in enumerate(np.bincount(of.verdicts).tolist()):
                 if number:
