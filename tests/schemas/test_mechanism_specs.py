@@ -156,7 +156,7 @@ def test_parameters_are_as_given() -> None:
             {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": ["empirical", "ems"]},
             "estimator ems does not fit olh; choose from auto, empirical, threshold, norm-sub, wls",
         ),
-        ({"mechanism": [1]}, "mechanism: must be a mapping"),
+        ({"mechanism": [1]}, "mechanism: must be a mapping, as mechanism: {name: rr, epsilon: 1.0}"),
         (
             {"domain": NUMBER, "mechanism": {"name": "block", "epsilon": 1, "bins": 65_537, "width": "aut"}},
             (

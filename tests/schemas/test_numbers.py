@@ -47,7 +47,7 @@ def test_a_value_is_read_by_its_position() -> None:
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        ({"domain": {"number": 3}}, "domain.number: must be a mapping (got 3)"),
+        ({"domain": {"number": 3}}, "domain.number: must be a mapping, as number: {low: 0, high: 10} (got 3)"),
         ({"domain": {"number": {"low": 1}}}, "domain.number.high: missing; add it"),
         ({"domain": {"number": {"low": 3, "high": 3}}}, "domain.number: low must be less than high, got 3 and 3"),
         (

@@ -9,6 +9,7 @@ from tests import build
 from tests.families import FOR_RECORDS, TAKE_TAGS
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mistakes import FORMS as SHOWN
 from uldp.schemas.specs.specfile import SpecError
 
 APP: dict[str, Any] = {"labels": ["mail", "maps", "clinic"], "sensitive": ["clinic"]}
@@ -179,7 +180,7 @@ LIST = "write all, or a list of values of the domain"
         ),
         ({"tags": [{"name": "a"}]}, "tags: the attributes of a record have their own; move tags to domain.record"),
         ({"domain": {"record": {}}}, "domain.record: must have 1 entries or more"),
-        ({"domain": {"record": [1]}}, "domain.record: must be a mapping"),
+        ({"domain": {"record": [1]}}, f"domain.record: must be a mapping, as record: {SHOWN['record']}"),
         (
             {"domain": {"record": {"A b": {"size": 2}}}},
             "domain.record.A b: must be 1 to 64 of the characters a-z, 0-9, _ and - (got 'A b')",

@@ -1,15 +1,18 @@
 """Each mistake in a spec, and the one line that says what it is."""
 
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
 from tests import build
 from tests.families import TAKE_TAGS, takers
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.domains import Domain
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mistakes import FORMS
 from uldp.schemas.specs.specfile import SpecError
 
 
@@ -48,6 +51,17 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
     [
         ({"colection": "c"}, f"colection: {UNKNOWN_KEY} (did you mean 'collection'?)"),
         ({"int": 1}, f"int: {UNKNOWN_KEY}"),
+        ({"window": "1h"}, "window: must be a mapping, as window: {size: 1h} (got '1h')"),
+        ({"domain": ["a", "b"]}, "domain: must be a mapping, as domain: {labels: [cat, dog]}"),
+        (
+            {"epsilon": 1},
+            (
+                "epsilon: unknown key here; write it into mechanism or budget, as mechanism: {name: rr, epsilon: 1.0}"
+                " or budget: {epsilon: 5.0, every: 7d}"
+            ),
+        ),
+        ({"max_age": "1d"}, "max_age: unknown key here; write it into limits, as limits: {min_reports: 100}"),
+        ({"name": "c"}, f"name: {UNKNOWN_KEY}"),
         ({"limits": {"min[reports]": 1}}, f"limits.min[reports]: {UNKNOWN_KEY} (did you mean 'min_reports'?)"),
         ({"limits": {"max_agee": "1d"}}, f"limits.max_agee: {UNKNOWN_KEY} (did you mean 'max_age'?)"),
         ({"window": {"size": "1h", "Period": "1h"}}, f"window.Period: {UNKNOWN_KEY} (did you mean 'period'?)"),
@@ -166,7 +180,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"version": 16**5000}, "version: must be less than 2,147,483,648 (got a number of thousands of digits)"),
         ({"mechanism": "urr"}, "mechanism: must be a mapping; write {name: urr, epsilon: 1.0} (got 'urr')"),
         ({"mechanism": "identity"}, "mechanism: must be a mapping; write {name: identity} (got 'identity')"),
-        ({"mechanism": "grr"}, "mechanism: must be a mapping (got 'grr')"),
+        ({"mechanism": "grr"}, "mechanism: must be a mapping, as mechanism: {name: rr, epsilon: 1.0} (got 'grr')"),
         ({"mechanism": mechanism("urr", epsilon="one")}, "mechanism.epsilon: must be a number (got 'one')"),
         ({"version": "two"}, "version: must be a whole number (got 'two')"),
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
@@ -250,7 +264,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"tags": [{"name": "a b"}]},
             "tags.0.name: must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and - (got 'a b')",
         ),
-        ({"tags": {"name": "a"}}, "tags: must be a list"),
+        ({"tags": {"name": "a"}}, "tags: must be a list, as tags: [{name: home}]"),
         ({"tags": [{"name": "a"}, {"name": "a"}]}, "tag names must differ, got ['a', 'a']"),
         ({"tags": [{"name": "home"}]}, f"tags.0: home {SPREAD}"),
         ({"window": {"size": 3600}}, f"window.size: {DURATION} (got 3600)"),
@@ -314,3 +328,21 @@ def test_several_mistakes_are_a_line_each() -> None:
 def test_a_missing_key_is_named(key: str) -> None:
     with pytest.raises(SpecError, match=rf"^spec\.yaml: {key}: missing; add it$"):
         CollectionSpec.parse({name: value for name, value in build.MINIMAL.items() if name != key}, source="spec.yaml")
+
+
+@pytest.mark.parametrize("key", FORMS)
+def test_a_form_that_an_error_shows_is_right(key: str) -> None:
+    if key in Domain.model_fields:
+        Domain.model_validate({key: yaml.safe_load(FORMS[key])})
+    else:
+        field = CollectionSpec.model_fields[key]
+        kind: Any = Annotated[field.annotation, key, *field.metadata]
+        TypeAdapter(kind).validate_python(yaml.safe_load(FORMS[key]))
+
+
+def test_each_key_that_takes_a_mapping_or_a_list_has_a_form() -> None:
+    for model, at in ((CollectionSpec, ""), (Domain, "domain.")):
+        for key in model.model_fields:
+            said = message(**({key: 2.5} if not at else {"domain": {key: 2.5}}))
+            if "must be a mapping" in said or "must be a list" in said:
+                assert key in FORMS

@@ -13,6 +13,7 @@ from uldp.schemas.specs.specfile import SpecError
 NOT_HERE = "is not allowed here; write the value in quotes, or check the indentation and the line before"
 OPEN = "here and not closed"
 NO_NUMBER = "is not a valid number or date; write it in quotes if it is text"
+NO_MERGE = "a spec takes no keys from elsewhere by <<; write the keys out, or text as '<<'"
 NO_TAG = "no value can begin with an exclamation mark; write it in quotes"
 
 
@@ -44,6 +45,10 @@ NO_TAG = "no value can begin with an exclamation mark; write it in quotes"
         (f"version: {'1' * 5000}\n", f"line 1: '{'1' * 37}...{'1' * 38}' {NO_NUMBER}"),
         ("b: !!python/name:os.system\n", f"line 1: {NO_TAG}"),
         ("b: !!binary é\n", f"line 1: {NO_TAG}"),
+        ("b: &b {a: 1}\nc: {<<: *b}\n", f"line 2: {NO_MERGE}"),
+        ("b: &b {a: 1}\n<<: *b\n", f"line 2: {NO_MERGE}"),
+        ("b: [<<]\n", f"line 1: {NO_MERGE}"),
+        ("b: [=, c]\n", "line 1: YAML gives = a meaning of its own; write it in quotes, as '='"),
         ("b: 1\nc: \x1b[2J\n", "line 2: YAML does not allow the character '\\x1b'; remove it"),
         ("[" * 5000, "brackets or lists are nested too deeply; is this a spec?"),
         ("a\0", "the file is not a text file; is this the right file?"),

@@ -17,12 +17,14 @@ class Place:
         keys: The keys and indices on the way to it, as the user wrote them.
         known: The keys that the innermost mapping on the way can have.
         description: The description of the key or value at the place, if the model has one.
+        homes: The mappings beside it of which it is a key, if it is an unknown one.
         union: The number of keys up to one whose value is a word or a list; 0 if no such key is on the way.
     """
 
     keys: list[int | str] = field(default_factory=list)
     known: Collection[str] = ()
     description: str | None = None
+    homes: Collection[str] = ()
     union: int = 0
 
 
@@ -55,6 +57,9 @@ def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[s
         fields = models[0].model_fields
         place.known = fields.keys()
         if part not in fields:
+            place.homes = [
+                name for name, info in fields.items() if any(_takes(kind, part) for kind in _kinds(info.annotation))
+            ]
             return [models[0].brought(part)] if hasattr(models[0], "brought") else []
         place.description = fields[str(part)].description
         if part in unions:
@@ -64,6 +69,13 @@ def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[s
         return []
     place.description = _description(get_args(inner)[0])
     return _kinds(get_args(inner)[-1])
+
+
+def _takes(kind: Any, key: int | str) -> bool:
+    """Return whether a type is a mapping with this key; of mechanisms, whether any of them has it."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return False
+    return key in (kind.all_keys() if hasattr(kind, "all_keys") else kind.model_fields)
 
 
 def _kinds(annotation: Any) -> list[Any]:

@@ -103,6 +103,11 @@ class MechanismFamily(Strict):
         return family(name) if cls is MechanismFamily and isinstance(name, str) and name in registered() else None
 
     @classmethod
+    def all_keys(cls) -> set[str]:
+        """Return the keys that mechanisms of any family have, beside the name."""
+        return {key for name in registered() for key in family(name).model_fields} - {"name"}
+
+    @classmethod
     def takes(cls, kind: str) -> bool:
         """Return whether it is for a kind of domain."""
         return kind in (cls.domain_kind, *cls.also_for)

@@ -57,6 +57,31 @@ _PHRASES = {
     "too_short": "must have {min_length} entries or more",
 }
 
+#: Those about another form than that of a key.
+_OF_FORMS = ("model_type", "model_attributes_type", "dict_type", "list_type")
+#: A form to copy of keys that take a mapping or a list.
+FORMS = {
+    "budget": "{epsilon: 5.0, every: 7d}",
+    "by": "{model: [old, new]}",
+    "candidates": "[cat, dog]",
+    "discover": "{keep: 32}",
+    "domain": "{labels: [cat, dog]}",
+    "given": "[[age, city]]",
+    "labels": "[cat, dog]",
+    "limits": "{min_reports: 100}",
+    "mechanism": "{name: rr, epsilon: 1.0}",
+    "number": "{low: 0, high: 10}",
+    "numbers": "{names: [x, y], low: 0, high: 10}",
+    "pairs": "{of: {labels: [cat, dog]}, at_most: 2, low: 0, high: 10}",
+    "ranges": "[[0, 10]]",
+    "ranking": "{of: [cat, dog]}",
+    "record": "{pet: {labels: [cat, dog]}, age: {number: {low: 0, high: 100}}}",
+    "set": "{of: {labels: [cat, dog]}, at_most: 2}",
+    "strings": "{longest: 16}",
+    "tags": "[{name: home}]",
+    "window": "{size: 1h}",
+}
+
 
 def quote(value: object) -> str:
     """Quote a value from a file as printable text of bounded length."""
@@ -178,7 +203,10 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             text, got = unions[key], f"got {quote(value)}"
         elif kind in {"extra_forbidden", "invalid_key"}:
             text, got = "unknown key; check the spelling or remove it", near(str(keys[-1]), place.known)
-            if not got and 0 < len(place.known) <= _LISTED:
+            if place.homes:
+                forms = [f"{home}: {FORMS[home]}" for home in place.homes]
+                text, got = f"unknown key here; write it into {' or '.join(place.homes)}, as {' or '.join(forms)}", ""
+            elif not got and 0 < len(place.known) <= _LISTED:
                 got = f"known are {', '.join(sorted(place.known))}"
         elif kind == "missing":
             text, got = "missing; add it", ""
@@ -215,7 +243,8 @@ def _text(problem: Mapping[str, Any], place: Place) -> str:
     if kind == "string_pattern_mismatch":
         return f"must be {place.description}"
     if kind in _PHRASES:
-        return _PHRASES[kind].format(**problem.get("ctx", {}))
+        form = FORMS.get(str(place.keys[-1])) if kind in _OF_FORMS and place.keys else None
+        return _PHRASES[kind].format(**problem.get("ctx", {})) + (f", as {place.keys[-1]}: {form}" if form else "")
     message: str = problem["msg"]
     return message.removeprefix("Value error, ")
 

@@ -32,6 +32,8 @@ _PHRASES = {
     r"'\\t' that cannot start": "the line is indented with a tab; use spaces",
     "cannot start any token": "no value can begin with this character; write the value in quotes",
     "expected <block end>": "the indentation of the line does not match the lines around it; correct it",
+    "yaml.org,2002:merge": "a spec takes no keys from elsewhere by <<; write the keys out, or text as '<<'",
+    "yaml.org,2002:value": "YAML gives = a meaning of its own; write it in quotes, as '='",
     "constructor for the tag|base64": "no value can begin with an exclamation mark; write it in quotes",
     "undefined alias": "no value can begin with an asterisk; write it in quotes",
     "recursive": "a value contains itself; write it out",
