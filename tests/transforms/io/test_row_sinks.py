@@ -1,5 +1,6 @@
 """Sinks of rows of estimates: each row is there once, with its label, and a view shows the newest panes."""
 
+import logging
 import re
 import subprocess
 import sys
@@ -209,20 +210,22 @@ def held(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_file_that_another_program_has_open_is_refused(
     held: "subprocess.Popen[str]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_endpoint, "ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(duckdb_endpoint, "WAIT_SECONDS", 0.0)
     with pytest.raises(EndpointError, match=r"e\.duckdb: close the other program that has the file open \(IO Error"):
         parse_endpoint(f"duckdb:{tmp_path / 'e.duckdb'}").check_estimates()
 
 
-def test_a_worker_waits_until_another_one_has_written(
-    held: "subprocess.Popen[str]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_and_the_check_before_it_wait_until_another_one_has_written(
+    held: "subprocess.Popen[str]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def let_go(seconds: float) -> None:
         held.communicate("\n")
 
-    monkeypatch.setattr(time, "sleep", let_go)
     endpoint = parse_endpoint(f"duckdb:{tmp_path / 'e.duckdb'}")
-    endpoint.check_estimates()
+    monkeypatch.setattr(time, "sleep", let_go)
+    with caplog.at_level(logging.WARNING):
+        endpoint.check_estimates()
+    assert [line.rpartition("; ")[2] for line in caplog.messages] == ["waiting 60 s for it"]
     publish(endpoint, [ON_TIME])
     assert held.returncode == 0
     assert len(kept(of_duckdb(tmp_path / "e.duckdb"))) == 4
@@ -275,6 +278,39 @@ def test_a_table_of_other_columns_is_refused(kind: str, request: pytest.FixtureR
     with pytest.raises(EndpointError, match=rf": the table {TABLE} has no column table_name; "):
         parse_endpoint(uri).check_estimates()
     query(f"DROP TABLE {TABLE}")
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
+def test_a_table_that_takes_no_row_twice_is_refused_before_the_job_runs(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if kind == "duckdb":
+        uri, query = f"duckdb:{tmp_path / 'e.duckdb'}", of_duckdb(tmp_path / "e.duckdb")
+    else:
+        uri = request.getfixturevalue("postgresql")
+        query = of_postgresql(uri)
+        query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+    parse_endpoint(uri).check_estimates()
+    query(f"DROP VIEW {VIEW}")
+    query(f"CREATE TABLE copy AS SELECT * FROM {TABLE}")  # which has no primary key
+    query(f"DROP TABLE {TABLE}")
+    query(f"ALTER TABLE copy RENAME TO {TABLE}")
+    with pytest.raises(EndpointError, match=r"(?i)constraint"):
+        parse_endpoint(uri).check_estimates()
+    query(f"DROP TABLE {TABLE} CASCADE")
+
+
+def test_a_database_without_an_encoding_takes_rows(postgresql: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgresql, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
+    uri = postgresql.replace("/postgres?", "/plain?")
+    for _ in range(2):  # there is no table, and there is one
+        parse_endpoint(uri).check_estimates()
+    publish(parse_endpoint(uri), [ON_TIME])
+    with psycopg.connect(uri, client_encoding="UTF8") as connection:
+        found = connection.execute(f"SELECT {', '.join(STORED_COLUMNS)} FROM {TABLE}").fetchall()
+    assert in_utc(found) == expected(tuple(STORED_COLUMNS), ON_TIME)
 
 
 def test_a_user_without_rights_is_told_which(postgresql: str) -> None:

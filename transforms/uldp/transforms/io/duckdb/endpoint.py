@@ -1,5 +1,6 @@
 """A file of DuckDB as an endpoint, which keeps the rows of estimates."""
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from uldp.transforms.io.arrow_rows import arrow_batches
 from uldp.transforms.io.row_sink import Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
 
+_LOG = logging.getLogger(__name__)
 _SCHEME = "duckdb:"
 _TYPES = {
     Kind.TEXT: "VARCHAR",
@@ -23,12 +25,10 @@ _TYPES = {
     Kind.TIME: "TIMESTAMP WITH TIME ZONE",
     Kind.TRUTH: "BOOLEAN",
 }
-_UPSERT = f"INSERT OR REPLACE INTO {TABLE} BY NAME SELECT * FROM batch"  # noqa: S608 (all names are constants)
+_UPSERT = f"INSERT OR REPLACE INTO {TABLE} BY NAME SELECT * FROM"
 _REMEDY = "name another file"
-#: How long a worker waits for a file that another process has open.
+#: How long a worker, and the command when it starts, wait for a file that another process has open.
 WAIT_SECONDS = 60.0
-#: How long the command waits for it, when it starts.
-ANSWER_SECONDS = 9.0
 _POLL_SECONDS = 0.05
 #: DuckDB lets several threads of a process have a file open, and refuses one of two that change a table at once.
 _ONE_AT_A_TIME = threading.Lock()
@@ -62,30 +62,31 @@ class DuckDBEndpoint(RowSink):
         return f"{_SCHEME}{self.path}"
 
     def check_estimates(self) -> None:
-        """Open the file, and create what is not there: the file, the table and the view.
+        """Open the file as a worker does, create what is not there (the file, the table, the view), and write no rows.
 
         Raises:
             EndpointError: if that is not possible, or if the table has other columns.
         """
-        with self._open(ANSWER_SECONDS) as connection:
+        with self._open() as connection:
             connection.execute(create_table(_TYPES))
             asked = "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
             check_columns(str(self), (name for (name,) in connection.execute(asked, [TABLE]).fetchall()), _REMEDY)
             if not connection.execute(asked, [VIEW]).fetchall():
                 connection.execute(create_view())
+            connection.execute(f"{_UPSERT} {TABLE} WHERE false")
 
     def write(self, estimates: Sequence[Made]) -> None:
         """Write all rows in one transaction."""
-        with self._open(WAIT_SECONDS) as connection:
+        with self._open() as connection:
             connection.begin()
             for batch in arrow_batches(estimates):
                 connection.register("batch", batch)
-                connection.execute(_UPSERT)
+                connection.execute(f"{_UPSERT} batch")
                 connection.unregister("batch")
             connection.commit()
 
     @contextmanager
-    def _open(self, seconds: float) -> Iterator[Any]:
+    def _open(self) -> Iterator[Any]:
         """Open the file, as soon as no other process has it open.
 
         Raises:
@@ -96,7 +97,7 @@ class DuckDBEndpoint(RowSink):
             import pyarrow  # noqa: F401 (report a missing package before the job runs)
         except ImportError:
             raise EndpointError(f"{self}: needs DuckDB; install it: {install('duckdb')}") from None
-        deadline = time.monotonic() + seconds
+        deadline, waits = time.monotonic() + WAIT_SECONDS, False
         with _ONE_AT_A_TIME:
             while True:
                 try:
@@ -105,6 +106,9 @@ class DuckDBEndpoint(RowSink):
                 except duckdb.Error as error:
                     if "lock" not in str(error) or time.monotonic() > deadline:
                         raise self._refused(error) from error
+                    if not waits:
+                        waits = True
+                        _LOG.warning("%s; waiting %g s for it", self._refused(error), WAIT_SECONDS)
                 time.sleep(_POLL_SECONDS)
             try:
                 with connection:

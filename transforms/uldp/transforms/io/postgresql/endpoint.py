@@ -68,7 +68,7 @@ class PostgreSQLEndpoint(RowSink):
         return self.shown
 
     def check_estimates(self) -> None:
-        """Connect, create the table and the view unless they are there, and ask whether rows may be written.
+        """Connect, create the table and the view unless they are there, and write no rows as a worker writes some.
 
         Raises:
             EndpointError: if not.
@@ -78,13 +78,16 @@ class PostgreSQLEndpoint(RowSink):
                 connection.execute(create_table(_TYPES))
             asked = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0"
             found = connection.execute(asked, [TABLE]).fetchall()
-            check_columns(str(self), (name for (name,) in found), "drop it, or name another database")
+            check_columns(
+                str(self), (name for (name,) in found), "name another database, or drop it if nothing needs it"
+            )
             if not self._is_there(connection, VIEW):
                 connection.execute(create_view())
             for right in ("INSERT", "UPDATE", "SELECT"):
                 (allowed,) = connection.execute("SELECT has_table_privilege(%s, %s)", [TABLE, right]).fetchone()
                 if not allowed:
                     raise EndpointError(f"{self}: no permission; GRANT INSERT, UPDATE, SELECT ON {TABLE} to the user")
+        self.write([])
 
     def write(self, estimates: Sequence[Made]) -> None:
         """Write all rows in one transaction."""
@@ -113,7 +116,9 @@ class PostgreSQLEndpoint(RowSink):
         except ImportError:
             raise EndpointError(f"{self}: needs psycopg; install it: {install('postgresql')}") from None
         try:
-            with psycopg.connect(self.url, connect_timeout=ANSWER_SECONDS) as connection:
+            # A database in SQL_ASCII names no encoding, and its texts would be bytes.
+            settings: dict[str, Any] = {"connect_timeout": ANSWER_SECONDS, "client_encoding": "UTF8"}
+            with psycopg.connect(self.url, **settings) as connection:
                 yield connection
         except psycopg.ProgrammingError as error:
             if error.sqlstate is None:  # the library cannot read the URL, and its message may hold all of it
