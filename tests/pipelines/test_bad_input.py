@@ -33,6 +33,11 @@ BAD_INPUT = [
         2,
         "is not an ISO 8601 time",
     ),
+    (
+        ("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "s", "--start", "1969-12-31T23:59:59Z"),
+        2,
+        "Invalid value for '--start': '1969-12-31T23:59:59Z' is before 1970; write a later time, as 2026",
+    ),
     (("backfill", "--spec", SPEC, "--from", "nowhere", "--to", "out"), 1, "nowhere: no such file or directory"),
     (("backfill", "--spec", SPEC, "--from", "empty", "--to", "out"), 1, "empty: holds no .avro file of messages"),
     (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "--frob=1"), 1, "unknown option --frob"),

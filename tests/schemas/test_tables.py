@@ -150,7 +150,8 @@ def test_numbers_are_labels_where_there_are_labels(folder: Path) -> None:
     [
         ("", "the weights sum to 0; give at least one value a weight above 0"),
         ("1,0\n", "the weights sum to 0; give at least one value a weight above 0"),
-        ("1,1e308\n2,1e308\n", "the weights sum to inf; give at least one value a weight above 0"),
+        ("1,1e308\n2,1e308\n", "the weights sum to more than 1.8e308; divide all of them by one number"),
+        ("1,1e308\n1,1e308\n", "the weights sum to more than 1.8e308; divide all of them by one number"),
         ("value,weight\n\n1,-1\n", f"line 3: '1,-1': weight '-1' {WEIGHT}"),
         ("1,inf\n", f"line 1: '1,inf': weight 'inf' {WEIGHT}"),
         ("1,nan\n", f"line 1: '1,nan': weight 'nan' {WEIGHT}"),

@@ -75,7 +75,10 @@ def time_ms(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not an ISO 8601 time; write 2026-01-05T09:00:00Z") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    time = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    if time < 0:
+        raise click.BadParameter(f"{text!r} is before 1970; write a later time, as 2026-01-05T09:00:00Z")
+    return time
 
 
 PUBLISHED_BY = click.option(

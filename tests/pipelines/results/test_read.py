@@ -1,7 +1,7 @@
 """Directories of results as readers find them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -135,3 +135,10 @@ class TestSpecs:
             ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* restore the spec of that job"
         ):
             spec_of(ESTIMATE, ResultsFolder(out).specs)
+
+
+def test_the_name_of_a_folder_is_as_good_as_its_path(tmp_path: Path) -> None:
+    folder = ResultsFolder(cast(Path, str(tmp_path)), private=cast(Path, str(tmp_path)))
+    assert (folder.path, folder.private) == (tmp_path, tmp_path)
+    with pytest.raises(ResultsError, match=r"^nowhere: no such file or directory; give a dir"):
+        ResultsFolder(cast(Path, "nowhere"))

@@ -183,7 +183,7 @@ def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
         ("0,,1\n", "line 1: '0,,1' must be the header"),
         ("value,tag,weight\n", "the weights sum to 0; give at least one row a weight above 0"),
         ("value,tag,weight\n0,,0\n", "the weights sum to 0; "),
-        ("value,tag,weight\n0,,1e308\n1,,1e308\n", "the weights sum to inf"),
+        ("value,tag,weight\n0,,1e308\n1,,1e308\n", r"sum to more than 1\.8e308; divide all of them by one number$"),
         ("value,tag,weight\n0,,1\n4,,1\n", "line 3: '4,,1': 4 is outside of the domain 0 to 3"),
         ("value,tag,weight\n-1,,1\n", "line 2: '-1,,1': '-1' is a label, but the domain has only a size"),
         ("value,tag,weight\n1.5,,1\n", "line 2: '1.5,,1'.*; write a value of the domain of small version 1"),

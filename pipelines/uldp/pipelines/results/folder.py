@@ -49,7 +49,7 @@ class ResultsFolder:
     """A results directory, which may be read while its job writes it. Errors that ``damaged`` raises pass through.
 
     Attributes:
-        path: The directory.
+        path: The directory; a text becomes a path.
         damaged: Called for each damaged file: all panes of its window are left out. By default, it raises the error.
         private: The directory with rejected reports and the cells of panes of few reports, if you may read it: that of
             ``--private-to``, or ``path`` again. Without it, cells that are apart are left out, and rejected reports
@@ -65,6 +65,9 @@ class ResultsFolder:
 
     def __post_init__(self) -> None:
         """Refuse what is no directory."""
+        object.__setattr__(self, "path", Path(self.path))
+        if self.private is not None:
+            object.__setattr__(self, "private", Path(self.private))
         check_directory(self.path)
         check_directory(self.private or self.path)
 

@@ -17,7 +17,6 @@ If reports have public attributes, ``by.NAME`` is a column for each of them, in 
 A value is an index into the domain, or a label if the domain has labels.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +35,7 @@ from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import Value
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.schemas.specs.tables import Table, read_weight
+from uldp.schemas.specs.tables import Table, read_weight, sum_weights
 from uldp.schemas.specs.variable import Variable
 
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
@@ -83,13 +82,10 @@ class Truth:
         """
         try:
             cells = list(_read_cells(path, spec))
+            weights = np.array([weight for _, weight in cells])
+            total = sum_weights(weights, "row")
         except ValueError as error:
             raise RequestError(f"{path}: {error}") from error
-        weights = np.array([weight for _, weight in cells])
-        with np.errstate(over="ignore"):
-            total = weights.sum()
-        if not 0 < total < math.inf:
-            raise RequestError(f"{path}: the weights sum to {total:g}; give at least one row a weight above 0")
         columns = [
             _column(variable, [fields[index] for fields, _ in cells])
             for index, variable in enumerate(spec.variables.values())

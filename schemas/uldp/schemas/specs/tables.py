@@ -6,12 +6,16 @@ row has a field for each of them. No field holds an end of line, because the usu
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Self, TypeVar
 
+import numpy as np
+
+from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_text
 
@@ -101,6 +105,21 @@ def read_column(path: Path, most_bytes: int, most_lines: int) -> list[str]:
     if separator := next((mark for mark in ";\t" if column and all(mark in text for text in column)), None):
         raise ValueError(f"every row has the character {quote(separator)}; write the values alone, in one column")
     return column
+
+
+def sum_weights(weights: Floats, of: str) -> float:
+    """Return the sum of the weights of rows; ``of`` says what one of them is of.
+
+    Raises:
+        ValueError: if they give no distribution.
+    """
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total == math.inf:
+        raise ValueError("the weights sum to more than 1.8e308; divide all of them by one number")
+    if total == 0:
+        raise ValueError(f"the weights sum to 0; give at least one {of} a weight above 0")
+    return total
 
 
 def read_weight(text: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import near, notes, plain, quote
-from uldp.schemas.specs.tables import Table, read_column, read_weight
+from uldp.schemas.specs.tables import Table, read_column, read_weight, sum_weights
 
 #: The values that are sensitive for everybody.
 Sensitive = Literal["all"] | list[int | str]
@@ -108,14 +108,12 @@ class Values:
         """
         weights = np.zeros(self.size)
         table = Table.read(path, ["value", "weight"], optional=True)
-        for value, weight in table.each(lambda row: (self.read_value(row[0]), read_weight(row[1]))):
-            weights[value] += weight
         with np.errstate(over="ignore"):
-            total = weights.sum()
-        if not 0 < total < np.inf:
-            raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
+            for value, weight in table.each(lambda row: (self.read_value(row[0]), read_weight(row[1]))):
+                weights[value] += weight
+        total = sum_weights(weights, "value")
         whole = bool((weights % 1 == 0).all())
-        return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
+        return weights / total, total / WEIGHT_OF_A_DRAW if whole else np.nan
 
 
 def read_values(

@@ -161,6 +161,13 @@ def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:
     assert read_config(str(config)) == {"sasl.password": "hunter2"}
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_byte_order_mark_is_no_part_of_a_setting(mark: str, tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text(f"{mark}sasl.username=me\r\nsasl.password=a\ufeff", encoding="utf-8")
+    assert read_config(str(config)) == {"sasl.username": "me", "sasl.password": "a\ufeff"}
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [

@@ -67,7 +67,7 @@ def read_config(path: str) -> Mapping[str, str]:
         EndpointError: if the file cannot be read, or a line is not a setting.
     """
     try:
-        lines = read_regular(path).decode().splitlines()
+        lines = read_regular(path).decode("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", None) or error
         raise EndpointError(
