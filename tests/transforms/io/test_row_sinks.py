@@ -27,6 +27,7 @@ from uldp.schemas.rows import COLUMNS, STORED_COLUMNS, rows
 from uldp.transforms.io import row_sink
 from uldp.transforms.io.duckdb import endpoint as duckdb_endpoint
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
+from uldp.transforms.io.postgresql import endpoint as postgresql_endpoint
 from uldp.transforms.io.row_sink import RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW
 
@@ -235,6 +236,48 @@ def test_only_a_job_on_this_machine_writes_to_its_file(tmp_path: Path) -> None:
     publishing = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'e.duckdb'}"))
     with pytest.raises(EndpointError, match=r"only this machine has it, and the job may run on others; write postgres"):
         publishing.check(here=False)
+
+
+# PostgreSQL may be restarted.
+
+
+def refusing(times: int, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let the next connections be refused, and return the pauses between them, for which nobody waits."""
+    psycopg = pytest.importorskip("psycopg")
+    connect, left, pauses = psycopg.connect, iter(range(times)), list[float]()
+
+    def refuse(*arguments: Any, **settings: Any) -> Any:
+        if next(left, None) is None:
+            return connect(*arguments, **settings)
+        raise psycopg.OperationalError("connection refused")
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    return pauses
+
+
+def test_a_worker_waits_for_a_server_that_is_restarted(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = of_postgresql(postgresql)
+    query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+    endpoint = parse_endpoint(postgresql)
+    assert isinstance(endpoint, RowSink)
+    endpoint.check_estimates()
+    pauses = refusing(5, monkeypatch)
+    endpoint.write([(ON_TIME, SPEC)])
+    assert len(pauses) == 5
+    assert len(kept(query)) == 4
+
+
+def test_a_worker_gives_up_after_a_minute_and_a_command_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = parse_endpoint("postgresql://nobody@nowhere/nothing")
+    assert isinstance(endpoint, RowSink)
+    pauses = refusing(1000, monkeypatch)
+    with pytest.raises(EndpointError, match="check that the server runs"):
+        endpoint.check_estimates()
+    assert pauses == []
+    with pytest.raises(EndpointError, match="check that the server runs"):
+        endpoint.write([(ON_TIME, SPEC)])
+    assert 50 < sum(pauses) <= postgresql_endpoint.WAIT_SECONDS
 
 
 # Errors.

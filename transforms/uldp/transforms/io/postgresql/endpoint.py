@@ -1,11 +1,15 @@
 """A database of PostgreSQL as an endpoint, which keeps the rows of estimates."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from apache_beam.utils.retry import with_exponential_backoff
 
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import install
@@ -24,6 +28,18 @@ _TYPES = {
 #: Seconds until a server that does not answer is given up.
 ANSWER_SECONDS = 9
 
+#: How long a worker tries to connect, with pauses that grow to some seconds, to a server that is restarted.
+WAIT_SECONDS = 60.0
+
+#: Its log names each attempt, with a traceback.
+_tried_again = partial(
+    with_exponential_backoff,
+    num_retries=1000,
+    initial_delay_secs=0.5,
+    max_delay_secs=5.0,
+    stop_after_secs=WAIT_SECONDS,
+    logger=logging.getLogger(__name__).debug,
+)
 _NAMES = ", ".join(STORED_COLUMNS)
 _STAGE = f"CREATE TEMPORARY TABLE batch (LIKE {TABLE}) ON COMMIT DROP"
 _COPY = f"COPY batch ({_NAMES}) FROM STDIN"
@@ -90,8 +106,8 @@ class PostgreSQLEndpoint(RowSink):
         self.write([])
 
     def write(self, estimates: Sequence[Made]) -> None:
-        """Write all rows in one transaction."""
-        with self._connected() as connection, connection.cursor() as cursor:
+        """Write all rows in one transaction, as soon as the server takes connections."""
+        with self._connected(wait=True) as connection, connection.cursor() as cursor:
             cursor.execute(_STAGE)
             with cursor.copy(_COPY) as copy:
                 for estimate, spec in estimates:
@@ -105,8 +121,11 @@ class PostgreSQLEndpoint(RowSink):
         return bool(found)
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def _connected(self, *, wait: bool = False) -> Iterator[Any]:
         """Connect for one transaction.
+
+        Args:
+            wait: Whether to try for ``WAIT_SECONDS``.
 
         Raises:
             EndpointError: if the server does not answer, or refuses a statement.
@@ -115,10 +134,17 @@ class PostgreSQLEndpoint(RowSink):
             import psycopg
         except ImportError:
             raise EndpointError(f"{self}: needs psycopg; install it: {install('postgresql')}") from None
-        try:
+
+        def connect() -> Any:
             # A database in SQL_ASCII names no encoding, and its texts would be bytes.
             settings: dict[str, Any] = {"connect_timeout": ANSWER_SECONDS, "client_encoding": "UTF8"}
-            with psycopg.connect(self.url, **settings) as connection:
+            return psycopg.connect(self.url, **settings)
+
+        def is_away(error: Exception) -> bool:
+            return wait and isinstance(error, psycopg.OperationalError)
+
+        try:
+            with _tried_again(retry_filter=is_away)(connect)() as connection:
                 yield connection
         except psycopg.ProgrammingError as error:
             if error.sqlstate is None:  # the library cannot read the URL, and its message may hold all of it
