@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.fakes import memory
 from tests.pipelines.results.samples import ESTIMATE
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.publishing import PublishEstimates, Publishing
@@ -28,7 +30,7 @@ from uldp.transforms.io import row_sink
 from uldp.transforms.io.duckdb import endpoint as duckdb_endpoint
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.postgresql import endpoint as postgresql_endpoint
-from uldp.transforms.io.row_sink import RowSink
+from uldp.transforms.io.row_sink import KeptPane, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW
 
 #: One worker has the server.
@@ -162,6 +164,40 @@ def test_a_check_changes_nothing_that_is_there(sink: tuple[Endpoint, Query]) -> 
     assert in_utc(kept(query)) == expected(list(STORED_COLUMNS), *ALL)
 
 
+def kept_panes(endpoint: Endpoint) -> set[KeptPane]:
+    assert isinstance(endpoint, RowSink)
+    panes = endpoint.panes()
+    assert panes is not None
+    return set(panes)
+
+
+def test_a_place_tells_the_newest_panes(sink: tuple[Endpoint, Query]) -> None:
+    endpoint, _ = sink
+    assert kept_panes(endpoint) == set()
+    publish(endpoint, ALL)
+    found = kept_panes(endpoint)
+    assert {KeptPane.of(each) for each in NEWEST} <= found <= {KeptPane.of(each) for each in ALL}
+
+
+def test_a_place_that_is_gone_tells_nothing_and_stays_gone(sink: tuple[Endpoint, Query], tmp_path: Path) -> None:
+    endpoint, query = sink
+    if "postgresql" in str(endpoint):
+        query(f"DROP TABLE {TABLE} CASCADE")
+    for path in tmp_path.iterdir():
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+    assert kept_panes(endpoint) == set()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_far_away_tells_its_panes_too() -> None:
+    endpoint = parse_endpoint("parquet:mem://bucket/rows")
+    assert kept_panes(endpoint) == set()
+    publish(endpoint, ALL)
+    memory.FILES["mem://bucket/rows/c-v1/a/another.parquet"] = b""
+    assert kept_panes(endpoint) == {KeptPane.of(each) for each in ALL}
+    memory.FILES.clear()
+
+
 def test_a_bundle_holds_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     written: list[int] = []
 
@@ -272,12 +308,31 @@ def test_a_worker_gives_up_after_a_minute_and_a_command_at_once(monkeypatch: pyt
     endpoint = parse_endpoint("postgresql://nobody@nowhere/nothing")
     assert isinstance(endpoint, RowSink)
     pauses = refusing(1000, monkeypatch)
-    with pytest.raises(EndpointError, match="check that the server runs"):
-        endpoint.check_estimates()
+    for ask in (endpoint.check_estimates, lambda: kept_panes(endpoint)):
+        with pytest.raises(EndpointError, match="check that the server runs"):
+            ask()
     assert pauses == []
     with pytest.raises(EndpointError, match="check that the server runs"):
         endpoint.write([(ON_TIME, SPEC)])
     assert 50 < sum(pauses) <= postgresql_endpoint.WAIT_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("url", "recorded"),
+    [
+        ("postgresql://me:hush@h:5433/d", "postgresql://me@h:5433/d"),
+        ("postgresql://h/d?password=hush&sslmode=require&ssl%70assword=hush", "postgresql://h/d?sslmode=require"),
+        ("postgresql://me:hush@/d?host=/run/sock%20et", "postgresql://me@/d?host=/run/sock%20et"),
+        ("postgresql://h/d?oauth_client_secret=hush", "postgresql://h/d"),
+    ],
+)
+def test_what_a_job_records_of_a_url_holds_no_password(url: str, recorded: str) -> None:
+    endpoint = parse_endpoint(url)
+    assert isinstance(endpoint, RowSink)
+    assert endpoint.recorded == recorded
+    again = parse_endpoint(recorded)
+    assert isinstance(again, RowSink)
+    assert again.recorded == recorded
 
 
 # Errors.

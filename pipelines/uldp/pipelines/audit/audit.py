@@ -12,6 +12,7 @@ from uldp.pipelines.audit.compare import Compared, Place, compare, explained, la
 from uldp.pipelines.audit.found import Found
 from uldp.pipelines.audit.reading import Reading
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
+from uldp.pipelines.audit.sinks import compare_sinks
 from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.left_out import left_out_line
@@ -112,6 +113,9 @@ class _Audit:
             )
         if self.found.missing:
             self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
+        faults, notes = compare_sinks(self.found.job.sinks, self.out, self._damaged)
+        self._add(faults, "places of rows")
+        self.notes += notes
         if left_out := left_out_line(self.out, self._damaged):
             self.notes.append(left_out)
         return Audit(messages, counted.tally.received, tuple(dict.fromkeys(self.faults)), tuple(self.notes))

@@ -28,8 +28,9 @@ def audit(
     """Count SOURCE again, and name what is lost or double in the results OUT of its job.
 
     SOURCE is what the job read, or a copy: a local stream, files of messages, or kafka:HOST:PORT/TOPIC. The command
-    changes nothing. Windows of a stream that have not fired yet are open, which is no fault. The exit code is 1 if a
-    report is in no pane, or in too many, or if a file is missing or damaged.
+    changes nothing but asks each place of rows that the job was started with which windows it has. Windows of a stream
+    that have not fired yet are open, which is no fault. The exit code is 1 if a report is in no pane, or in too many,
+    if a file is missing or damaged, or if a place of rows lacks a window or does not answer.
 
     Example: uldp audit stream results
     """

@@ -60,6 +60,7 @@ def backfill(
         registry_ids=registry_ids,
         publishing=_publishing(topics, kafka_config),
         keep_ids=keep_ids,
+        say=say,
     )
     summarize(out, private_to)
 

@@ -175,7 +175,8 @@ def follow_broker(
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     content, ids, named = source.identity(), job.registry_ids, begun if folder is None else ()
-    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids)
+    sinks = job.publishing.sinks
+    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids, sinks=sinks)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
     claiming = claimed_both(
@@ -188,6 +189,7 @@ def follow_broker(
                 folder, claim.results, rules, say, simulated_clock=clock, from_savepoint=from_savepoint
             )
             job = replace(job, specs=sealed)
+        job.publishing.complete(claim.results, say)
         job.build(pipeline, claim)
         say(following(job.specs, source, claim.results))
         result = run_apart(pipeline) if in_memory else pipeline.run()

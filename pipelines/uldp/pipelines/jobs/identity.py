@@ -44,6 +44,7 @@ class JobIdentity:
         apart: Whether the job may run on after its command has ended, as on a cluster. A job that resumes is one.
         state: The version of the job's state, see ``STATE``.
         registry_ids: By id, as text, the schema that an id of a schema registry means; see ``Aggregate``.
+        sinks: The places of rows of estimates that the job was ever started with, as ``RowSink.recorded``.
         shard_key: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when
             the job first runs. No other property of a job is secret.
     """
@@ -56,6 +57,7 @@ class JobIdentity:
     apart: bool = False
     state: int = STATE
     registry_ids: Mapping[str, str] = field(default_factory=dict)
+    sinks: tuple[str, ...] = ()
     shard_key: int = field(default_factory=partial(secrets.randbits, 128), repr=False)
 
     @classmethod
@@ -69,11 +71,13 @@ class JobIdentity:
         resumes: bool = False,
         apart: bool = False,
         registry_ids: Mapping[int, str] | None = None,
+        sinks: Sequence[str] = (),
     ) -> Self:
         """Return the identity of a job with this command, source and specs."""
         decisive = {name_of(spec): dict(_decisive(spec)) for spec in specs}
         ids = {str(number): schema for number, schema in (registry_ids or {}).items()}
-        return cls(command, str(source), content, decisive, resumes, resumes or apart, registry_ids=ids)
+        apart = resumes or apart
+        return cls(command, str(source), content, decisive, resumes, apart, registry_ids=ids, sinks=tuple(sinks))
 
     def encode(self) -> bytes:
         """Return the content of the identity file beside the results."""
@@ -88,7 +92,8 @@ class JobIdentity:
         """
         with suppress(ValueError):  # ValidationError is one
             fields = parse_json(text)
-            if isinstance(fields, dict) and fields.keys() == cls.__dataclass_fields__.keys():
+            # A job of an earlier version did not record its sinks.
+            if isinstance(fields, dict) and {"sinks", *fields} == cls.__dataclass_fields__.keys():
                 return TypeAdapter(cls).validate_python(fields)
         raise DataError("not the identity of a job")
 
@@ -107,8 +112,9 @@ class JobIdentity:
         return f"uldp {self.command} --from {self.source}"
 
     def join(self, later: Self) -> Self:
-        """Return the identity of this job continued as ``later``, with the specs of both and the key of this job."""
-        return replace(later, specs={**self.specs, **later.specs}, shard_key=self.shard_key)
+        """Return the identity of this job continued as ``later``: specs and sinks of both, and the key of this job."""
+        sinks = tuple(dict.fromkeys((*self.sinks, *later.sinks)))
+        return replace(later, specs={**self.specs, **later.specs}, sinks=sinks, shard_key=self.shard_key)
 
     def difference(self, later: Self) -> str | None:
         """Return how ``later`` differs from this job, which wrote the results; None if they are the same job."""

@@ -50,6 +50,7 @@ from uldp.transforms.clock import clock_of_test_stream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.local.copied_state import copied_state
 from uldp.transforms.io.local.copied_steps import copied_steps
 from uldp.transforms.io.local.events import LocalStreamEvents
@@ -116,6 +117,7 @@ def backfill(
     registry_ids: Mapping[int, str] | None = None,
     publishing: Publishing = NOWHERE,
     keep_ids: bool = False,
+    say: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -129,6 +131,7 @@ def backfill(
         registry_ids: As in ``Aggregate``.
         publishing: Where the job publishes what it finds, beside the results.
         keep_ids: Whether to keep the ids of counted reports, with the late and rejected ones.
+        say: Takes a line about estimates of an earlier run that the job publishes again; see ``Publishing.complete``.
 
     Raises:
         RequestError, EndpointError, StreamError, ResultsError: before the pipeline runs.
@@ -145,16 +148,19 @@ def backfill(
         shards = 1 if local else DEFAULT_SHARDS
         aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids, keep_ids=keep_ids)
         messages = whole.read_whole(pipeline)
-        job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
+        named, sinks = (whole.name, whole.content()), publishing.sinks
+        job = JobIdentity.of("backfill", *named, specs, apart=not local, registry_ids=registry_ids, sinks=sinks)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key, is_over=over))
         keep_left_out(claim.results, whole.left_out())
         stack.enter_context(loopback_servers())
         stack.enter_context(_naming_all_damage(whole))
-        stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
-        aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
-        publishing.publish(aggregated, specs, native=runner == DATAFLOW)
+        with pipeline:  # it runs when this context ends
+            aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
+            _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+            publishing.publish(aggregated, specs, native=runner == DATAFLOW)
+        if publishing.sinks and not is_remote(claim.results):
+            publishing.complete(claim.results, say)  # what this run has not written, by an estimator of another spec
 
 
 def _is_over(pipeline: beam.Pipeline) -> bool:
@@ -223,7 +229,8 @@ def follow(
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     # The specs of a folder come and go: each collection has an identity of its own there.
-    job = JobIdentity.of("stream", endpoint.name, stream.id, begun if folder is None else (), registry_ids=registry_ids)
+    named, sinks = begun if folder is None else (), publishing.sinks
+    job = JobIdentity.of("stream", endpoint.name, stream.id, named, registry_ids=registry_ids, sinks=sinks)
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
         keep = folder is None
@@ -234,6 +241,7 @@ def follow(
         else:
             shared, watch = begin_watch(folder, Admission.of(begun), say, anew=not has_begun(claim))
         points = stack.enter_context(resume_points(shared, stream, claim, watermark_delay_ms, say))
+        publishing.complete(claim.results, say)
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
         stack.enter_context(copied_state())

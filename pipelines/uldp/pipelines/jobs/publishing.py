@@ -2,13 +2,19 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.lacking import Lacking
+from uldp.pipelines.results.local_copy import here
+from uldp.pipelines.results.text import number_of
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
@@ -16,7 +22,13 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.folders import COUNTS
 from uldp.transforms.io.json_rows import Keyed
+from uldp.transforms.io.row_sink import RowSink
+
+#: What is compared with a place of rows, below the results.
+_COMPARED = ("specs", COUNTS, "estimates")
+_UNASKED = "nobody can ask which windows it has, so it gets those that this job publishes, and lost ones stay lost"
 
 
 def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
@@ -65,12 +77,56 @@ class Publishing:
         if self.rejected_to is not None:
             self.rejected_to.check("WRITE")
 
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """The place of rows that an audit of the job asks, if there is one, as ``RowSink.recorded``."""
+        return (self.estimates_to.recorded,) if isinstance(self.estimates_to, RowSink) else ()
+
+    def complete(self, results: str, say: Callable[[str], None]) -> None:
+        """Write the newest estimates of results that the place of rows lacks or has older ones of, and say how many.
+
+        Args:
+            results: The results directory of the job, or its URL, whose specs and panes are then fetched.
+            say: Takes a line, also if the place cannot be asked.
+
+        Raises:
+            EndpointError: if they cannot be fetched or written.
+        """
+        if isinstance(self.estimates_to, RowSink):
+            with here(results, _COMPARED) as folder:
+                _complete(self.estimates_to, folder, say)
+        elif self.estimates_to is not None:
+            say(f"{self.estimates_to}: {_UNASKED}")
+
     def publish(self, aggregated: Aggregated, specs: Iterable[CollectionSpec], *, native: bool) -> None:
         """Add the steps that publish. ``specs`` are those of the job; ``native`` is as in ``Endpoint.publish``."""
         if self.estimates_to is not None:
             _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, specs, native)
         if self.rejected_to is not None:
             _ = aggregated.rejected | "PublishRejected" >> PublishRejected(self.rejected_to, native)
+
+
+def _complete(sink: RowSink, results: Path, say: Callable[[str], None]) -> None:
+    damaged: list[ResultsError] = []
+    try:
+        lacking = Lacking.of(sink, ResultsFolder(results, damaged.append))
+    except EndpointError as error:
+        say(f"{error}; {_UNASKED}")
+        return
+    if lacking is None:
+        say(f"{sink}: {_UNASKED}")
+        return
+    if lacking.strange:
+        say(
+            f"{sink}: has {number_of(lacking.strange, 'window')} that the results lack, of other results or of lost"
+            " ones; if two results have a window, the pane that has received more is valid"
+        )
+    if lacking.windows:
+        say(f"{sink}: lacks {number_of(len(lacking.windows), 'window')}; writing them again")
+        sink.write_all(lacking)
+    if damaged:
+        more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
+        say(f"{damaged[0]}{more}; {sink} is compared with all other windows")
 
 
 #: A job with these publishes nothing.

@@ -1,7 +1,7 @@
 """The newest panes of windows, of which only the estimates that are published count."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -94,9 +94,11 @@ class Published:
 
     Attributes:
         unpublished: The header of the newest pane of each window without a published estimate.
+        headers: The estimates without their tables.
     """
 
     unpublished: list[PaneHeader]
+    headers: list[Estimate]
     _files: Mapping[Path, set[tuple[Any, ...]]]
 
     @classmethod
@@ -106,7 +108,13 @@ class Published:
         chosen: dict[Path, set[tuple[Any, ...]]] = {}
         for key in map(_pane_key, current.estimates):
             chosen.setdefault(paths[key], set()).add(key)
-        return cls(current.unpublished, chosen)
+        return cls(current.unpublished, current.estimates, chosen)
+
+    def only(self, headers: list[Estimate]) -> Self:
+        """Return some of the estimates, given the headers of these."""
+        wanted = set(map(_pane_key, headers))
+        files = {path: chosen & wanted for path, chosen in self._files.items() if not chosen.isdisjoint(wanted)}
+        return replace(self, headers=headers, _files=files)
 
     def __len__(self) -> int:
         return sum(map(len, self._files.values()))

@@ -8,6 +8,7 @@ import apache_beam as beam
 import pytest
 
 from tests.beams import needs_sources
+from tests.build import HOUR, START
 from tests.fakes.bigquery import Answers, Service
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
@@ -19,6 +20,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
 from uldp.transforms.io.bigquery.table import PERMISSION, BigQueryError, check_table, columns
 from uldp.transforms.io.endpoints import Following, parse_endpoint
+from uldp.transforms.io.row_sink import KeptPane, RowSink
 
 TABLE = "project.uldp.estimate_panes"
 URI = f"bigquery:{TABLE}"
@@ -153,3 +155,44 @@ def test_missing_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing.json"))
     with pytest.raises(BigQueryError, match=f"^{URI}: no credentials; set GOOGLE_APPLICATION_CREDENTIALS"):
         check_table(TABLE)
+
+
+# Which panes it has.
+
+KEPT = ("c", 1, "0123456789abcdef", START, START + HOUR, "mle", "0000000000000050/1/1/00000000")
+
+
+def answered(*found: Sequence[object]) -> Answers:
+    """What BigQuery answers to a query that finds these rows, under the id of a job that it chooses."""
+    reference = {"projectId": "project", "jobId": "chosen", "location": "EU"}
+    kinds = ("STRING", "INTEGER", "STRING", "INTEGER", "INTEGER", "STRING", "STRING")
+    fields = [{"name": f"f{place}_", "type": kind} for place, kind in enumerate(kinds)]
+    job = {
+        "jobReference": reference,
+        "status": {"state": "DONE"},
+        "configuration": {"query": {"destinationTable": {"projectId": "p", "datasetId": "d", "tableId": "found"}}},
+        "statistics": {"query": {}},
+    }
+    rows = [{"f": [{"v": str(value)} for value in row]} for row in found]
+    whole = {"jobReference": reference, "jobComplete": True, "schema": {"fields": fields}, "totalRows": str(len(rows))}
+    return {"jobs": (200, job), "chosen": (200, whole | {"rows": rows}), "data": (200, {"rows": rows})}
+
+
+def test_it_tells_the_newest_panes_by_one_query(service: Service) -> None:
+    service.answers |= answered(KEPT)
+    sink = parse_endpoint(URI)
+    assert isinstance(sink, RowSink)
+    assert list(sink.panes() or ()) == [KeptPane.of_row(*KEPT)]
+    (asked,) = (body for path, body in service.requests if path.endswith("/jobs"))
+    assert asked["configuration"]["query"]["query"] == (
+        "SELECT collection, version, device_digest, UNIX_MILLIS(window_start), UNIX_MILLIS(window_end), estimator,"
+        f" max(age) FROM `{TABLE}` GROUP BY collection, version, device_digest, window_start, window_end, estimator"
+    )
+
+
+def test_who_may_run_no_queries_is_told_the_right(service: Service) -> None:
+    service.answers["jobs"] = (403, {})
+    sink = parse_endpoint(URI)
+    assert isinstance(sink, RowSink)
+    with pytest.raises(BigQueryError, match=f"^{URI}: no permission; grant the job's account roles/bigquery.jobUser"):
+        list(sink.panes() or ())

@@ -28,6 +28,18 @@ def create_view() -> str:
     return f"CREATE VIEW {VIEW} AS SELECT {names} FROM ({newest}) AS panes WHERE age = newest"  # noqa: S608
 
 
+def newest_panes(milliseconds: str, table: str = TABLE) -> str:
+    """Return the query for the fields of ``KeptPane.of_row``, of the newest pane of each window.
+
+    Args:
+        milliseconds: How to write a time as a number of milliseconds since 1970; ``{}`` stands for the column.
+        table: The name of the table.
+    """
+    times = ("window_start", "window_end")
+    names = [milliseconds.format(name) if name in times else name for name in WINDOW_KEY]
+    return f"SELECT {', '.join(names)}, max(age) FROM {table} GROUP BY {', '.join(WINDOW_KEY)}"  # noqa: S608
+
+
 def check_columns(name: str, found: Iterable[str], remedy: str) -> None:
     """Check that a table has the columns of rows.
 

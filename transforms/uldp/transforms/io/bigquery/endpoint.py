@@ -15,9 +15,10 @@ from itertools import chain, starmap
 from pathlib import Path
 
 from uldp.schemas.rows import KEY
-from uldp.transforms.io.bigquery.table import BigQueryError, check_table, new_client, parse_table
+from uldp.transforms.io.bigquery.table import BigQueryError, check_table, new_client, parse_table, query_rows
 from uldp.transforms.io.json_rows import JsonRow, json_rows
-from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
+from uldp.transforms.io.sql_tables import newest_panes
 
 _SCHEME = "bigquery:"
 #: Rows of a request; the recommended number.
@@ -63,6 +64,10 @@ class BigQueryEndpoint(RowSink):
                 errors = client.insert_rows_json(self.table, request, row_ids=list(map(insert_id, request)))
                 if errors:
                     raise BigQueryError(f"{self}: refused {len(errors)} of {len(request)} rows: {errors[0]}")
+
+    def panes(self) -> Iterator[KeptPane]:
+        """Ask for the newest panes in one query, for which BigQuery charges."""
+        yield from starmap(KeptPane.of_row, query_rows(self.table, newest_panes("UNIX_MILLIS({})", f"`{self.table}`")))
 
 
 def insert_id(row: JsonRow) -> str:

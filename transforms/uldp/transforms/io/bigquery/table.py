@@ -20,6 +20,7 @@ PERMISSION = "bigquery.tables.updateData"
 
 _NO_CREDENTIALS = "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run: gcloud auth application-default login"
 _NOT_PERMITTED = "no permission; grant the job's account roles/bigquery.dataEditor on the table"
+_NO_QUERIES = "no permission; grant the job's account roles/bigquery.jobUser on the project, to ask which rows it has"
 #: By HTTP status.
 _REMEDIES = {
     401: _NO_CREDENTIALS,
@@ -54,6 +55,9 @@ class Client(Protocol):
         self, table: Any, permissions: Sequence[str], *, retry: Any, timeout: float
     ) -> Mapping[str, Any]:
         """Return the permissions that the caller has, of those that are asked for."""
+
+    def query(self, query: str) -> Any:
+        """Begin a query; the ``result`` of what it returns has the rows."""
 
     def close(self) -> None:
         """Release the client's resources."""
@@ -122,9 +126,24 @@ def check_table(table: str) -> None:
         raise BigQueryError(f"bigquery:{table}: {_NOT_PERMITTED} (missing: {PERMISSION})")
 
 
+def query_rows(table: str, query: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows that a query finds, each as its values.
+
+    Raises:
+        BigQueryError: during iteration, if BigQuery does not answer or this process may run no queries.
+    """
+    with _answers(table, _REMEDIES | {403: _NO_QUERIES}), contextlib.closing(new_client(table)) as client:
+        for row in client.query(query).result():
+            yield row.values()
+
+
 @contextlib.contextmanager
-def _answers(table: str) -> Iterator[None]:
+def _answers(table: str, remedies: Mapping[int, str] = _REMEDIES) -> Iterator[None]:
     """Turn the library's errors into ours: of HTTP, of the connection and of the credentials.
+
+    Args:
+        table: The name of the table.
+        remedies: What to do, by the status of an answer.
 
     Raises:
         BigQueryError: in place of such an error.
@@ -134,7 +153,7 @@ def _answers(table: str) -> Iterator[None]:
     except Exception as error:
         status, kind = getattr(error, "code", None), type(error).__name__
         if isinstance(status, int):
-            remedy = _REMEDIES.get(status, "BigQuery refused the request; see its documentation of error codes")
+            remedy = remedies.get(status, "BigQuery refused the request; see its documentation of error codes")
         elif kind in ("DefaultCredentialsError", "RefreshError"):
             remedy = _NO_CREDENTIALS
         elif isinstance(error, OSError) or kind == "TransportError":

@@ -13,8 +13,8 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import install
 from uldp.schemas.rows import Kind
 from uldp.transforms.io.arrow_rows import arrow_batches
-from uldp.transforms.io.row_sink import Made, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
+from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view, newest_panes
 
 _LOG = logging.getLogger(__name__)
 _SCHEME = "duckdb:"
@@ -30,6 +30,8 @@ _REMEDY = "name another file"
 #: How long a worker, and the command when it starts, wait for a file that another process has open.
 WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.05
+#: Rows of an answer that are fetched at once.
+_FETCHED = 1024
 #: DuckDB lets several threads of a process have a file open, and refuses one of two that change a table at once.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -85,8 +87,18 @@ class DuckDBEndpoint(RowSink):
                 connection.unregister("batch")
             connection.commit()
 
+    def panes(self) -> Iterator[KeptPane]:
+        """Ask for the newest panes in one query."""
+        if not Path(self.path).exists():
+            return
+        with self._open(read_only=True) as connection:
+            if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [TABLE]).fetchall():
+                found = connection.execute(newest_panes("epoch_ms({})"))
+                while rows := found.fetchmany(_FETCHED):
+                    yield from (KeptPane.of_row(*row) for row in rows)
+
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open(self, *, read_only: bool = False) -> Iterator[Any]:
         """Open the file, as soon as no other process has it open.
 
         Raises:
@@ -101,7 +113,7 @@ class DuckDBEndpoint(RowSink):
         with _ONE_AT_A_TIME:
             while True:
                 try:
-                    connection = duckdb.connect(self.path)
+                    connection = duckdb.connect(self.path, read_only=read_only)
                     break
                 except duckdb.Error as error:
                     if "lock" not in str(error) or time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """A folder of Parquet files as an endpoint, which keeps the rows of estimates: one file for each pane."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +10,15 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.extras import install
 from uldp.transforms.io.arrow_rows import parquet_bytes
 from uldp.transforms.io.durable_files import write_files
-from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.folders import is_remote, paths_below
+from uldp.transforms.io.remote import matching
 from uldp.transforms.io.results import window_folder
-from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
 
 _SCHEME = "parquet:"
+_ENDING = ".parquet"
+#: The files of panes, below the folder.
+_FILES = f"*/*/*{_ENDING}"
 
 
 def parse(uri: str, config: Path | None = None) -> "ParquetEndpoint":
@@ -67,8 +71,20 @@ class ParquetEndpoint(RowSink):
             [(f"{self.folder}/{_name(estimate)}", parquet_bytes(estimate, spec)) for estimate, spec in estimates]
         )
 
+    def panes(self) -> Iterator[KeptPane]:
+        """List the names of all files, which name all panes."""
+        if is_remote(self.folder):
+            paths = [file.path for file in matching(f"{self.folder}/{_FILES}")]
+        else:
+            paths = [path.as_posix() for path in paths_below(Path(self.folder), _FILES)]
+        for path in paths:
+            *_, collection, span, name = path.split("/")
+            match name.removesuffix(_ENDING).split("."):
+                case [age, device_digest, estimator]:  # another file is none of ours
+                    yield KeptPane(f"{collection}/{span}", device_digest, estimator, age.replace("-", "/"))
+
 
 def _name(estimate: Estimate) -> str:
     """Return the name of a pane's file: its window, and what tells it from the other panes of the window."""
     age = estimate.age_text.replace("/", "-")
-    return f"{window_folder(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}.parquet"
+    return f"{window_folder(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}{_ENDING}"

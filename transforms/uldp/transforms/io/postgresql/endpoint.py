@@ -1,21 +1,22 @@
 """A database of PostgreSQL as an endpoint, which keeps the rows of estimates."""
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from apache_beam.utils.retry import with_exponential_backoff
 
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import install
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind, rows
-from uldp.transforms.io.row_sink import Made, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
+from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view, newest_panes
 
 _FORM = "postgresql://USER@HOST/DATABASE"
 _TYPES = {
@@ -31,6 +32,7 @@ ANSWER_SECONDS = 9
 #: How long a worker tries to connect, with pauses that grow to some seconds, to a server that is restarted.
 WAIT_SECONDS = 60.0
 
+_PANES = newest_panes("(extract(epoch FROM {}) * 1000)::bigint")
 #: Its log names each attempt, with a traceback.
 _tried_again = partial(
     with_exponential_backoff,
@@ -40,6 +42,8 @@ _tried_again = partial(
     stop_after_secs=WAIT_SECONDS,
     logger=logging.getLogger(__name__).debug,
 )
+#: Settings of a URL that hold a secret.
+_SECRET = re.compile("password|secret")
 _NAMES = ", ".join(STORED_COLUMNS)
 _STAGE = f"CREATE TEMPORARY TABLE batch (LIKE {TABLE}) ON COMMIT DROP"
 _COPY = f"COPY batch ({_NAMES}) FROM STDIN"
@@ -83,6 +87,13 @@ class PostgreSQLEndpoint(RowSink):
     def __str__(self) -> str:
         return self.shown
 
+    @property
+    def recorded(self) -> str:
+        """The URL without passwords; its settings may be needed to reach the server."""
+        every = urlsplit(self.url).query.split("&")
+        settings = [each for each in every if not _SECRET.search(unquote(each.partition("=")[0]))]
+        return f"{self.shown}{'?' * any(settings)}{'&'.join(settings)}"
+
     def check_estimates(self) -> None:
         """Connect, create the table and the view unless they are there, and write no rows as a worker writes some.
 
@@ -114,6 +125,13 @@ class PostgreSQLEndpoint(RowSink):
                     for row in rows(estimate, spec):
                         copy.write_row(tuple(row.values()))
             cursor.execute(_UPSERT)
+
+    def panes(self) -> Iterator[KeptPane]:
+        """Ask for the newest panes in one query."""
+        with self._connected() as connection:
+            if self._is_there(connection, TABLE):
+                with connection.cursor("panes") as cursor:  # of the server, which keeps what is not fetched yet
+                    yield from (KeptPane.of_row(*row) for row in cursor.execute(_PANES))
 
     @staticmethod
     def _is_there(connection: Any, name: str) -> bool:

@@ -8,6 +8,7 @@ holds for panes that count no report, and for all panes of a bundle that has man
 from uldp.transforms.io.results.names import (
     estimate_file,
     file_of_all,
+    folder_of,
     shared_file,
     shared_folder,
     statistic_file,
@@ -18,6 +19,7 @@ from uldp.transforms.io.results.names import (
 __all__ = [
     "estimate_file",
     "file_of_all",
+    "folder_of",
     "shared_file",
     "shared_folder",
     "statistic_file",

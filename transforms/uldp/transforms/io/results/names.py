@@ -22,7 +22,16 @@ SHARED = "shared"
 
 def window_folder(pane: PaneHeader) -> str:
     """Return the folder of a window's panes, below the folder of its kind of result."""
-    return f"{pane.collection}-v{pane.version}/{_span(pane.window_start, pane.window_end)}"
+    return folder_of(*pane.key)
+
+
+def folder_of(collection: str, version: int, start: int, end: int) -> str:
+    """Return the same of the window that begins and ends at these times, in milliseconds.
+
+    >>> folder_of("survey", 2, 1767603600000, 1767607200500)
+    'survey-v2/20260105T090000Z--20260105T100000.500Z'
+    """
+    return f"{collection}-v{version}/{_span(start, end)}"
 
 
 def _span(start: int, end: int) -> str:

@@ -1,0 +1,54 @@
+"""The places of rows that a job has published to, beside the newest estimates of its results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from uldp.pipelines.audit.compare import window_text
+from uldp.pipelines.results.files import Damaged
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.lacking import Lacking
+from uldp.pipelines.results.text import number_of
+from uldp.schemas.errors import EndpointError
+from uldp.transforms.io.endpoints import parse_endpoint
+from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.row_sink import RowSink
+
+
+class Compared(NamedTuple):
+    """Lines about places of rows.
+
+    Attributes:
+        faults: Those that lack windows, or do not answer.
+        notes: Those that cannot be asked.
+    """
+
+    faults: list[str]
+    notes: list[str]
+
+
+def compare_sinks(sinks: Sequence[str], out: Path, damaged: Damaged) -> Compared:
+    """Ask each place for the newest estimates of results.
+
+    Args:
+        sinks: The places, as the identity of the job records them.
+        out: The results directory.
+        damaged: Called for each damaged file of it.
+    """
+    compared = Compared([], [])
+    for uri in sinks:
+        try:
+            sink = parse_endpoint(uri)
+            lacking = Lacking.of(sink, ResultsFolder(out, damaged)) if isinstance(sink, RowSink) else None
+        except EndpointError as error:
+            compared.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
+            continue
+        if lacking is None:
+            compared.notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
+        elif lacking.windows:
+            compared.faults.append(
+                f"{sink}: lacks {number_of(len(lacking.windows), 'window')}, the first"
+                f" {window_text(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
+                f" out of sinks in {out / JOB}"
+            )
+    return compared

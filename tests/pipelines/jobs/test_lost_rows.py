@@ -1,0 +1,263 @@
+"""A place of rows that is lost, or set back to a backup, has all windows again after the next start of its job."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import apache_beam as beam
+import duckdb
+import pytest
+from apache_beam.pvalue import PCollection
+
+from tests.build import HOUR, START, message, report, spec
+from tests.fakes import memory
+from tests.pipelines.jobs.test_resuming import begun, follow, stopped_at
+from tests.transforms.io.test_row_sinks import Query, Row, in_utc, newest, of_duckdb, of_parquet, of_postgresql
+from uldp.pipelines.audit.audit import audit
+from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.publishing import Publishing
+from uldp.pipelines.results.export_files import write_rows
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.schemas.rows import COLUMNS
+from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
+from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.json_rows import Keyed
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.sql_tables import TABLE, VIEW
+
+#: One worker has the server.
+pytestmark = pytest.mark.xdist_group("postgresql")
+
+LIMITS = {"max_clock_skew": "1h", "max_age": "3d"}
+SPEC = spec(window={"size": "6h", "allowed_lateness": "1h"}, limits=LIMITS, estimator=["mle", "empirical"])
+DAYS = 8
+#: START is not at the beginning of one.
+WINDOWS = DAYS * 4 + 1
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> LocalStream:
+    """Eight days, of which a job that is started again at the end reads three."""
+    every = [message(report(n, n % 5, START + n * HOUR), START + n * HOUR) for n in range(DAYS * 24)]
+    return begun(tmp_path, every, DAYS * 4)
+
+
+class Place(NamedTuple):
+    """A place of rows.
+
+    Attributes:
+        uri: What names it.
+        query: Asks it.
+        lose: Loses all rows.
+        keep: Makes a backup, and returns what puts it back.
+    """
+
+    uri: str
+    query: Query
+    lose: Callable[[], object]
+    keep: Callable[[], Callable[[], object]]
+
+    @property
+    def publishing(self) -> Publishing:
+        return Publishing(parse_endpoint(self.uri))
+
+
+@pytest.fixture(params=["duckdb", "parquet", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    path, backup = tmp_path / "rows", tmp_path / "backup"
+    match request.param:
+        case "duckdb":
+
+            def keep_file() -> Callable[[], object]:
+                shutil.copy(path, backup)
+                return lambda: shutil.copy(backup, path)
+
+            return Place(f"duckdb:{path}", of_duckdb(path), path.unlink, keep_file)
+        case "parquet":
+
+            def keep_folder() -> Callable[[], object]:
+                shutil.copytree(path, backup)
+                return partial(shutil.copytree, backup, path)
+
+            return Place(f"parquet:{path}", of_parquet(path), partial(shutil.rmtree, path), keep_folder)
+        case _:
+            uri: str = request.getfixturevalue("postgresql")
+            query = of_postgresql(uri)
+            # An audit takes the password from the environment, because no file of the job has it.
+            monkeypatch.setenv("PGPASSWORD", (urlsplit(uri).password or "").replace("%20", " "))
+            query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+
+            def keep_table() -> Callable[[], object]:
+                query(f"DROP TABLE IF EXISTS backup; CREATE TABLE backup AS TABLE {TABLE}")
+                return restore_table
+
+            def restore_table() -> None:
+                Publishing(parse_endpoint(uri)).check(here=True)
+                query(f"INSERT INTO {TABLE} TABLE backup")
+
+            return Place(uri, query, lambda: query(f"DROP TABLE {TABLE} CASCADE"), keep_table)
+
+
+def exported(out: Path) -> list[Row]:
+    """The rows that ``uldp export`` writes."""
+    folder, target = ResultsFolder(out), out.with_suffix(".parquet")
+    write_rows(target, folder.with_specs(folder.published()))
+    with duckdb.connect() as connection:
+        return in_utc(connection.execute(f"SELECT {', '.join(COLUMNS)} FROM '{target}'").fetchall())
+
+
+def faults(stream: LocalStream, out: Path) -> list[str]:
+    """The faults that an audit names."""
+    return [*audit(FilesEndpoint(str(stream.path)), out).faults]
+
+
+def of_rows(said: Sequence[str]) -> list[str]:
+    """The lines about what a place has."""
+    return [line for line in said if "lack" in line or "nobody can ask" in line]
+
+
+def windows(place: Place) -> int:
+    """The number of windows that a place has."""
+    return len({row[0] for row in place.query(f"SELECT window_start FROM {VIEW}")})
+
+
+@pytest.mark.parametrize("loss", ["all", "backup", "nothing"])
+def test_a_start_writes_again_what_was_lost(stream: LocalStream, tmp_path: Path, place: Place, loss: str) -> None:
+    out, segments, name = tmp_path / "out", stream.segments(), str(place.publishing.estimates_to)
+    stopped_at(stream, out, segments[14], [SPEC], publishing=place.publishing)
+    put_back, before = place.keep(), windows(place)
+    stopped_at(stream, out, segments[-2], [SPEC], publishing=place.publishing)
+    lacking = {"all": windows(place), "backup": windows(place) - before, "nothing": 0}[loss]
+    if loss != "nothing":
+        place.lose()
+    if loss == "backup":
+        put_back()
+    lines = [line.partition(", the first")[0] for line in faults(stream, out) if "lacks" in line]
+    assert lines == ([f"{name}: lacks {lacking} windows"] if lacking else [])
+
+    said = follow(stream, out, [SPEC], publishing=place.publishing)
+    assert of_rows(said) == ([f"{name}: lacks {lacking} windows; writing them again"] if lacking else [])
+    assert in_utc(newest(place.query)) == exported(out)
+    assert windows(place) == WINDOWS
+    assert faults(stream, out) == []
+
+
+def test_a_backfill_that_runs_again_writes_all(stream: LocalStream, tmp_path: Path, place: Place) -> None:
+    def backfill(estimator: str) -> list[str]:
+        said: list[str] = []
+        each = spec(window=SPEC.window.model_dump(), limits=LIMITS, estimator=estimator)
+        options = local.pipeline_options([])
+        local.backfill([each], stream.path, tmp_path / "out", options, publishing=place.publishing, say=said.append)
+        return said
+
+    assert backfill("mle") == []
+    place.lose()
+    assert "lacks" in str(faults(stream, tmp_path / "out"))
+    assert backfill("mle") == []
+    assert in_utc(newest(place.query)) == exported(tmp_path / "out")
+    # Estimates by an estimator that the spec no longer names are in the results alone.
+    place.lose()
+    assert backfill("empirical") == [f"{place.publishing.estimates_to}: lacks {WINDOWS} windows; writing them again"]
+    assert in_utc(newest(place.query)) == exported(tmp_path / "out")
+    assert faults(stream, tmp_path / "out") == []
+
+
+def test_a_place_that_gets_a_job_later_has_all_windows(stream: LocalStream, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    follow(stream, out, [SPEC])
+    first, second = (f"duckdb:{tmp_path / name}" for name in ("first", "second"))
+    for uri in (first, second):
+        said = follow(stream, out, [SPEC], publishing=Publishing(parse_endpoint(uri)))
+        assert of_rows(said) == [f"{uri}: lacks {WINDOWS} windows; writing them again"]
+    assert newest(of_duckdb(tmp_path / "second")) == newest(of_duckdb(tmp_path / "first"))
+    assert JobIdentity.read(out / JOB).sinks == (first, second)
+    assert faults(stream, out) == []
+    (tmp_path / "first").unlink()
+    (fault,) = faults(stream, out)
+    assert fault.endswith(f"take the place out of sinks in {out / JOB}")
+    assert not (tmp_path / "first").exists()
+
+
+def test_windows_of_other_results_are_said(stream: LocalStream, tmp_path: Path) -> None:
+    place = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows'}"))
+    assert of_rows(follow(stream, tmp_path / "out", [SPEC], publishing=place)) == []
+    other = begun(tmp_path / "other", [message(report(1, 1), START)] * 2, 1)
+    (said,) = of_rows(follow(other, tmp_path / "other-out", [SPEC], publishing=place))
+    assert said == (
+        f"{place.estimates_to}: has {WINDOWS} windows that the results lack, of other results or of lost ones; if two"
+        " results have a window, the pane that has received more is valid"
+    )
+
+
+def test_results_behind_a_url_are_compared_too(stream: LocalStream, tmp_path: Path) -> None:
+    place, said = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows'}")), list[str]()
+    local.backfill([SPEC], stream.path, "mem://bucket/out", local.pipeline_options([]))
+    local.backfill([SPEC], stream.path, tmp_path / "out", local.pipeline_options([]))
+    place.check(here=True)
+    place.complete("mem://bucket/out", said.append)
+    memory.FILES.clear()
+    assert said == [f"{place.estimates_to}: lacks {WINDOWS} windows; writing them again"]
+    assert in_utc(newest(of_duckdb(tmp_path / "rows"))) == exported(tmp_path / "out")
+
+
+class Topic(Endpoint):
+    """A topic, which takes messages and tells nothing."""
+
+    def __str__(self) -> str:
+        return "topic:"
+
+    def check(self, access: str) -> None:
+        """It is there."""
+
+    def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
+        _ = records | "Forget" >> beam.Map(lambda record: None)
+
+
+class Silent(RowSink):
+    """A place of rows, of another package, that tells nothing."""
+
+    def __str__(self) -> str:
+        return "silent:"
+
+    def check_estimates(self) -> None:
+        """It is there."""
+
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Forget them."""
+
+
+@pytest.mark.parametrize("to", [Topic(), Silent()])
+def test_a_place_that_cannot_be_asked_is_said(stream: LocalStream, tmp_path: Path, to: Endpoint) -> None:
+    said = of_rows(follow(stream, tmp_path / "out", [SPEC], publishing=Publishing(to)))
+    assert said == [
+        f"{to}: nobody can ask which windows it has, so it gets those that this job publishes, and lost ones stay lost"
+    ]
+    found = audit(FilesEndpoint(str(stream.path)), tmp_path / "out")
+    noted = ["silent:: nobody can ask here which windows it has, so they are not compared"]
+    assert (found.faults, list(found.notes)) == ((), noted if isinstance(to, Silent) else [])
+
+
+def test_a_place_that_does_not_answer_is_a_fault(stream: LocalStream, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    follow(stream, out, [SPEC], publishing=Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows'}")))
+    (tmp_path / "rows").write_bytes(b"no database" * 1000)
+    (fault,) = faults(stream, out)
+    assert fault.startswith(f"duckdb:{tmp_path / 'rows'}: name another file (")
+    assert fault.endswith(f"; or take the place out of sinks in {out / JOB}")
+
+
+def test_the_results_of_an_older_version_have_no_sinks(stream: LocalStream, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    follow(stream, out, [SPEC])
+    fields = json.loads((out / JOB).read_text())
+    assert fields.pop("sinks") == []
+    (out / JOB).write_text(json.dumps(fields))
+    assert faults(stream, out) == []
+    assert JobIdentity.read(out / JOB).sinks == ()
