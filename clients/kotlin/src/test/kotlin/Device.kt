@@ -8,6 +8,7 @@ public fun main(arguments: Array<String>) {
     // "" is the name of the only variable; of a record, give what each attribute hides by its name
     val device = Device(table, mapOf("" to hidden), StoredLedger(FileStorage(File("jvm-ledger.json"))))
     val sender = Sender(arguments[0], FileStorage(File("jvm-queue.json")))
-    sender.add(device.report(Value.Text("flat"))) // spends the budget of the user once
-    sender.flush() // sends the same bytes until the server has them, now or after a restart; not on the main thread
+    sender.flush() // what an earlier run left; not on the main thread
+    sender.add(device.report(Value.Text("flat"))) // once the budget is spent, it throws BudgetExceededException
+    sender.flush() // sends the same bytes until the server has them
 }

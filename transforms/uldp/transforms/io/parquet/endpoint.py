@@ -10,7 +10,8 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.extras import install
 from uldp.transforms.io.arrow_rows import parquet_bytes
 from uldp.transforms.io.durable_files import write_files
-from uldp.transforms.io.folders import is_remote, paths_below
+from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.remote import matching
 from uldp.transforms.io.results import window_folder
 from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
