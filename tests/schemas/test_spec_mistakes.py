@@ -12,6 +12,7 @@ from tests.families import TAKE_TAGS, takers
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import Domain
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.kinds import KINDS
 from uldp.schemas.specs.mistakes import FORMS
 from uldp.schemas.specs.specfile import SpecError
 
@@ -330,19 +331,28 @@ def test_a_missing_key_is_named(key: str) -> None:
         CollectionSpec.parse({name: value for name, value in build.MINIMAL.items() if name != key}, source="spec.yaml")
 
 
-@pytest.mark.parametrize("key", FORMS)
+def form_of(key: str) -> str:
+    """The form that an error shows of a key of a spec, or of its domain."""
+    return FORMS[key] if key in FORMS else KINDS[key].form
+
+
+@pytest.mark.parametrize("key", [*FORMS, *(name for name, kind in KINDS.items() if kind.form)])
 def test_a_form_that_an_error_shows_is_right(key: str) -> None:
+    form = yaml.safe_load(form_of(key))
     if key in Domain.model_fields:
-        Domain.model_validate({key: yaml.safe_load(FORMS[key])})
+        Domain.model_validate({key: form})
     else:
         field = CollectionSpec.model_fields[key]
         kind: Any = Annotated[field.annotation, key, *field.metadata]
-        TypeAdapter(kind).validate_python(yaml.safe_load(FORMS[key]))
+        TypeAdapter(kind).validate_python(form)
 
 
-def test_each_key_that_takes_a_mapping_or_a_list_has_a_form() -> None:
-    for model, at in ((CollectionSpec, ""), (Domain, "domain.")):
+def test_each_key_that_takes_a_mapping_or_a_list_shows_a_form() -> None:
+    shown = set()
+    for model, place in ((CollectionSpec, ""), (Domain, "domain.")):
         for key in model.model_fields:
-            said = message(**({key: 2.5} if not at else {"domain": {key: 2.5}}))
-            if "must be a mapping" in said or "must be a list" in said:
-                assert key in FORMS
+            said = message(**({"domain": {key: 2.5}} if place else {key: 2.5}))
+            if f"{place}{key}: must be a mapping" in said or f"{place}{key}: must be a list" in said:
+                assert f", as {key}: {form_of(key)}" in said
+                shown.add(key)
+    assert shown >= {"domain", "window", "tags", "number", "record", "set"}

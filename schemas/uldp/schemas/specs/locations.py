@@ -17,6 +17,7 @@ class Place:
         keys: The keys and indices on the way to it, as the user wrote them.
         known: The keys that the innermost mapping on the way can have.
         description: The description of the key or value at the place, if the model has one.
+        form: A form to copy of the value at the place, if it is of a kind of domain.
         homes: The mappings beside it of which it is a key, if it is an unknown one.
         union: The number of keys up to one whose value is a word or a list; 0 if no such key is on the way.
     """
@@ -24,6 +25,7 @@ class Place:
     keys: list[int | str] = field(default_factory=list)
     known: Collection[str] = ()
     description: str | None = None
+    form: str = ""
     homes: Collection[str] = ()
     union: int = 0
 
@@ -64,7 +66,9 @@ def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[s
         place.description = fields[str(part)].description
         if part in unions:
             place.union = len(place.keys)
-        return _kinds(fields[str(part)].annotation)
+        inside = _kinds(fields[str(part)].annotation)
+        place.form = next((kind.form for kind in inside if hasattr(kind, "form")), "")
+        return inside
     if inner is None:
         return []
     place.description = _description(get_args(inner)[0])

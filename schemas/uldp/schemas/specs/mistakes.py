@@ -59,7 +59,7 @@ _PHRASES = {
 
 #: Those about another form than that of a key.
 _OF_FORMS = ("model_type", "model_attributes_type", "dict_type", "list_type")
-#: A form to copy of keys that take a mapping or a list.
+#: A form to copy of keys that take a mapping or a list; a kind of domain has its own.
 FORMS = {
     "budget": "{epsilon: 5.0, every: 7d}",
     "by": "{model: [old, new]}",
@@ -70,14 +70,9 @@ FORMS = {
     "labels": "[cat, dog]",
     "limits": "{min_reports: 100}",
     "mechanism": "{name: rr, epsilon: 1.0}",
-    "number": "{low: 0, high: 10}",
     "numbers": "{names: [x, y], low: 0, high: 10}",
-    "pairs": "{of: {labels: [cat, dog]}, at_most: 2, low: 0, high: 10}",
     "ranges": "[[0, 10]]",
-    "ranking": "{of: [cat, dog]}",
     "record": "{pet: {labels: [cat, dog]}, age: {number: {low: 0, high: 100}}}",
-    "set": "{of: {labels: [cat, dog]}, at_most: 2}",
-    "strings": "{longest: 16}",
     "tags": "[{name: home}]",
     "window": "{size: 1h}",
 }
@@ -243,7 +238,7 @@ def _text(problem: Mapping[str, Any], place: Place) -> str:
     if kind == "string_pattern_mismatch":
         return f"must be {place.description}"
     if kind in _PHRASES:
-        form = FORMS.get(str(place.keys[-1])) if kind in _OF_FORMS and place.keys else None
+        form = FORMS.get(str(place.keys[-1]), place.form) if kind in _OF_FORMS and place.keys else ""
         return _PHRASES[kind].format(**problem.get("ctx", {})) + (f", as {place.keys[-1]}: {form}" if form else "")
     message: str = problem["msg"]
     return message.removeprefix("Value error, ")

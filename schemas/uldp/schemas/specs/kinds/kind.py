@@ -24,6 +24,7 @@ class Kind(ABC):
 
     Attributes:
         name: The name of the kind, which families give as their ``domain_kind``.
+        form: What a spec writes of one, to copy from an error; empty for values.
         holds: What a device holds, in the words of an error.
         one: One of these.
         unit: The entries of a table of shares.
@@ -41,6 +42,7 @@ class Kind(ABC):
     """
 
     name: ClassVar[str]
+    form: ClassVar[str] = ""
     holds: ClassVar[str]
     one: ClassVar[str]
     unit: ClassVar[str]

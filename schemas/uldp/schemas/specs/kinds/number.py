@@ -23,6 +23,7 @@ class Number(Strict, Kind):
     """The range of a number, with both ends."""
 
     name: ClassVar = "number"
+    form: ClassVar = "{low: 0, high: 10}"
     holds: ClassVar = "a number"
     one: ClassVar = "number"
     unit: ClassVar = "bins"

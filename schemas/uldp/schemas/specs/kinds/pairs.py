@@ -29,6 +29,7 @@ class Pairs(Sets):
     """
 
     name: ClassVar = "pairs"
+    form: ClassVar = "{of: {labels: [cat, dog]}, at_most: 2, low: 0, high: 10}"
     holds: ClassVar = "keys with numbers"
     one: ClassVar = "key"
     unit: ClassVar = "keys"

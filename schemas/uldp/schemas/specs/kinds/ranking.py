@@ -20,6 +20,7 @@ class Ranking(Strict, Kind):
     """All orders of the candidates of a vote, each the best first."""
 
     name: ClassVar = "ranking"
+    form: ClassVar = "{of: [cat, dog]}"
     holds: ClassVar = "rankings"
     one: ClassVar = "ranking"
     unit: ClassVar = "candidates"

@@ -48,6 +48,7 @@ class Sets(Strict, Kind):
     """
 
     name: ClassVar = "set"
+    form: ClassVar = "{of: {labels: [cat, dog]}, at_most: 2}"
     holds: ClassVar = "sets of items"
     one: ClassVar = "set"
     unit: ClassVar = "items"

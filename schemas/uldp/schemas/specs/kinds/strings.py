@@ -18,6 +18,7 @@ class Strings(Strict, Kind):
     """All strings of up to ``longest`` bytes of UTF-8; no list of them is needed beforehand."""
 
     name: ClassVar = "strings"
+    form: ClassVar = "{longest: 16}"
     holds: ClassVar = "strings"
     one: ClassVar = "string"
     unit: ClassVar = "candidates"
