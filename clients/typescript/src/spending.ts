@@ -6,6 +6,8 @@ const DAY = 24 * HOUR;
 
 /** A report would exceed the budget of its spec; the device can report again at `until`. */
 export class BudgetExceededError extends Error {
+  override name = "BudgetExceededError";
+
   constructor(
     collection: string,
     readonly until: number,

@@ -5,6 +5,16 @@ import { createInterface } from "node:readline";
 import { Device, MemoryStorage, Sender, StoredLedger } from "../dist/index.js";
 
 const AT_ONCE = 64;
+const MOST_ATTEMPTS = 8; // about 40 seconds
+
+/** Waits between attempts, which an app would not end: whoever runs a fleet forgot to start the server. */
+function patience() {
+  let attempts = 0;
+  return async (ms) => {
+    if (++attempts === MOST_ATTEMPTS) throw new Error(`${url} took no report in ${attempts} attempts; is uldp collect there?`);
+    await new Promise((done) => setTimeout(done, ms));
+  };
+}
 const [tablePath, url] = process.argv.slice(2);
 const table = JSON.parse(readFileSync(tablePath, "utf8"));
 const holdings = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -17,7 +27,7 @@ await Promise.all(
       const report = await new Device(table, { hidden, level, ledger }).report(value);
       if (url === undefined) console.log(Buffer.from(report).toString("hex"));
       else {
-        const sender = new Sender(url, new MemoryStorage());
+        const sender = new Sender(url, new MemoryStorage(), { sleep: patience() });
         await sender.add(report);
         const sent = await sender.flush();
         taken += sent.taken; // behind the await, for others change it meanwhile

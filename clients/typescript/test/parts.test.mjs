@@ -37,6 +37,7 @@ for (const [name, opened] of Object.entries(STORAGES)) {
     await report(NOW);
     const refused = await report(NOW + HOUR).catch((error) => error);
     assert.ok(refused instanceof BudgetExceededError);
+    assert.equal(refused.name, "BudgetExceededError");
     assert.equal(refused.until, NOW + 30 * 24 * HOUR);
     await report(refused.until);
   });
