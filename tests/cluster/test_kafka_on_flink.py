@@ -26,8 +26,8 @@ from uldp.transforms.io.message_files import read_messages
 
 PARTITIONS, BATCHES, EACH = 4, 60, 100
 SPEC = one_each(BATCHES * EACH)
-#: What a reader may hold open: one to ask for the brokers, one to each, and one that is being replaced.
-CONNECTIONS_OF_READER = 3
+#: What a reader may hold open: twice one to ask for the brokers and one to each, and one that is being replaced.
+CONNECTIONS_OF_READER = 5
 
 
 @dataclass

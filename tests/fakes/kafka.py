@@ -83,6 +83,7 @@ class Broker:
     Attributes:
         partitions: The publish times of each.
         removed: How many of the first messages of each were removed by its retention.
+        open: Where the first open transaction of a partition begins; who reads what is committed gets nothing behind.
         refuses: What every question is answered with.
         meets: What a client meets on the way, and is told before it is answered.
         permits: The operations that are permitted, if the broker says so.
@@ -92,7 +93,8 @@ class Broker:
         body: What each message holds.
         bodies: What the messages of a partition hold instead.
         kind: The kind of each message's timestamp.
-        consumers: All that were connected.
+        consumers: All that were connected, but those that get what is not committed.
+        uncommitted: These.
         written: What was written: topic, key and value.
         options: The other arguments of each record.
         room: How many records the producer's queue holds.
@@ -101,6 +103,7 @@ class Broker:
 
     partitions: dict[int, list[int]]
     removed: dict[int, int] = field(default_factory=dict)
+    open: dict[int, int] = field(default_factory=dict)
     refuses: Reason | None = None
     meets: list[Reason] = field(default_factory=list)
     permits: set[str] | None = None
@@ -111,6 +114,7 @@ class Broker:
     bodies: dict[int, list[bytes]] = field(default_factory=dict)
     kind: int = LOG_APPEND_TIME
     consumers: list[Any] = field(default_factory=list)
+    uncommitted: list[Any] = field(default_factory=list)
     written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
     options: list[dict[str, Any]] = field(default_factory=list)
     room: int = 2
@@ -192,7 +196,12 @@ class FakeConsumer:
     assigned: int = 0
 
     def __post_init__(self) -> None:
-        self.broker.consumers.append(self)
+        self.gets_all = self.settings.get("isolation.level") == "read_uncommitted"
+        (self.broker.uncommitted if self.gets_all else self.broker.consumers).append(self)
+
+    def _end(self, partition: int) -> int:
+        end = len(self.broker.partitions[partition])
+        return end if self.gets_all else self.broker.open.get(partition, end)
 
     def _ask(self) -> None:
         if self.broker.refuses is not None:
@@ -208,7 +217,7 @@ class FakeConsumer:
         self._ask()
         for each in asked:
             known, first = each.partition not in self.broker.leaderless, self.broker.removed.get(each.partition, 0)
-            found = {BEGINNING: first, END: len(self.broker.partitions[each.partition])}[each.offset]
+            found = {BEGINNING: first, END: self._end(each.partition)}[each.offset]
             each.offset = found if known else -1
             each.error = None if known else Reason(6)
         return asked
@@ -232,6 +241,7 @@ class FakeConsumer:
             if not self.broker.removed.get(partition, 0) <= self.next[partition] <= len(times):
                 fetched.append(Raw((partition, self.next.pop(partition)), failed=Reason(OUT_OF_RANGE)))
                 continue
+            times = times[: self._end(partition)]
             for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
                 at = (partition, self.next[partition])
                 fetched.append(Raw(at, time, self.broker.body_at(*at), kind=self.broker.kind))

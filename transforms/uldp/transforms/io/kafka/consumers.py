@@ -14,6 +14,7 @@ from typing import Any
 
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
+from uldp.transforms.io.kafka.withheld import Uncommitted
 
 #: Seconds after which an unused connection is closed.
 IDLE_SECONDS = 60.0
@@ -25,6 +26,7 @@ class SharedConsumer:
 
     Attributes:
         topic: The topic that it reads.
+        uncommitted: The connection that knows which messages the consumer does not get yet.
         client: The library's consumer, while it is connected.
         positions: Offset of the next message of each assigned partition; None if no partition is assigned.
         at_end: Partitions that it has read to their end. The client reports each end only once.
@@ -55,6 +57,9 @@ class SharedConsumer:
     used: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def __post_init__(self) -> None:
+        self.uncommitted = Uncommitted(self.topic)
+
     def seek(self, offsets: Mapping[int, int]) -> None:
         """Continue at these offsets; a negative offset is one of the client's special values.
 
@@ -76,6 +81,7 @@ class SharedConsumer:
         self.out_of_range.clear()
         self.behind.clear()
         self.refusals.clear()
+        self.uncommitted.close()
         if client is not None:
             client.close()
 

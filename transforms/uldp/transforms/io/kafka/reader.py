@@ -17,6 +17,7 @@ from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer
 from uldp.transforms.io.kafka.headers import attributes
 from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
+from uldp.transforms.io.kafka.withheld import BEGINNING, END, Uncommitted, offsets
 from uldp.transforms.io.publish_times import LATEST, bounded_times
 from uldp.transforms.io.reader import ChunkReader
 
@@ -36,10 +37,10 @@ LOOK_SECONDS = 1.0
 #: Seconds after which a reader gives up a connection if a partition with a backlog delivers nothing. Since librdkafka
 #: 2.1 a partition may wait forever for its leader after the leader was away (its issue 4492, its change 5593).
 STUCK_SECONDS = 30.0
+#: Seconds after which the log says that a transaction holds back messages, and the watermark.
+OPEN_SECONDS = 60.0
 #: librdkafka's codes for the end of a partition, and for an offset that a partition does not have: events, no errors.
 _END_OF_PARTITION, _OUT_OF_RANGE = -191, -140
-#: The client's special offsets: the first message that there is, and the position behind the last message.
-_BEGINNING, _END = -2, -1
 #: An offset higher than any possible one.
 _LAST = 1 << 63
 #: The kind of a timestamp that the sender wrote.
@@ -57,8 +58,9 @@ class KafkaReader(ChunkReader):
     the reader last knew all partitions, so the watermark waits there.
 
     The partition that is furthest behind sets the watermark. When the reader has read a partition to its end, it asks
-    the broker for that end again: if the end is the same, every message to come is published after the question. So an
-    idle partition does not hold the watermark back, but a partition does if its broker does not answer.
+    the broker for the end of all messages, of open transactions too: if it is the same, every message to come is
+    published after the question. So an idle partition does not hold the watermark back, but a partition does if its
+    broker does not answer. If a transaction is open, the watermark waits at the first message that is withheld.
 
     A broker's clock may be behind, and a sender may choose the time. A message that comes out of order by more than the
     delay therefore has the watermark as its publish time; see ``publish_times``.
@@ -72,8 +74,9 @@ class KafkaReader(ChunkReader):
         positions: dict[int, Position],
         known_until: int = -1,
         clock: Callable[[], float] = time.time,
+        say: Callable[[str], None] = LOGGER.warning,
     ) -> None:
-        self._source, self._topic, self._clock = source, source.topic, clock
+        self._source, self._topic, self._clock, self._say = source, source.topic, clock, say
         self._positions, self._known_until = positions, known_until
 
     def advance(self) -> bool:
@@ -111,12 +114,25 @@ class KafkaReader(ChunkReader):
         self._find_first(consumer)
         if self._source.stop_at_end:
             unknown = [each for each, at in self._positions.items() if at.end < 0]
-            for partition, end in self._ask_offsets(consumer, unknown, _END):
-                self._positions[partition].end = end
+            if unknown:
+                self._find_ends(consumer, unknown)
             if any(self._positions[each].end < 0 for each in unknown):
                 return False
         consumer.seek(self._offsets())
         return True
+
+    def _find_ends(self, consumer: SharedConsumer, partitions: list[int]) -> None:
+        """Ask where reading stops, and say what is behind that and cannot be read yet."""
+        uncommitted, behind = consumer.uncommitted, dict[int, int]()
+        ends = uncommitted.ends(partitions, ASK_SECONDS)
+        for partition, end in self._ask_offsets(consumer, ends, END):
+            self._positions[partition].end = end
+            if end < ends[partition]:
+                behind[partition] = ends[partition] - end
+                uncommitted.hold(partition, end, int(self._clock() * 1000)).said = True
+        uncommitted.date(behind, ASK_SECONDS)
+        for partition, messages in behind.items():
+            self._say(uncommitted.withheld[partition].left(self._topic, partition, messages))
 
     def _must_look(self, consumer: SharedConsumer) -> bool:
         """Say whether to ask again which partitions the topic has; one that stops at the end has asked for all."""
@@ -141,17 +157,17 @@ class KafkaReader(ChunkReader):
         """
         unknown = [each for each, at in self._positions.items() if at.next < 0]
         removed = 0
-        for partition, first in self._ask_offsets(consumer, unknown, _BEGINNING):
+        for partition, first in self._ask_offsets(consumer, unknown, BEGINNING):
             self._positions[partition].next = first
             removed += first
         if removed and self._source.stop_at_end:
-            LOGGER.warning("%s: %d messages were removed from the topic before this job began", self._topic, removed)
+            self._say(f"{self._topic}: {removed} messages were removed from the topic before this job began")
 
     def _find_again(self, consumer: SharedConsumer) -> None:
         """Go on in partitions that do not have the next message, at the first message that they have."""
         out = sorted(consumer.out_of_range)
-        ends = dict(self._ask_offsets(consumer, out, _END))
-        for partition, first in self._ask_offsets(consumer, out, _BEGINNING):
+        ends = dict(self._ask_offsets(consumer, out, END))
+        for partition, first in self._ask_offsets(consumer, out, BEGINNING):
             at = self._positions[partition]
             if at.next < 0:
                 at.next = first
@@ -174,22 +190,12 @@ class KafkaReader(ChunkReader):
                 consumer.positions.pop(partition, None)  # so that the client is told where to go on
 
     def _offsets(self) -> dict[int, int]:
-        return {each: at.next if at.next >= 0 else _BEGINNING for each, at in self._positions.items()}
+        return {each: at.next if at.next >= 0 else BEGINNING for each, at in self._positions.items()}
 
     def _ask_offsets(
         self, consumer: SharedConsumer, partitions: Iterable[int], which: int
     ) -> Iterator[tuple[int, int]]:
-        """Ask for an offset of each partition; omit a partition if its broker does not know.
-
-        Args:
-            consumer: The connection.
-            partitions: The partitions.
-            which: ``_BEGINNING`` for the first message that there is, ``_END`` for the next message to come.
-        """
-        asked = [library().TopicPartition(self._topic.name, each, which) for each in partitions]
-        for answer in consumer.client.offsets_for_times(asked, ASK_SECONDS) if asked else ():
-            if answer.error is None and answer.offset >= 0:
-                yield answer.partition, answer.offset
+        return offsets(consumer.client, self._topic, partitions, which, ASK_SECONDS)
 
     def _fetch(self, consumer: SharedConsumer) -> Chunk:
         most = consumer.chunk_size.messages(MAX_MESSAGES)
@@ -266,16 +272,33 @@ class KafkaReader(ChunkReader):
             raise self._topic.error(event.error())
 
     def _ask(self, consumer: SharedConsumer) -> None:
-        """Ask whether partitions are still read to their end. The client does not say when it last learned that."""
+        """Ask until when partitions are read. The client does not say when it last learned that they end there."""
         consumer.asked, now = self._clock(), self._now()
         try:
-            for partition, end in self._ask_offsets(consumer, sorted(consumer.at_end), _END):
+            ends = consumer.uncommitted.ends(sorted(consumer.at_end), ASK_SECONDS)
+            more = [each for each, end in ends.items() if end > self._positions[each].next]
+            for partition in ends.keys() - more:
+                consumer.uncommitted.withheld.pop(partition, None)
                 at = self._positions[partition]
-                if end <= at.next:
-                    at.read_until = max(at.read_until, now)
+                at.read_until = max(at.read_until, now)
+            readable = self._ask_offsets(consumer, more, END)
+            self._wait_for([each for each, end in readable if end <= self._positions[each].next], consumer.uncommitted)
         except library().KafkaException:
             # No broker answers, or the topic no longer exists; only the request below reports a missing topic.
             self._topic.partitions(consumer.client, ASK_SECONDS)
+
+    def _wait_for(self, partitions: list[int], uncommitted: Uncommitted) -> None:
+        """Take the watermark of partitions to their first messages that are withheld."""
+        now, clock = self._now(), int(self._clock() * 1000)
+        held = {each: uncommitted.hold(each, self._positions[each].next, clock) for each in partitions}
+        # Most transactions are short, so only a second question is worth a fetch.
+        uncommitted.date([each for each in partitions if held[each].noticed < clock], ASK_SECONDS)
+        for partition, messages in held.items():
+            at = self._positions[partition]
+            at.read_until = max(at.read_until, min(messages.since, now))
+            if not messages.said and clock - messages.noticed >= OPEN_SECONDS * 1000:
+                messages.said = True
+                self._say(messages.waiting(self._topic, partition))
 
     def _reconnect_if_stuck(self, consumer: SharedConsumer) -> None:
         """Reconnect if a partition with a backlog has delivered nothing since the last check.
@@ -285,7 +308,7 @@ class KafkaReader(ChunkReader):
         """
         consumer.checked = self._clock()
         try:
-            ends = dict(self._ask_offsets(consumer, sorted(self._positions), _END))
+            ends = dict(self._ask_offsets(consumer, sorted(self._positions), END))
         except library().KafkaException as error:
             if is_permanent(error.args[0]):
                 raise

@@ -181,6 +181,23 @@ class KafkaTopic:
         }
         return self._connect(library().Consumer, settings, functools.partial(self._notice, refused))
 
+    def uncommitted(self) -> Any:
+        """Connect a consumer that gets the messages of open transactions too; it fetches few at once.
+
+        It reports no errors, because a consumer of the same topic reports them.
+        """
+        settings = {
+            "group.id": self.group or "uldp-stream",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_uncommitted",
+            # The first batch of messages, whatever its size, and no more.
+            "max.partition.fetch.bytes": 1,
+            "queued.min.messages": 1,
+            "queued.max.messages.kbytes": 1,
+        }
+        return self._connect(library().Consumer, settings, lambda _: None)
+
     def _connect(self, client: Callable[..., Any], settings: Mapping[str, Any], notice: Callable[[Any], None]) -> Any:
         """Make a client of the config and ``settings``; these prevail. Its errors go to ``notice``, not to the log."""
         ours = {"bootstrap.servers": self.servers, "log_level": 2, "error_cb": notice}
