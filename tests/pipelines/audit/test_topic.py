@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.build import HOUR
 from tests.fakes.kafka import TOPIC, Broker
 from tests.pipelines.audit.conftest import SPECS, messages
 from uldp.pipelines.audit.audit import Audit, audit
 from uldp.pipelines.jobs import local
 from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
+from uldp.transforms.io.local.stream import LocalStream
 
 PARTITIONS, SEGMENTS = 2, 6
 ENDPOINT = KafkaEndpoint(TOPIC)
@@ -100,3 +102,35 @@ def test_messages_that_the_topic_has_removed_are_named(broker: Broker, out: Path
         broker.removed = {}
     assert faults
     assert all("reports of the newest pane are not in the source" in fault for fault in faults)
+
+
+def test_what_cannot_be_read_yet_is_a_note(broker: Broker, out: Path) -> None:
+    end = len(broker.partitions[0])
+    broker.append(0, SENT[0][0])
+    broker.open = {0: end}
+    try:
+        found = audit(ENDPOINT, out)
+    finally:
+        broker.open = {}
+        del broker.partitions[0][end:], broker.bodies[0][end:]
+    (note,) = found.notes
+    assert (found.messages, found.faults) == (N + 1, ())
+    assert f"partition 0 has 1 message from offset {end} on that cannot be read yet, because a transaction is" in note
+
+
+def test_reports_that_were_late_by_the_watermark_are_no_double_records(broker: Broker, tmp_path: Path) -> None:
+    """A job of before read some messages long after they were sent, and so gave them a later publish time."""
+    stream, out = LocalStream.create(tmp_path / "stream", simulated_clock=True), tmp_path / "out"
+    stream.append([SENT[0][0], *(message for each in SENT for message in each)])
+    late = SENT[0][2]
+    stream.append([late._replace(publish_time=late.publish_time + 24 * HOUR)])
+    stream.close()
+    local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=lambda line: None)
+    broker.partitions[PARTITIONS] = []
+    broker.append(PARTITIONS, late)
+    try:
+        found = audit(ENDPOINT, out)
+    finally:
+        del broker.partitions[PARTITIONS], broker.bodies[PARTITIONS]
+    assert (found.messages, found.faults) == (N + 2, ())
+    assert any("3 windows with reports that came when the window had closed" in note for note in found.notes)

@@ -13,7 +13,7 @@ from uldp.pipelines.audit.found import Found
 from uldp.pipelines.audit.reading import Reading
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
 from uldp.pipelines.audit.sinks import compare_sinks
-from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
+from uldp.pipelines.audit.source import Part, Source, StreamSource, TopicSource, source_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.prune import pruned_before
@@ -85,6 +85,8 @@ class _Audit:
         if isinstance(self.source, StreamSource):
             self._check_stream(self.source)
         counted, messages = self._recount()
+        if isinstance(self.source, TopicSource):
+            self.notes += self.source.notes
         compared = self._compare_windows(counted)
         self._name_lacking(compared, self._records(counted, compared), counted)
         if not (self.incomparable or counted.unsure):
@@ -101,6 +103,12 @@ class _Audit:
             self.notes.append(
                 f"{number_of(n, 'window')} without an estimate by {name}, but with others: restore their files, unless"
                 " the spec named it later"
+            )
+        if compared.later:
+            self.notes.append(
+                f"{number_of(len(compared.later), 'window')} with reports that came when the window had closed, though"
+                f" their times in the topic are earlier, the first {window_text(min(compared.later))}; backfill the"
+                " topic into another directory to count them"
             )
         if compared.open:
             self.notes.append(
@@ -206,7 +214,8 @@ class _Audit:
         whole = not self._follows or (self.source.closed and not self.left_out)
         fired_until = math.inf if whole else self.found.fired_until
         expected = counted.tally.windows(counted.specs)
-        return compare(expected, self.found.panes, unsure=unsure, fired_until=fired_until)
+        by_watermark = self._follows and isinstance(self.source, TopicSource)
+        return compare(expected, self.found.panes, unsure=unsure, fired_until=fired_until, by_watermark=by_watermark)
 
     def _name_lacking(self, compared: Compared, records: Mapping[str, int], counted: Recount) -> None:
         """Name the parts that are not in the results, or else the windows and records that lack reports."""
@@ -260,6 +269,8 @@ class _Audit:
         wanted, there = records_of(counted.tally), {_LATE: self.found.late}
         there |= {_rejected(reason): n for reason, n in self.found.rejected.items()}
         less = {what: wanted.get(what, 0) - there.get(what, 0) for what in sorted(wanted.keys() | there.keys())}
+        if compared.later:  # a record of each, and in sliding windows nobody knows how many these are
+            less[_LATE] = max(less.get(_LATE, 0), 0)
         may_lack = compared.open or self.pruned
         # Which reports of a sender are over the limit depends on the order of reading: a job that was killed may have
         # rejected others before.
@@ -268,7 +279,7 @@ class _Audit:
 
     def _compare_copies(self, counted: Recount, compared: Compared) -> None:
         """Compare the number of counted reports with that of different ids, if all windows are whole."""
-        if compared.lacking or compared.extra or compared.others or compared.open:
+        if compared.lacking or compared.extra or compared.others or compared.open or compared.later:
             return
         most = counted
         for collection in sorted({spec.collection for spec in self.found.specs.values()}):

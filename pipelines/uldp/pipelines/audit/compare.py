@@ -40,12 +40,14 @@ class Compared:
     Attributes:
         lacking: How many reports of a window are in no pane.
         extra: How many reports of a pane are not in the source.
+        later: How many reports of a window are late in its pane, and not by their publish times in the source.
         others: Lines about windows with as many reports, but not the same.
         open: The windows that have not fired yet.
     """
 
     lacking: dict[WindowKey, int] = field(default_factory=dict)
     extra: dict[WindowKey, int] = field(default_factory=dict)
+    later: dict[WindowKey, int] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     open: set[WindowKey] = field(default_factory=set)
 
@@ -56,6 +58,7 @@ def compare(
     *,
     unsure: Container[WindowKey] = (),
     fired_until: float,
+    by_watermark: bool = False,
 ) -> Compared:
     """Compare each window.
 
@@ -64,6 +67,7 @@ def compare(
         panes: The newest pane of each window.
         unsure: Windows of which the source does not say what they hold.
         fired_until: Each window that ends by then has fired, in milliseconds.
+        by_watermark: Whether the job followed a broker: a message that came behind its watermark is late by that.
     """
     compared = Compared()
     for key in sorted(expected.keys() | panes.keys()):
@@ -78,6 +82,8 @@ def compare(
         elif wanted.received != there.received:
             more = there.received - wanted.received
             (compared.extra if more > 0 else compared.lacking)[key] = abs(more)
+        elif by_watermark and wanted.late < there.late and wanted.rejected == there.rejected:
+            compared.later[key] = there.late - wanted.late
         elif (wanted.counted, wanted.late, wanted.rejected) != _outcomes(there):
             compared.others.append(
                 f"{window_text(key)}: the newest pane has {there.late:,} late and {there.rejected:,} rejected reports,"

@@ -1,7 +1,7 @@
 """The source of an audit: its messages again, each part with the name by which an operator finds it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
+from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.local.stream import LocalStream, number_of
 from uldp.transforms.io.message_files import StreamError, opened, packed_messages
@@ -120,15 +121,22 @@ def _read_file(
 
 @dataclass(frozen=True)
 class TopicSource:
-    """A topic of Kafka, up to where it ends now."""
+    """A topic of Kafka, up to where it can be read now.
+
+    Attributes:
+        endpoint: The topic.
+        notes: Lines about what it no longer has, or does not give yet, from the last reading.
+    """
 
     endpoint: KafkaEndpoint
+    notes: list[str] = field(default_factory=list)
     closed = False
 
     def read(self, damaged: Damaged) -> Iterator[Part]:
         """Yield runs of offsets; each partition has a clock of its own."""
         self.endpoint.check("READ")
-        reader = KafkaSource(self.endpoint.topic, stop_at_end=True).create_reader(None, None)
+        self.notes.clear()
+        reader = KafkaReader(KafkaSource(self.endpoint.topic, stop_at_end=True), {}, say=self.notes.append)
         more = reader.start()
         while more or reader.get_watermark() < MAX_TIMESTAMP:
             yield from _runs(PackedMessages.of(reader.get_current().messages))
