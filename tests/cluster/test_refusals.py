@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from tests.cluster.following import run_uldp, uldp
+from tests.cluster.daemons import wait_until
+from tests.cluster.devices import GROWING, OnTime, write_spec
+from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import PASSWORD, KafkaBroker, SecureKafkaBroker
+from tests.cluster.prism import on_prism
 from tests.cluster.pubsub import PubSubServer
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -40,6 +43,25 @@ def refusal(out: Path, source: object, *options: object) -> str:
 def test_a_topic_of_kafka_that_is_not_there(broker: KafkaBroker, tmp_path: Path) -> None:
     line = refusal(tmp_path / "out", KafkaTopic(broker.servers, "missing"))
     assert "/missing: the topic does not exist; create it, or correct its name" in line
+
+
+def test_a_topic_of_kafka_that_is_deleted_under_a_job(broker: KafkaBroker, tmp_path: Path) -> None:
+    """Beam's worker prints a traceback of it, and each layer of the runner logs that again."""
+    topic, spec, results = broker.create("deleted-later", 2), write_spec(GROWING, tmp_path), Results(tmp_path / "out")
+    job = ["--spec", spec, "--from", topic, "--to", results.folder, "--watermark-delay", "1s", *on_prism()]
+    command = subprocess.Popen(uldp("stream", *job), stderr=subprocess.PIPE, text=True)
+    try:
+        OnTime(topic).send(0)
+        wait_until(results.panes, "a pane")
+        broker.delete(topic.name)
+        _, said = command.communicate(timeout=60)
+    finally:
+        command.kill()
+        command.wait()
+    senders, line = said.splitlines()
+    assert "senders write the publish times" in senders
+    assert line.startswith(f"error: {topic}: the topic does not exist; create it, or correct its name (")
+    assert command.returncode == 1
 
 
 @pytest.mark.parametrize(

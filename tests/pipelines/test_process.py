@@ -10,13 +10,17 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from uldp.pipelines.process import _stop_silently, watched_output
+from uldp.pipelines import cli
+from uldp.pipelines.process import _stop_silently, silence_workers, watched_output
 
 
 @pytest.fixture
 def logs() -> Iterator[None]:
     yield
     logging.disable(logging.NOTSET)
+    logging.getLogger("PrismJobServer").disabled = False
+    for each in [*logging.getLogger().filters]:
+        logging.getLogger().removeFilter(each)
 
 
 @pytest.mark.usefixtures("logs")
@@ -42,3 +46,27 @@ def test_a_character_that_a_stream_has_not_is_escaped(monkeypatch: pytest.Monkey
         click.echo("caf\xe9 \u03b6")
         output.check()
     assert file.getvalue() == b"caf\xe9 \\u03b6\n"
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_failure_of_a_job_is_said_once(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers, and the layers of Prism's runner, tell of it too; a worker does so until the process ends."""
+
+    def fail(**_: object) -> None:
+        silence_workers()
+        logging.getLogger().error("bundle failed: Traceback")
+        logging.getLogger("PrismJobServer").error("bundle failed: Traceback")
+        logging.getLogger("uldp.transforms").error("kafka:b:1/t: no broker answers")
+        raise RuntimeError("job failed: Traceback\n  ...\nuldp.schemas.errors.EndpointError: kafka:b:1/t: is gone")
+
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    monkeypatch.setattr(cli.cli, "main", fail)
+    with pytest.raises(SystemExit):
+        cli.main()
+    worker = threading.Thread(target=lambda: sys.stderr.write("Traceback"))
+    worker.start()
+    worker.join()
+    assert caplog.messages == ["kafka:b:1/t: no broker answers"]
+    assert capsys.readouterr().err == "error: kafka:b:1/t: is gone\n"

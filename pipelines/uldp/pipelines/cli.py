@@ -6,6 +6,7 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 import json
 import logging
 import os
+import re
 import sys
 import warnings
 from itertools import takewhile
@@ -33,6 +34,9 @@ from uldp.pipelines.process import Output, watched_output
 from uldp.schemas.errors import UldpError
 from uldp.schemas.extras import install
 from uldp.schemas.file_errors import file_error_text
+
+#: An error that a user can mend, as the traceback of a worker ends with it.
+_OURS = re.compile(r"uldp\.[\w.]+: (.+)")
 
 
 @click.group(cls=OnceGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -136,7 +140,8 @@ def _run(verbose: bool, output: Output) -> None:
             raise
         # A failed job says where it failed in its last line; what is above is Beam's own traceback.
         last = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        _fail(f"{last}; uldp -v {' '.join(sys.argv[1:2])} ... shows where", 1)
+        ours = _OURS.fullmatch(last)
+        _fail(ours[1] if ours else f"{last}; uldp -v {' '.join(sys.argv[1:2])} ... shows where", 1)
 
 
 def _own_options() -> set[str]:

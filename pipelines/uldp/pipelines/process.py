@@ -93,7 +93,10 @@ def watched_output() -> Iterator[Output]:
     try:
         yield output
     finally:
+        silent = isinstance(sys.stderr, _MainThreadOnly)  # workers may outlive the command until the process ends
         sys.stdout, sys.stderr = before
+        if silent:
+            sys.stderr = cast(TextIO, _MainThreadOnly(before[1]))
 
 
 class _Watched:
@@ -164,12 +167,27 @@ class _MainThreadOnly:
         return getattr(self._stream, name)
 
 
+def _by_name(record: logging.LogRecord) -> bool:
+    """Drop what is logged under no name: Beam alone does so. A logger's filter sees no records of other loggers."""
+    return False
+
+
+def silence_workers() -> None:
+    """Keep what Beam's workers and runners say of a failure to themselves: the command says it, in one line.
+
+    A worker runs in threads of this process, and prints a traceback; the runner logs it again, at each of its layers.
+    """
+    logging.getLogger("PrismJobServer").disabled = True  # Beam sets its level
+    logging.getLogger().addFilter(_by_name)
+    sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
+
+
 def _stop_silently(number: int, frame: object) -> NoReturn:
     """Stop the command as Ctrl-C does, without the tracebacks of Beam's worker.
 
-    The worker runs in threads of this process. It logs and prints a traceback when its job ends. This handler must
-    silence it, because Beam ends the job before any code of ours that waits for the job can run.
+    This handler must silence the worker, because Beam ends the job before any code of ours that waits for the job can
+    run.
     """
     logging.disable()
-    sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
+    silence_workers()
     raise KeyboardInterrupt

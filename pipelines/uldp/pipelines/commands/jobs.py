@@ -9,7 +9,7 @@ import click
 
 from uldp.pipelines.commands.output import load, load_or_follow, say, show_log, summarize
 from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, SPECS_IN, duration_ms, job_options
-from uldp.pipelines.process import interrupt, run_apart, stop_on_terminate
+from uldp.pipelines.process import interrupt, run_apart, silence_workers, stop_on_terminate
 
 if TYPE_CHECKING:
     from uldp.pipelines.jobs.publishing import Publishing
@@ -48,6 +48,7 @@ def backfill(
     show_log("uldp.transforms.io.archive", logging.WARNING)
     show_log("uldp.transforms.io.read_archive", logging.INFO)
     show_log(_KAFKA, logging.WARNING)
+    _silence_workers(ctx)
     archive = published(parse_endpoint(source, kafka_config), published_by)
     options = local.pipeline_options(ctx.args)
     local.backfill(
@@ -130,6 +131,7 @@ def stream(
 
     stop_on_terminate()
     show_log(_KAFKA, logging.WARNING)
+    _silence_workers(ctx)
     loaded = load_or_follow(specs, specs_in, out)
     followed = parse_endpoint(source, kafka_config)
     publishing = _publishing(topics, kafka_config)
@@ -177,6 +179,12 @@ def stream(
     else:
         local.follow(loaded, folder, results, options, **settings)
     summarize(out, private_to)
+
+
+def _silence_workers(ctx: click.Context) -> None:
+    """Do so without ``-v``; the logs that are shown by then stay."""
+    if not ctx.find_root().params["verbose"]:
+        silence_workers()
 
 
 def _publishing(topics: Mapping[str, str | None], kafka_config: Path | None) -> "Publishing":
