@@ -176,7 +176,9 @@ def test_a_check_tells_how_often_a_symbol_is_supported_from_behind_each_kind_of_
         facts["sensitive"]
         == f"4 symbols: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}, {behind:.6g} from behind the others"
     )
-    assert facts["others"] == f"3 symbols: p {channel.p[-1]:.6g}, q 0"
+    assert (
+        facts["others"] == f"3 symbols: p {channel.p[-1]:.6g}, q 0; a report that has one proves that its user holds it"
+    )
 
 
 @pytest.mark.parametrize("estimator", ["auto", "empirical"])

@@ -50,7 +50,6 @@ def test_export_chooses_as_show_does(
     [
         (("--collection", "manhattan"), "the results have no collection 'manhattan'; did you mean"),
         (("--estimator", "mlee"), "the results have no estimator 'mlee'; did you mean 'mle'?"),
-        (("--to", "f.xlsx"), "f.xlsx: the ending decides the format; choose one of .parquet, .arrow, .csv"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_no_file(
@@ -60,6 +59,13 @@ def test_a_mistake_is_one_line_and_leaves_no_file(
     code, out, err = uldp("export", results, "--to", "f.csv", *arguments)
     assert (code, out) == (1, "")
     assert err.startswith(f"error: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_format_is_refused(uldp: Run, results: Path, tmp_path: Path) -> None:
+    code, out, err = uldp("export", results, "--to", tmp_path / "f.xlsx")
+    assert (code, out) == (1, "")
+    assert "f.xlsx: the ending decides the format; choose one of .parquet, .arrow, .csv" in err
     assert list(tmp_path.iterdir()) == []
 
 

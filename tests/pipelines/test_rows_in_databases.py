@@ -49,7 +49,7 @@ class Connection:
         time.sleep(3600)
 
 connect = duckdb.connect
-duckdb.connect = lambda path: Connection(connect(path))
+duckdb.connect = lambda path, **options: Connection(connect(path, **options))
 main()
 """
 

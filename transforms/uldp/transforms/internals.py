@@ -46,6 +46,7 @@ from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.typecheck import AbstractDoFnWrapper
 from apache_beam.typehints.typehints import is_consistent_with
+from apache_beam.utils.retry import with_exponential_backoff
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -117,6 +118,7 @@ __all__ = [
     "transform_watermarks",
     "typed",
     "unmerged_state",
+    "with_exponential_backoff",
 ]
 
 

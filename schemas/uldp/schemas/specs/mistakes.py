@@ -198,9 +198,10 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             text, got = unions[key], f"got {quote(value)}"
         elif kind in {"extra_forbidden", "invalid_key"}:
             text, got = "unknown key; check the spelling or remove it", near(str(keys[-1]), place.known)
-            if place.homes:
-                forms = [f"{home}: {FORMS[home]}" for home in place.homes]
-                text, got = f"unknown key here; write it into {' or '.join(place.homes)}, as {' or '.join(forms)}", ""
+            homes = [home for home in place.homes if home in FORMS]
+            if homes:
+                forms = [f"{home}: {FORMS[home]}" for home in homes]
+                text, got = f"unknown key here; write it into {' or '.join(homes)}, as {' or '.join(forms)}", ""
             elif not got and 0 < len(place.known) <= _LISTED:
                 got = f"known are {', '.join(sorted(place.known))}"
         elif kind == "missing":
