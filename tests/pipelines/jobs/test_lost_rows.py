@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +23,14 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.publishing import Publishing
 from uldp.pipelines.results.export_files import write_rows
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.rows import COLUMNS
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW
 
 #: One worker has the server.
@@ -114,8 +115,9 @@ def exported(out: Path) -> list[Row]:
 
 
 def faults(stream: LocalStream, out: Path) -> list[str]:
-    """The faults that an audit names."""
-    return [*audit(FilesEndpoint(str(stream.path)), out).faults]
+    """The faults that an audit names, which asks all places that the job was started with."""
+    places = [parse_endpoint(uri) for uri in JobIdentity.read(out / JOB).sinks]
+    return [*audit(FilesEndpoint(str(stream.path)), out, places=places).faults]
 
 
 def of_rows(said: Sequence[str]) -> list[str]:
@@ -239,9 +241,38 @@ def test_a_place_that_cannot_be_asked_is_said(stream: LocalStream, tmp_path: Pat
     assert said == [
         f"{to}: nobody can ask which windows it has, so it gets those that this job publishes, and lost ones stay lost"
     ]
-    found = audit(FilesEndpoint(str(stream.path)), tmp_path / "out")
-    noted = ["silent:: nobody can ask here which windows it has, so they are not compared"]
-    assert (found.faults, list(found.notes)) == ((), noted if isinstance(to, Silent) else [])
+    source, out = FilesEndpoint(str(stream.path)), tmp_path / "out"
+    unasked = f"{to}: nobody can ask here which windows it has, so they are not compared"
+    assert (audit(source, out, places=[to]).faults, [*audit(source, out, places=[to]).notes]) == ((), [unasked])
+
+
+class Database(RowSink):
+    """A database that nobody may connect to who does not mean to."""
+
+    def __str__(self) -> str:
+        return "postgresql://stranger.example/trap"
+
+    def check_estimates(self) -> None:
+        """It is there."""
+
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Forget them."""
+
+    def panes(self) -> Iterator[KeptPane] | None:
+        """Tell that somebody has asked."""
+        raise EndpointError("somebody has connected")
+
+
+def test_results_alone_make_no_audit_connect_to_another_machine(stream: LocalStream, tmp_path: Path) -> None:
+    source, out, place = FilesEndpoint(str(stream.path)), tmp_path / "out", Database()
+    follow(stream, out, [SPEC])
+    fields = json.loads((out / JOB).read_text())
+    (out / JOB).write_text(json.dumps(fields | {"sinks": [str(place)]}))
+    found = audit(source, out)
+    unnamed = f"{place}: not compared; name it with --estimates-to to let the audit ask it"
+    assert (found.faults, [*found.notes]) == ((), [unnamed])
+    (fault,) = audit(source, out, places=[place]).faults
+    assert fault.startswith("somebody has connected; ")
 
 
 def test_a_place_that_does_not_answer_is_a_fault(stream: LocalStream, tmp_path: Path) -> None:

@@ -51,18 +51,19 @@ class Audit:
     notes: Sequence[str]
 
 
-def audit(endpoint: Endpoint, out: Path, *, private: Path | None = None) -> Audit:
+def audit(endpoint: Endpoint, out: Path, *, private: Path | None = None, places: Sequence[Endpoint] = ()) -> Audit:
     """Count the messages of a source again, and compare.
 
     Args:
         endpoint: The source of the job, or a copy of it.
         out: The results directory of the job.
         private: The directory with late and rejected reports, if that is another one.
+        places: Where estimates were published to; those on the network are asked only if they are among these.
 
     Raises:
         ValueError: if the source cannot be read at all, or ``out`` holds no results.
     """
-    return _Audit(source_of(endpoint), out, private or out).run()
+    return _Audit(source_of(endpoint), out, private or out, places).run()
 
 
 @dataclass
@@ -70,6 +71,7 @@ class _Audit:
     source: Source
     out: Path
     private: Path
+    places: Sequence[Endpoint]
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     incomparable: bool = False
@@ -121,7 +123,7 @@ class _Audit:
             )
         if self.found.missing:
             self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
-        faults, notes = compare_sinks(self.found.job.sinks, self.out, self._damaged)
+        faults, notes = compare_sinks(self.found.job.sinks, self.places, self.out, self._damaged)
         self._add(faults, "places of rows")
         self.notes += notes
         if left_out := left_out_line(self.out, self._damaged):

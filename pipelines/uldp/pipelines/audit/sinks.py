@@ -10,7 +10,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.lacking import Lacking
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.errors import EndpointError
-from uldp.transforms.io.endpoints import parse_endpoint
+from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.row_sink import RowSink
 
@@ -20,25 +20,33 @@ class Compared(NamedTuple):
 
     Attributes:
         faults: Those that lack windows, or do not answer.
-        notes: Those that cannot be asked.
+        notes: Those that cannot be asked, or that results alone name.
     """
 
     faults: list[str]
     notes: list[str]
 
 
-def compare_sinks(sinks: Sequence[str], out: Path, damaged: Damaged) -> Compared:
+def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Compared:
     """Ask each place for the newest estimates of results.
+
+    Results may be a stranger's, and a database that they name gets the password of whoever connects. So a place on the
+    network is asked only if the user names it.
 
     Args:
         sinks: The places, as the identity of the job records them.
+        named: The places that the user names.
         out: The results directory.
         damaged: Called for each damaged file of it.
     """
     compared = Compared([], [])
-    for uri in sinks:
+    of_user = {str(place): place for place in named}
+    for uri in dict.fromkeys((*sinks, *of_user)):
         try:
-            sink = parse_endpoint(uri)
+            sink = of_user.get(uri) or parse_endpoint(uri)
+            if isinstance(sink, RowSink) and sink.on_network and uri not in of_user:
+                compared.notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
+                continue
             lacking = Lacking.of(sink, ResultsFolder(out, damaged)) if isinstance(sink, RowSink) else None
         except EndpointError as error:
             compared.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")

@@ -14,6 +14,9 @@ from uldp.schemas.errors import DataError
 @click.argument("source")
 @click.argument("out", type=FOLDER)
 @click.option("--private", type=FOLDER, help="The directory of --private-to, if the job had one.")
+@click.option(
+    "--estimates-to", "places", multiple=True, metavar="URI", help="Place on the network that the job published to."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @KAFKA_CONFIG
 @PUBLISHED_BY
@@ -21,6 +24,7 @@ def audit(
     source: str,
     out: Path,
     private: Path | None,
+    places: tuple[str, ...],
     as_json: bool,
     kafka_config: Path | None,
     published_by: int | None,
@@ -28,9 +32,10 @@ def audit(
     """Count SOURCE again, and name what is lost or double in the results OUT of its job.
 
     SOURCE is what the job read, or a copy: a local stream, files of messages, or kafka:HOST:PORT/TOPIC. The command
-    changes nothing but asks each place of rows that the job was started with which windows it has. Windows of a stream
-    that have not fired yet are open, which is no fault. The exit code is 1 if a report is in no pane, or in too many,
-    if a file is missing or damaged, or if a place of rows lacks a window or does not answer.
+    changes nothing, and asks each place of rows that the job was started with which windows it has; one on the network
+    only if you name it. Windows of a stream that have not fired yet are open, which is no fault. The exit code is 1 if
+    a report is in no pane, or in too many, if a file is missing or damaged, or if a place of rows lacks a window or
+    does not answer.
 
     Example: uldp audit stream results
     """
@@ -39,7 +44,8 @@ def audit(
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import published
 
-    found = recount(published(parse_endpoint(source, kafka_config), published_by), out, private=private)
+    endpoint = published(parse_endpoint(source, kafka_config), published_by)
+    found = recount(endpoint, out, private=private, places=[parse_endpoint(place) for place in places])
     counted = f"{number_of(found.messages, 'message')}, {number_of(found.reports, 'report')}"
     if as_json:
         fields = {"messages": found.messages, "reports": found.reports, "faults": found.faults, "notes": found.notes}

@@ -54,6 +54,11 @@ class RowSink(Endpoint):
     only_use = "takes only estimates, from --estimates-to"
 
     @property
+    def on_network(self) -> bool:
+        """Whether asking it connects to another machine, which only a user may tell a command to do."""
+        return True
+
+    @property
     def recorded(self) -> str:
         """The URI under which a job records the place, and an audit opens it again; it holds no password."""
         return str(self)

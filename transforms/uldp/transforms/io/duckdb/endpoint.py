@@ -59,6 +59,7 @@ class DuckDBEndpoint(RowSink):
     path: str
 
     only_here = True
+    on_network = False
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.path}"

@@ -47,6 +47,11 @@ class ParquetEndpoint(RowSink):
     def __str__(self) -> str:
         return f"{_SCHEME}{self.folder}"
 
+    @property
+    def on_network(self) -> bool:
+        """Whether the folder is a URL."""
+        return is_remote(self.folder)
+
     def check_estimates(self) -> None:
         """Create the folder if it is on this machine.
 
