@@ -80,7 +80,7 @@ def test_it_does_not_lose_to_wls_where_a_prior_misleads() -> None:
         assert setting.ratio(25) <= 1.1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_is_near_the_better_candidate_in_all_settings() -> None:
     found = np.array([setting.ratio(60) for setting in settings()])
     assert found.max() <= 1.3

@@ -29,7 +29,7 @@ SAMPLE = {
         Setting("urap with a tag", 0.5, 1_000),
         Setting("set-ss of 60 keys", 8.0, 100),
         Setting("set-olh with sizes", 4.0, 1_000),
-        Setting("tree of 256 bins", 0.5, 1_000),
+        Setting("tree of 100 bins", 0.5, 1_000),
         Setting("metric on a grid", 4.0, 100),
         Setting("marginals with a permanent response", 4.0, 100),
         Setting("pairs of 32 candidates", 4.0, 1_000),

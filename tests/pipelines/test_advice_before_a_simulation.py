@@ -38,14 +38,14 @@ def test_each_rule_has_points() -> None:
     assert [where for where, _, _ in RULES] == [*POINTS]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("where", "mechanism", "percent"), RULES, ids=lambda part: part)
 def test_a_rule_is_within_its_distance_of_the_best(where: str, mechanism: str, percent: str) -> None:
     for point in POINTS[where]:
         assert above_the_least(mechanism, *point) < int(percent) / 100, point
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_the_page_says_of_other_mechanisms() -> None:
     assert above_the_least("urr", 10_000, 1000, 5, 10**4) == pytest.approx(0.66, abs=0.05)
     assert above_the_least("oue", 10, None, 1, 10**4) == pytest.approx(0.14, abs=0.05)
