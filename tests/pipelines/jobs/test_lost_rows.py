@@ -252,6 +252,10 @@ class Database(RowSink):
     def __str__(self) -> str:
         return "postgresql://stranger.example/trap"
 
+    @property
+    def recorded(self) -> str:
+        return "postgresql://stranger.example/trap?sslmode=require"
+
     def check_estimates(self) -> None:
         """It is there."""
 
@@ -267,11 +271,13 @@ def test_results_alone_make_no_audit_connect_to_another_machine(stream: LocalStr
     source, out, place = FilesEndpoint(str(stream.path)), tmp_path / "out", Database()
     follow(stream, out, [SPEC])
     fields = json.loads((out / JOB).read_text())
-    (out / JOB).write_text(json.dumps(fields | {"sinks": [str(place)]}))
+    (out / JOB).write_text(json.dumps(fields | {"sinks": [place.recorded]}))
     found = audit(source, out)
-    unnamed = f"{place}: not compared; name it with --estimates-to to let the audit ask it"
+    unnamed = f"{place.recorded}: not compared; name it with --estimates-to to let the audit ask it"
     assert (found.faults, [*found.notes]) == ((), [unnamed])
-    (fault,) = audit(source, out, places=[place]).faults
+    found = audit(source, out, places=[place])
+    assert not found.notes
+    (fault,) = found.faults
     assert fault.startswith("somebody has connected; ")
 
 

@@ -15,7 +15,7 @@ from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.row_sink import RowSink
 
 
-class Compared(NamedTuple):
+class Answers(NamedTuple):
     """Lines about places of rows.
 
     Attributes:
@@ -27,7 +27,7 @@ class Compared(NamedTuple):
     notes: list[str]
 
 
-def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Compared:
+def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Answers:
     """Ask each place for the newest estimates of results.
 
     Results may be a stranger's, and a database that they name gets the password of whoever connects. So a place on the
@@ -39,24 +39,24 @@ def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, da
         out: The results directory.
         damaged: Called for each damaged file of it.
     """
-    compared = Compared([], [])
-    of_user = {str(place): place for place in named}
+    answers = Answers([], [])
+    of_user = {place.recorded if isinstance(place, RowSink) else str(place): place for place in named}
     for uri in dict.fromkeys((*sinks, *of_user)):
         try:
             sink = of_user.get(uri) or parse_endpoint(uri)
             if isinstance(sink, RowSink) and sink.on_network and uri not in of_user:
-                compared.notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
+                answers.notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
                 continue
             lacking = Lacking.of(sink, ResultsFolder(out, damaged)) if isinstance(sink, RowSink) else None
         except EndpointError as error:
-            compared.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
+            answers.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
             continue
         if lacking is None:
-            compared.notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
+            answers.notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
         elif lacking.windows:
-            compared.faults.append(
+            answers.faults.append(
                 f"{sink}: lacks {number_of(len(lacking.windows), 'window')}, the first"
                 f" {window_text(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
                 f" out of sinks in {out / JOB}"
             )
-    return compared
+    return answers
