@@ -34,7 +34,7 @@ sys.modules["apache_beam.io.unbounded_source"] = None
 
 import apache_beam as beam
 
-from uldp.transforms import Aggregate, ReadFromKafka, ReadLocalStream, ReadSubscription
+from uldp.transforms import Aggregate, ReadFromKafka, ReadSubscription
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 

@@ -7,7 +7,6 @@ from .io.endpoints import Endpoint, Following
 from .io.json_rows import Keyed
 from .io.kafka.source import KafkaSource, ReadFromKafka
 from .io.kafka.topic import KafkaTopic
-from .io.local.read_stream import ReadLocalStream
 from .io.pubsub.source import PubSubSource, ReadSubscription
 from .io.pubsub.subscription import Subscription
 from .io.read_archive import ReadArchive
@@ -30,7 +29,6 @@ __all__ = [
     "PubSubSource",
     "ReadArchive",
     "ReadFromKafka",
-    "ReadLocalStream",
     "ReadSubscription",
     "RowSink",
     "Subscription",

@@ -30,21 +30,23 @@ _NO_TIME = (
 
 
 @dataclass
-class ParseMessages(beam.PTransform[PCollection[Any], PCollection[Chunk]]):
-    """Turn the elements of a source into chunks of one message for ``Aggregate``; see ``parse_message``.
+class ParseMessages(beam.PTransform[PCollection[Any], PCollection[Any]]):
+    """Turn the elements of a source into messages for ``Aggregate``; see ``parse_message``.
 
-    A key of Kafka is dropped: who counts has no use for it. Chunks that come in pass. The output has one type, because
-    Beam has no coder for a union, and would pickle its elements between workers.
+    A key of Kafka is dropped: who counts has no use for it. The output has one type, because Beam has no coder for a
+    union, and would pickle its elements between workers.
     """
 
-    def expand(self, elements: PCollection[Any]) -> PCollection[Chunk]:
-        """Parse each element."""
-        parse = beam.Map(_parse).with_input_types(Any).with_output_types(Chunk)
-        chunks: PCollection[Chunk] = elements | "ParseMessage" >> parse
-        return chunks
+    def expand(self, elements: PCollection[Any]) -> PCollection[Any]:
+        """Parse each element; messages pass, and so does a collection of chunks, which sources of this project give."""
+        if elements.element_type is Chunk:
+            return elements
+        parse = beam.Map(_parse).with_input_types(Any).with_output_types(Message)
+        messages: PCollection[Message] = elements | "ParseMessage" >> parse
+        return messages
 
 
-def parse_message(element: object, element_time: int | None = None) -> Message | Chunk:
+def parse_message(element: object, element_time: int | None = None) -> Message:
     """Return an element of a source as a message.
 
     The publish time is the time of the element, because Beam's watermark follows that. An element without one, as
@@ -64,7 +66,7 @@ def parse_message(element: object, element_time: int | None = None) -> Message |
         ValueError: if nothing tells the publish time.
     """
     match element:
-        case Message() | Chunk():
+        case Message():
             return element
         case bytes():
             return Message(element, _published(element_time, None))
@@ -78,11 +80,10 @@ def parse_message(element: object, element_time: int | None = None) -> Message |
     return Message(as_body(data or b""), _published(element_time, own), known_attributes(attributes), _source(element))
 
 
-def _parse(element: Any, timestamp: Given = beam.DoFn.TimestampParam) -> Chunk:
+def _parse(element: Any, timestamp: Given = beam.DoFn.TimestampParam) -> Message:
     milliseconds = timestamp.micros // 1000
     # Beam gives elements that have no time its first, and those of one group of all time its last.
-    parsed = parse_message(element, milliseconds if 0 <= milliseconds < YEAR_9000 else None)
-    return parsed if isinstance(parsed, Chunk) else Chunk((parsed,))
+    return parse_message(element, milliseconds if 0 <= milliseconds < YEAR_9000 else None)
 
 
 def _published(element_time: int | None, own: object) -> int:
