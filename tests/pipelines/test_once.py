@@ -21,6 +21,11 @@ def test_an_option_of_one_value_is_given_once(command: str, option: click.Option
     assert (code, err) == (2, f"error: {name} is given 2 times; give it once (see uldp {command} --help)\n")
 
 
+def test_options_before_the_command_too(uldp: Run) -> None:
+    code, _, err = uldp("--files-below", ".", "--files-below", ".", "check", "s.yaml")
+    assert (code, err) == (2, "error: --files-below is given 2 times; give it once (see uldp --help)\n")
+
+
 def test_options_that_may_be_repeated_are() -> None:
     repeated = {option.opts[-1] for command in cli.commands.values() for option in command.params if option.multiple}
     assert "--spec" in repeated

@@ -6,7 +6,16 @@ import click
 
 
 class OnceGroup(click.Group):
-    """A group whose commands take each option once, unless it may be repeated."""
+    """A group that takes each option once, as its commands do, unless it may be repeated."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options of the group itself.
+
+        Raises:
+            click.UsageError: if an option with one value is given twice.
+        """
+        _refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -19,9 +28,13 @@ class OnceGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             own = command.context_class(command, parent=ctx, info_name=name, **command.context_settings)
-            _, _, order = command.make_parser(own).parse_args(list(rest))
-            for parameter, times in Counter(order).items():
-                single = isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag)
-                if single and times > 1:
-                    raise click.UsageError(f"{parameter.opts[-1]} is given {times} times; give it once", own)
+            _refuse_repeated(command, own, rest)
         return name, command, rest
+
+
+def _refuse_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    _, _, order = command.make_parser(ctx).parse_args(list(args))
+    for parameter, times in Counter(order).items():
+        single = isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag)
+        if single and times > 1:
+            raise click.UsageError(f"{parameter.opts[-1]} is given {times} times; give it once", ctx)
