@@ -3,6 +3,7 @@
 ``equal_shares`` flatters estimators that pull shares towards each other; ``falling_shares`` does not.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class Errors(NamedTuple):
         l1: The l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items.
         l2: The l2 distance.
         half_width: Half of the width of an interval that covers a share with 95 %, the mean over values.
-        l1_stderr: The standard error of ``l1`` over the simulated windows; 0 where none is simulated.
+        l1_stderr: The standard error of ``l1`` over the simulated windows; infinite of one window, and 0 of none.
     """
 
     l1: float
@@ -59,7 +60,7 @@ def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, w
         min(float(l1.mean()), 2.0 * max(round(float(r.sum())), 1)),
         float(np.mean([np.linalg.norm(each) for each in errors])),
         float(normal_quantile(0.975) * decoder.stderr(r, n).mean()),
-        float(l1.std() / np.sqrt(windows)),
+        float(l1.std(ddof=1) / np.sqrt(windows)) if windows > 1 else math.inf,
     )
 
 

@@ -148,8 +148,15 @@ def backfill(
         shards = 1 if local else DEFAULT_SHARDS
         aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids, keep_ids=keep_ids)
         messages = whole.read_whole(pipeline)
-        named, sinks = (whole.name, whole.content()), publishing.sinks
-        job = JobIdentity.of("backfill", *named, specs, apart=not local, registry_ids=registry_ids, sinks=sinks)
+        job = JobIdentity.of(
+            "backfill",
+            whole.name,
+            whole.content(),
+            specs,
+            apart=not local,
+            registry_ids=registry_ids,
+            sinks=publishing.sinks,
+        )
         over = partial(_is_over, pipeline) if job.apart else lambda: True
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key, is_over=over))
         keep_left_out(claim.results, whole.left_out())
@@ -229,8 +236,9 @@ def follow(
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     # The specs of a folder come and go: each collection has an identity of its own there.
-    named, sinks = begun if folder is None else (), publishing.sinks
-    job = JobIdentity.of("stream", endpoint.name, stream.id, named, registry_ids=registry_ids, sinks=sinks)
+    decisive = begun if folder is None else ()
+    sinks = publishing.sinks
+    job = JobIdentity.of("stream", endpoint.name, stream.id, decisive, registry_ids=registry_ids, sinks=sinks)
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
         keep = folder is None

@@ -124,7 +124,7 @@ def _forgers_text(share: float, *, record: bool) -> str:
 def _odds_text(epsilon: float, lasting: float | None, privacy: Privacy) -> str:
     """Say what a budget means: how far reports may move the odds of somebody who compares two values.
 
-    ULDP bounds how far a report speaks for a protected value (Murakami & Kawamoto, Definition 3), not against it.
+    ULDP bounds how far a report speaks for a protected value (Murakami & Kawamoto, Definition 2), not against it.
     """
 
     def moved(budget: float) -> str:
