@@ -5,6 +5,7 @@ kind of mechanism, decoder, encoding, law or domain a value is. A method of thes
 """
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -92,6 +93,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    print(table())
-    for place in kind_checks():
-        print(place)
+    sys.stdout.write("\n".join([table(), "", *kind_checks(), ""]))

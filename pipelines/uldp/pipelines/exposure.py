@@ -17,7 +17,7 @@ from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.mechanisms.protocol.mechanism import Guarantee, WithMemory
+from uldp.mechanisms.protocol.mechanism import Guarantee
 from uldp.schemas.arrays import Counts, Payloads, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import several_epsilons
@@ -117,8 +117,8 @@ class _Devices:
         self.draws = 8 * (self.protocol.mechanism.form.width or 1)
         self._symbols = self.protocol.encoding.encode(_visible(values), rng)
         self._keeps_symbol = several_epsilons(variable.mechanism.name)
-        mechanism = self.protocol.mechanism
-        self._kept = mechanism.permanent(self._symbols, rng) if isinstance(mechanism, WithMemory) else None
+        keeping = self.protocol.mechanism.kept
+        self._responses = None if keeping is None else keeping.permanent(self._symbols, rng)
 
     def report(self, times: int) -> Counts:
         """Let each device report, and return what its reports add to its cells, shape (devices, cells)."""
@@ -134,8 +134,8 @@ class _Devices:
     def _payloads(self, times: int) -> Payloads:
         """Return the payloads of as many reports of each device, one device after the other."""
         mechanism = self.protocol.mechanism
-        if isinstance(mechanism, WithMemory) and self._kept is not None:
-            return mechanism.again(cast(Payloads, np.repeat(self._kept, times, axis=0)), self._rng)
+        if mechanism.kept is not None and self._responses is not None:
+            return mechanism.kept.again(cast(Payloads, np.repeat(self._responses, times, axis=0)), self._rng)
         if self._keeps_symbol:
             return mechanism.perturb(np.repeat(self._symbols, times), self._rng)
         return self.protocol.perturb(_visible(np.repeat(self._values, times)), self._rng)

@@ -171,12 +171,12 @@ class Device:
         protocol, ledger = self._protocol, self._ledger
         mechanism = protocol.mechanism
         # The ledger is written before the report is drawn, so that no report leaves that it does not know.
-        if isinstance(mechanism, WithMemory) and ledger is not None:
+        if (keeping := mechanism.kept) is not None and ledger is not None:
             with ledger.change() as content:
                 ledger.check_time(content, event_time_ms)
                 symbols = self._encode(content, columns)
-                response = self._permanent(content, mechanism, symbols, event_time_ms)
-            return mechanism.again(response, self._randomness)
+                response = self._permanent(content, keeping, symbols, event_time_ms)
+            return keeping.again(response, self._randomness)
         symbols = protocol.encoding.encode(columns, self._randomness)
         if ledger is not None:
             with ledger.change() as content:

@@ -163,7 +163,7 @@ class StrataEncoding(Encoding):
         }
 
     def of_each_part(self, columns: Sequence[Held]) -> Symbols:
-        """Return ``Encoding.of_one`` of each part, shape (parts, l)."""
+        """See the base class."""
         return np.array([source.encoding.of_one(source.read(columns)) for source in self._sources], dtype=np.int64)
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:

@@ -107,6 +107,10 @@ class Decoder(ABC):
         """See the class."""
         return None
 
+    def of_all(self, cells: Counts, n: int) -> Part:
+        """Return the statistic of all users together, and its decoder: if reports name a slice, the sum of slices."""
+        return Part("", self, cells, n)
+
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
         """Yield each variable that has reports, with a decoder whose ``linear`` is about it alone.
 

@@ -75,6 +75,10 @@ class Encoding(ABC):
         """
         return np.asarray(self.encode(columns, NoDraws()), dtype=np.int64).ravel()
 
+    def of_each_part(self, columns: Sequence[Held]) -> Symbols:
+        """Return ``of_one`` of each part of strata, shape (parts, l); without parts, that of this encoding."""
+        return self.of_one(columns)[np.newaxis]
+
     def law(self, columns: Sequence[Held], size: int) -> Floats:
         """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
 

@@ -29,6 +29,11 @@ class LdpProtocol:
     decoder: Decoder
     of_slice: "LdpProtocol | None" = None
 
+    @property
+    def of_all(self) -> "LdpProtocol":
+        """The protocol of the table of all users, whose cells are the sum of those of all slices."""
+        return self.of_slice or self
+
     def at(self, level: str | None) -> "LdpProtocol":
         """Return the protocol of a device that has chosen a level of privacy; see ``Encoding.at``."""
         return replace(self, encoding=self.encoding.at(level))

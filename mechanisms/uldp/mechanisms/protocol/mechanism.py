@@ -167,6 +167,11 @@ class Mechanism(ABC):
         """The mechanism of one report whose device keeps no response: with memory, that of the same law."""
         return self
 
+    @property
+    def kept(self) -> "WithMemory | None":
+        """This mechanism, if its device keeps a permanent response; otherwise None."""
+        return None
+
     def warnings(self, n: int) -> Iterator[str]:
         """Yield a line for each probable mistake of a spec with this mechanism, given n reports in a window."""
         yield from ()
@@ -261,6 +266,11 @@ class WithMemory(Mechanism):
     """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
 
     memory = True
+
+    @property
+    def kept(self) -> "WithMemory":
+        """See the base class."""
+        return self
 
     @abstractmethod
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:

@@ -61,11 +61,6 @@ class SlicedStrata(Strata):
         )
         self.guarantee = replace(self.guarantee, public=public)
 
-    def unwrapped(self, payloads: Payloads) -> tuple[Symbols, Payloads]:
-        """Return the number of the slice of each possible payload, shape (n,), and what the mechanism has sent."""
-        named = self._named(payloads).astype(np.int64)
-        return named, self._own(self.parts[0], payloads, named)
-
     def name_of(self, number: int) -> str:
         """See the base class: its public attributes."""
         return slice_text(self.slices.names[number])

@@ -8,7 +8,7 @@ import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.laws.estimate import Estimate
-from uldp.mechanisms.protocol.decoder import Cost, Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, require_reports
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -34,7 +34,7 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     drawn = False
 
     def __init__(self, protocol: LdpProtocol, strata: Strata, slices: Sequence[tuple[str, ...]]) -> None:
-        self.protocol, self._inner, self._slices = protocol, protocol.decoder, tuple(slices)
+        self._inner, self._slices = protocol.decoder, tuple(slices)
         super().__init__([", ".join(name) for name in slices], [self._inner] * len(self._slices), strata)
         self.estimators = self._inner.estimators
 
@@ -42,7 +42,11 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         """See the base class."""
         return self._inner.cost(estimator)
 
-    def total(self, cells: Counts) -> tuple[Counts, int]:
+    def of_all(self, cells: Counts, n: int) -> Part:
+        """See the base class."""
+        return Part("", self._inner, *self._total(cells))
+
+    def _total(self, cells: Counts) -> tuple[Counts, int]:
         """Return the sum of the cells of all slices, and the number of their reports."""
         cells_of, reports = zip(*self.strata.split_cells(cells), strict=True)
         return np.sum(cells_of, axis=0), sum(reports)
@@ -50,7 +54,7 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """See the base class: of all users, and then of each slice."""
         each = ((part.cells, part.n) for part in self.parts(cells, n))
-        return tuple(reports for own in (self.total(cells), *each) for reports in self._inner.reports(*own))
+        return tuple(reports for own in (self._total(cells), *each) for reports in self._inner.reports(*own))
 
     def tested(self, table: Table) -> int:
         """See the base class."""
@@ -63,18 +67,18 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
         """See the base class. All forged reports may be in the slice of the table."""
         name = slice_of(table.of)
-        own, _ = self.strata.split_cells(cells)[self._slices.index(name)] if name else self.total(cells)
+        own, _ = self.strata.split_cells(cells)[self._slices.index(name)] if name else self._total(cells)
         return self._inner.forged_ends(_inside(table), own, forged)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
         """See the base class: of all users."""
         self.parts(cells, n)
-        return self._inner.linear(*self.total(cells), repeats)
+        return self._inner.linear(*self._total(cells), repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of all slices together and of each: twice the less, with Bonferroni's correction."""
         apart = self._inner.p_values_of_each([(part.cells, part.n) for part in self.parts(cells, n) if part.n])
-        together = self._inner.p_values(*self.total(cells)) if n else {}
+        together = self._inner.p_values(*self._total(cells)) if n else {}
         found: dict[Flag, float] = {}
         for flag in dict.fromkeys(chain(together, *apart)):
             own = [p_values[flag] for p_values in apart if flag in p_values]
@@ -123,7 +127,7 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         """Return the name, cells and reports of all users, and of each slice that has any."""
         require_reports(n)
         each = zip(self._slices, self.parts(cells, n), strict=True)
-        return [((), *self.total(cells)), *((name, part.cells, part.n) for name, part in each if part.n)]
+        return [((), *self._total(cells)), *((name, part.cells, part.n) for name, part in each if part.n)]
 
 
 def _inside(table: Table) -> Table:

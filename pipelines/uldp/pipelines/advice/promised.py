@@ -14,7 +14,6 @@ import yaml
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.decoder import Decoder
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
@@ -95,8 +94,7 @@ def _decoder(keys: Mapping[str, Any], path: Path, below: Path | None) -> Decoder
     Raises:
         ValueError: if the mechanism does not suit the domain.
     """
-    decoder = build_protocol(CollectionSpec.parse(keys, base=path.parent, below=below)).decoder
-    return decoder.protocol.decoder if isinstance(decoder, SlicedDecoder) else decoder
+    return build_protocol(CollectionSpec.parse(keys, base=path.parent, below=below)).of_all.decoder
 
 
 def _promises(

@@ -15,8 +15,6 @@ from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
-from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import UldpError
@@ -167,21 +165,18 @@ class _Simulated:
 
     def __init__(self, question: Question, spec: CollectionSpec) -> None:
         try:
-            self.protocol = build_protocol(spec)
+            protocol = build_protocol(spec)
         except ValueError as error:
             reason = str(error).removeprefix(f"collection {spec.collection} version {spec.version}: ")
             raise _UnsuitableError(reason) from error
-        self.form = self.protocol.mechanism.form
-        if isinstance(self.protocol.decoder, SlicedDecoder):
-            # The table of all users is that of the sum of the slices: its errors are those without slices.
-            self.protocol = self.protocol.decoder.protocol
+        self.form = protocol.mechanism.form
+        # The table of all users is that of the sum of the slices: its errors are those without slices.
+        self.protocol = protocol.of_all
         #: The mechanism of the shares, and the part of the users who report by it.
         self.mechanism, self._part = self.protocol.mechanism, 1.0
         decoder = self.protocol.decoder
         if decoder.without_sizes is not decoder:
-            strata = self.mechanism
-            assert isinstance(strata, Strata)
-            self.mechanism, self._part = strata.parts[0], float(strata.shares[0])
+            self.mechanism, self._part = self.mechanism.parts[0], float(self.mechanism.shares[0])
             decoder = decoder.without_sizes
         assert isinstance(decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
         self.decoder = decoder

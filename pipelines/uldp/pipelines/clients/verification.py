@@ -7,26 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.inference.goodness_of_fit import Check, checks
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.mechanism import WithMemory
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.questions.slices import group_of
-from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.slices.public_slices import SlicedStrata
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
 from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound, promised, told
 from uldp.mechanisms.verification.strings_of_parts import all_for_strings, strings_of_parts
 from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
-from uldp.schemas.arrays import Symbols
+from uldp.schemas.arrays import Payloads, Symbols
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
-from uldp.schemas.specs.slices import EQUALS
+from uldp.schemas.specs.slices import EQUALS, Slices, slice_text
 from uldp.schemas.specs.variable import Variable
 
 #: A right client fails in about this share of all runs.
@@ -153,17 +149,14 @@ def verify(
     inspection = Inspection([spec], registry_ids)
     slice_number = _slice(spec, by)
     protocol = inspection.protocol(spec)
-    sliced = protocol.mechanism if isinstance(protocol.mechanism, SlicedStrata) else None
-    if isinstance(protocol.decoder, SlicedDecoder):
-        protocol = protocol.decoder.protocol  # which each slice has
-    protocol = protocol.at(level)
+    of_slices, protocol = protocol.mechanism, protocol.of_all.at(level)
     lawless = [variable.kind.holds for variable in spec.variables.values() if not variable.kind.has_law]
     if lawless and "" not in spec.variables:
         raise RequestError(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
-    if lawless and isinstance(protocol.mechanism, Strata) and not all_for_strings(protocol.mechanism):
+    if lawless and protocol.mechanism.parts and not all_for_strings(protocol.mechanism):
         raise RequestError(
             f"{spec.collection} also collects the sizes of {lawless[0]}, which verify does not test; verify reports of"
             " a spec without sizes"
@@ -179,12 +172,12 @@ def verify(
     tested = []
     for each, columns in zip(all_given.values(), held, strict=True):
         sent = read_archive(inspection, each.archive, by_device=protocol.mechanism.memory)
-        if sliced is None:
+        if spec.slices is None:
             tested.append(_tested(protocol, columns, sent))
         else:
-            numbers, own = sliced.unwrapped(sent.payloads)
+            numbers, own = _unwrapped(of_slices, sent.payloads)
             of_slice = _tested(protocol, columns, replace(sent, payloads=own))
-            tested.append(replace(of_slice, checks=[_names(sliced, slice_number, numbers), *of_slice.checks]))
+            tested.append(replace(of_slice, checks=[_names(spec.slices, slice_number, numbers), *of_slice.checks]))
     return Verification(tested, list(_losses(protocol, *tested)) if len(tested) == 2 else [])
 
 
@@ -199,11 +192,19 @@ def _slice(spec: CollectionSpec, by: Sequence[str]) -> int:
     return group_of(spec.slices, ",".join(by)).numbers[0]
 
 
-def _names(sliced: SlicedStrata, expected: int, numbers: Symbols) -> Check:
+def _unwrapped(of_slices: Mechanism, payloads: Payloads) -> tuple[Symbols, Payloads]:
+    """Return the number of the slice of each payload, shape (n,), and what the mechanism of the slices has sent."""
+    named, rows, own = zip(*of_slices.split_payloads(payloads), strict=True)
+    order = np.argsort(np.concatenate(rows))
+    return np.repeat(named, [len(of) for of in rows])[order], np.concatenate(own)[order]
+
+
+def _names(slices: Slices, expected: int, numbers: Symbols) -> Check:
     """Test whether all reports name the slice of the devices."""
     others = np.unique(numbers[numbers != expected]).tolist()
     wrong = int((numbers != expected).sum())
-    text = f"{wrong:,} reports name {sliced.name_of(others[0])}, not {sliced.name_of(expected)}" if wrong else ""
+    names = [slice_text(slices.names[number]) for number in (*others[:1], expected)]
+    text = f"{wrong:,} reports name {names[0]}, not {names[1]}" if wrong else ""
     return Check("slices", f"{wrong:,} of other slices", 0.0 if wrong else 1.0, text)
 
 
@@ -212,12 +213,9 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
     mechanism, first = protocol.mechanism, sent.payloads[sent.rows(1)[:, 0]]
     inputs: Inputs
     if all_for_strings(mechanism):
-        strata, encoding = mechanism, protocol.encoding
-        assert isinstance(strata, Strata)
-        assert isinstance(encoding, StrataEncoding)
-        of_parts = encoding.of_each_part(held)
+        of_parts = protocol.encoding.of_each_part(held)
         inputs = of_parts[:, 0].astype(np.float64)
-        found = list(strings_of_parts(strata, of_parts, first))
+        found = list(strings_of_parts(mechanism, of_parts, first))
     elif isinstance(mechanism.bare, StringMechanism):
         symbols = protocol.encoding.of_one(held)
         inputs = symbols.astype(np.float64) if mechanism.held > 1 else int(symbols[0])
@@ -225,11 +223,11 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
     else:
         inputs = r = protocol.encoding.law(held, mechanism.size)
         found = list(checks(mechanism, r, first))
-    if isinstance(mechanism, WithMemory):
+    if mechanism.kept is not None:
         one, two = sent.rows(2).T
         pairs = {"first and second reports": two, "first and last reports": sent.last}
         for name, other in pairs.items() if (two != sent.last).any() else [*pairs.items()][:1]:
-            of_pair = kept_checks(mechanism, inputs, sent.payloads[one], sent.payloads[other])
+            of_pair = kept_checks(mechanism.kept, inputs, sent.payloads[one], sent.payloads[other])
             found += [replace(check, name=f"{check.name}, of {name}") for check in of_pair]
     return Tested(sent, inputs, found)
 

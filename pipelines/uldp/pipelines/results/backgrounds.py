@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol, build_variable
-from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.mechanisms.zones.zone_shares import ZoneShares
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.results.files import Damaged, ResultsError
@@ -177,16 +175,13 @@ def learned_backgrounds(spec: CollectionSpec, of: Pooled) -> Iterator[Learned]:
 
 
 def _parts(spec: CollectionSpec, of: Pooled) -> Iterator[tuple[str, Counts, int]]:
-    protocol, of_all = build_protocol(spec), of.cells
-    if isinstance(protocol.decoder, SlicedDecoder):
-        of_all, _ = protocol.decoder.total(of_all)
-        protocol = protocol.decoder.protocol
-    if "" not in spec.variables:
-        assert isinstance(protocol.mechanism, Strata)
-        for name, (cells, n) in zip(spec.variables, protocol.mechanism.split_cells(of_all), strict=True):
-            yield name, cells, n
-    else:
-        yield "", of_all, of.reports
+    protocol = build_protocol(spec)
+    of_all = protocol.decoder.of_all(of.cells, of.reports)
+    if "" in spec.variables:
+        yield "", of_all.cells, of_all.n
+        return
+    for name, (cells, n) in zip(spec.variables, protocol.of_all.mechanism.split_cells(of_all.cells), strict=True):
+        yield name, cells, n
 
 
 def write_background(folder: Path, learned: Learned) -> Path:

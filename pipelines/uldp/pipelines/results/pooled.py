@@ -12,7 +12,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.protocol.decoder import Decoder
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.tables import tables_text
@@ -148,9 +147,10 @@ class _Pooling:
     def _counted(self, spec: CollectionSpec, statistic: Statistic) -> tuple[Decoder, Counts, int]:
         """Return the decoder of a statistic, its cells and n: of slices, those of all users together."""
         decoder = self._decoder(spec)
-        if isinstance(decoder, SlicedDecoder) and statistic.n:
-            return decoder.protocol.decoder, *decoder.total(statistic.cells)
-        return decoder, statistic.cells, statistic.n
+        if not statistic.n:
+            return decoder, statistic.cells, 0
+        of_all = decoder.of_all(statistic.cells, statistic.n)
+        return of_all.decoder, of_all.cells, of_all.n
 
     def _decoder(self, spec: CollectionSpec) -> Decoder:
         if spec.key not in self.decoders:

@@ -11,7 +11,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.inference.shuffle import forecast_shuffled
 from uldp.mechanisms.protocol.decoder import DEPENDS_ON_N
 from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy
-from uldp.mechanisms.randomizers.strata import Strata
 from uldp.pipelines.results.slices import without_slices
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
@@ -96,7 +95,7 @@ def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> It
     if mechanism.guarantee.epsilon is None:
         return
     of_slice = mechanism
-    if spec.slices is not None and isinstance(mechanism, Strata):
+    if spec.slices is not None:
         of_slice, users = mechanism.parts[0], users // len(spec.slices)
         reader += f", in slices of {users:,} users each"
     for of, promise in forecast_shuffled(of_slice, names, users, forged=forged):
