@@ -1,8 +1,8 @@
 """The documents: what they show is what happens, what they list is complete, and their links lead somewhere.
 
 The blocks of a document are taken in order, in one new directory that holds what a clone holds after ``make demo``, and
-in one shell, in which nothing was done but what the document says. That shell does not know the project's environment:
-a document that uses it has to say how.
+in one shell. README says how a shell gets the project's environment, and docs/index.md says that all other pages need it:
+there, the harness activates it.
 
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
@@ -56,6 +56,7 @@ PAGES = [
 ELSEWHERE = "make "
 #: Variables by which a shell knows an environment of Python.
 OF_AN_ENVIRONMENT = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
+ACTIVATION = ". .venv/bin/activate"
 #: After so long a command hangs, on however slow a machine.
 HANGS_AFTER_SECONDS = 600
 #: What is no option of ours: a help page's, the mutation run's, and Beam's, most of which have an underscore.
@@ -196,6 +197,8 @@ class Reader:
                 assert_shown(block.where, shown, printed)
 
     def read(self, document: Path) -> None:
+        if document.parent != ROOT:
+            self.run(id_of(document), ACTIVATION)
         printed = ""
         for block in blocks(document):
             match block.language:
@@ -220,11 +223,12 @@ def test_what_is_shown_is_what_happens(document: Path, warm: Path, tmp_path: Pat
         reader.read(document)
 
 
-def test_a_reader_finds_the_environment_where_a_page_says_how_and_nowhere_else(warm: Path, tmp_path: Path) -> None:
+def test_a_reader_of_the_readme_has_no_environment_before_it_says_how(warm: Path, tmp_path: Path) -> None:
+    assert all(ACTIVATION in (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/index.md"))
     with Reader(tmp_path, warm) as reader:
         with pytest.raises(AssertionError, match="exit code 127"):
             reader.run("no activation", "uldp --version")
-        reader.run("activation", ". .venv/bin/activate")
+        reader.run("activation", ACTIVATION)
         assert reader.run("after it", "uldp --version").startswith("uldp, version ")
 
 
