@@ -1,8 +1,8 @@
 """The documents: what they show is what happens, what they list is complete, and their links lead somewhere.
 
 The blocks of a document are taken in order, in one new directory that holds what a clone holds after ``make demo``, and
-in one shell. README says how a shell gets the project's environment, and docs/index.md says that all other pages need it:
-there, the harness activates it.
+in one shell. README says how a shell gets the project's environment, and docs/index.md that all other pages need it:
+for them, the harness activates it.
 
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
