@@ -7,7 +7,7 @@ import pytest
 from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
 from tests.reports import reports_of
-from uldp.collector.parse import AlikeReports, MessageParser
+from uldp.collector.parse import MessageParser, ParsedReports
 from uldp.collector.plain import MAX_MESSAGE_BYTES, Unparsed
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec.packed import Bodies, PackedMessages
@@ -109,7 +109,7 @@ def test_messages_with_our_header_are_not_copied(monkeypatch: pytest.MonkeyPatch
     parsed: list[Bodies] = []
     parse = MessageParser.parse
 
-    def noting(parser: MessageParser, bodies: Bodies) -> tuple[Iterator[AlikeReports], list[Unparsed]]:
+    def noting(parser: MessageParser, bodies: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
         parsed.append(bodies)
         return parse(parser, bodies)
 

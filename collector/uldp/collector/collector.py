@@ -121,13 +121,14 @@ class Collector:
             served, of_part = self._specs.served[part.collection, part.version], fresh[: len(part)]
             fresh = fresh[len(part) :]
             if not of_part.all():
-                self._take(served.spec.key, accounted(served, part.take(~of_part), "duplicate"))
+                copies = accounted(served, part.slices[~of_part], part.signals[~of_part], "duplicate")
+                self._take(served.spec.key, copies)
                 part = part.take(of_part)
             if served.sender_cap is not None and len(part):
                 admitted, _ = self._senders.admit(served, part)
                 if not admitted.all():
                     over = part.take(~admitted)
-                    self._take(served.spec.key, accounted(served, over, "rejected"))
+                    self._take(served.spec.key, accounted(served, over.slices, over.signals, "rejected"))
                     rejected += over_limit(served, over)
                 part = part.take(admitted)
             if len(part):

@@ -13,7 +13,7 @@ from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.repeats import CELLS, payload_cells
 from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
-from uldp.schemas.arrays import Packed, Symbols, Times
+from uldp.schemas.arrays import Packed, SignalBits, Symbols, Times
 
 #: A group of collections, and the start of a span of time slices in milliseconds; see ``Grouping``.
 SpanKey = tuple[tuple[str, int], int]
@@ -67,16 +67,17 @@ def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[C
     return [smallest(as_sparse(cells)) if isinstance(cells, np.ndarray) else cells for cells in counted]
 
 
-def accounted(served: ServedCollection, reports: ReportColumns, outcome: str) -> Partial:
+def accounted(served: ServedCollection, slices: Times, signals: SignalBits, outcome: str) -> Partial:
     """Return the parts of the slices of reports that are not counted: accounting and clock skew, without cells.
 
     Args:
         served: The collection.
-        reports: One or more of its reports.
+        slices: The slices of one or more of its reports.
+        signals: The signals of these.
         outcome: The field of ``Accounting`` that has them, besides ``received``.
     """
-    starts, groups = slice_groups(reports.slices, served.slice_size)
+    starts, groups = slice_groups(slices, served.slice_size)
     k = len(starts)
     n = np.bincount(groups, minlength=k)
-    numbers = numbers_of(k, skew_counts(reports.signals, groups, k), received=n, **{outcome: n})
+    numbers = numbers_of(k, skew_counts(signals, groups, k), received=n, **{outcome: n})
     return Partial(starts[n > 0], numbers[n > 0])

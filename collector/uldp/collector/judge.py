@@ -3,21 +3,26 @@
 The judge works on columns. It finds the verdict of each report once; each later stage reads that verdict.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.collector.collections import YEAR_9000, ServedCollection
+from uldp.collector.columns import grouped
 from uldp.collector.parse import ParsedReports
-from uldp.schemas.arrays import Mask, Times
+from uldp.collector.signals import signal_bits
+from uldp.schemas.arrays import Mask, Rows, SignalBits, Times
 from uldp.schemas.reasons import Reason
 
 #: Shape (n,): ``COUNTED``, ``LATE``, or the verdict of a reason.
 Verdicts = npt.NDArray[np.uint8]
 COUNTED, LATE = 0, 1
-_REASONS = tuple(Reason)
-_VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
+#: The reasons of all other verdicts.
+REASONS = dict(enumerate(Reason, LATE + 1))
+_VERDICTS = {reason: verdict for verdict, reason in REASONS.items()}
 #: The reports of one message may fall into so many time slices: those of a device that was offline for 25 days, with
 #: windows of an hour. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
 MAX_MESSAGE_SLICES = 600
@@ -27,9 +32,20 @@ YEAR_2000, YEAR_2100 = 946_684_800_000, 4_102_444_800_000
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 
 
-def reason_of(verdict: int) -> Reason:
-    """Return the reason of a verdict that is neither ``COUNTED`` nor ``LATE``."""
-    return _REASONS[verdict - LATE - 1]
+class Uncounted(NamedTuple):
+    """Reports of one collection that share a verdict other than ``COUNTED``.
+
+    Attributes:
+        served: The collection.
+        span: The rows of all of its reports.
+        verdict: Their verdict.
+        rows: Their rows, ascending.
+    """
+
+    served: ServedCollection
+    span: slice
+    verdict: int
+    rows: Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,72 +57,23 @@ class Judged:
         published: Shape (n,): publish time of the message of each report.
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
-        admitted: Shape (n,): whether a report may be counted in the window of its event time. This time is neither too
-            old nor too far ahead, and its time slice is one of the newest slices that the message may name.
-        improbable: Shape (n,): which payloads are improbable.
-        judge_lateness: Whether a report can be late.
+        slots: Shape (n,): start of the time slice in whose accounting each report is, late and rejected ones included.
+        signals: Shape (n,): signals about each report's device; see ``signal_bits``.
+        uncounted: The late and the rejected reports, by collection and verdict.
     """
 
     parsed: ParsedReports
     published: Times
     verdicts: Verdicts
     slices: Times
-    admitted: Mask
-    improbable: Mask
-    judge_lateness: bool
-
-    @property
-    def observed(self) -> Times:
-        """Shape (n,): when the devices made their observations, by their clocks.
-
-        If they send the slice alone, it is the time of the slice that is nearest to the publish time. So only what is
-        certain counts as a wrong clock or a delay.
-        """
-        served = self.parsed.served
-        if served.spec.event_time == "exact":
-            return self.parsed.event_times
-        return np.clip(self.published, self.slices, self.slices + (served.slice_size - 1))
-
-    def cut(self, served: ServedCollection, start: int, end: int) -> "Judged":
-        """Return the reports from ``start`` to ``end``, which are those of one of the collections judged together."""
-        if end - start == len(self.verdicts):
-            return self
-        rows, parsed = slice(start, end), self.parsed
-        return replace(
-            self,
-            parsed=replace(
-                parsed,
-                served=served,
-                origins=parsed.origins[rows],
-                report_ids=parsed.report_ids[rows],
-                event_times=parsed.event_times[rows],
-                payloads=parsed.payloads[rows],
-            ),
-            published=self.published[rows],
-            verdicts=self.verdicts[rows],
-            slices=self.slices[rows],
-            admitted=self.admitted[rows],
-            improbable=self.improbable[rows],
-        )
-
-    def slots(self) -> Times:
-        """Return the start of the time slice in whose accounting each report is, late and rejected ones included.
-
-        This is the slice of the event time, if the report is ``admitted`` and the job still has the state of that
-        slice's windows; else the slice of the publish time. So no device can open windows at will.
-        """
-        served, published = self.parsed.served, self.published
-        if not self.verdicts.any():
-            return self.slices
-        named = self.admitted & (published < served.closes)
-        if self.judge_lateness:
-            named &= published < self.slices + served.amendable_for
-        return np.where(named, self.slices, served.slice_start(published))
+    slots: Times
+    signals: SignalBits
+    uncounted: Sequence[Uncounted]
 
     def detail(self, row: int) -> str:
         """Return the value for which the report of ``row`` was rejected, and the limit that it breaks."""
-        parsed, reason = self.parsed, reason_of(int(self.verdicts[row]))
-        served, time, published = parsed.served, int(parsed.event_times[row]), int(self.published[row])
+        parsed, reason = self.parsed, REASONS[int(self.verdicts[row])]
+        served, time, published = parsed.collection(row), int(parsed.event_times[row]), int(self.published[row])
         match reason:
             case Reason.RETIRED_VERSION:
                 return f"{served.spec.collection!r} version {served.spec.version}"
@@ -140,7 +107,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
         judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
             window has closed.
     """
-    served, times = parsed.served, parsed.event_times
+    served, times = parsed.collections[0], parsed.event_times
     verdicts = np.full(len(times), COUNTED, dtype=np.uint8)
     improbable = np.zeros(len(times), dtype=np.bool_)
     slices, admitted = served.slice_start(times), served.admits(times, published)
@@ -159,14 +126,37 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
             verdicts[(times < 0) | (times >= YEAR_9000)] = _VERDICTS[Reason.INVALID_TIME]
     if (retired := published >= served.closes).any():
         verdicts[retired] = _VERDICTS[Reason.RETIRED_VERSION]
-    if (excess := _excess(parsed, slices, admitted)) is not None:
+    if parsed.batched and (excess := _excess(parsed, slices, admitted)) is not None:
         verdicts[excess & (verdicts == COUNTED)] = _VERDICTS[Reason.TOO_MANY_WINDOWS]
         admitted &= ~excess
     if judge_lateness:
         late = published >= slices + served.closes_after
         if late.any():
             verdicts[late & (verdicts == COUNTED)] = LATE
-    return Judged(parsed, published, verdicts, slices, admitted, improbable, judge_lateness)
+    slots, uncounted = slices, []
+    if verdicts.any():
+        uncounted = [*_uncounted(parsed, verdicts)]
+        # The slice of the event time, if the report is admitted and the job still has the state of that slice's
+        # windows; else the slice of the publish time. So no device can open windows at will.
+        named = admitted & ~retired
+        if judge_lateness:
+            named &= published < slices + served.amendable_for
+        slots = np.where(named, slices, served.slice_start(published))
+    observed = times
+    if served.spec.event_time != "exact":
+        # The device sent the slice alone. Of its times, the nearest to the publish time is taken, so that only what is
+        # certain counts as a wrong clock or a delay.
+        observed = np.clip(published, slices, slices + (served.slice_size - 1))
+    signals = signal_bits(observed, published, improbable)
+    return Judged(parsed, published, verdicts, slices, slots, signals, uncounted)
+
+
+def _uncounted(parsed: ParsedReports, verdicts: Verdicts) -> Iterator[Uncounted]:
+    """Yield the reports of each collection with each verdict but ``COUNTED``, which one report or more has."""
+    rows, spans = np.flatnonzero(verdicts), [*parsed.spans()]
+    of = np.searchsorted(parsed.ends, rows, side="right")
+    for number, at in grouped(of << 8 | verdicts[rows]):
+        yield Uncounted(*spans[number >> 8], number & 0xFF, rows if at is None else rows[at])
 
 
 def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None:
@@ -174,8 +164,8 @@ def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None
 
     Only slices of event times that the collection admits count: times in the far future displace no report.
     """
-    width = MAX_MESSAGE_SLICES * parsed.served.slice_size
-    if not parsed.batched or len(slices) <= MAX_MESSAGE_SLICES or int(slices.max()) - int(slices.min()) < width:
+    width = MAX_MESSAGE_SLICES * parsed.collections[0].slice_size
+    if len(slices) <= MAX_MESSAGE_SLICES or int(slices.max()) - int(slices.min()) < width:
         return None
     excess = np.zeros(len(slices), dtype=np.bool_)
     starts = np.flatnonzero(np.diff(parsed.origins, prepend=-1))

@@ -6,14 +6,18 @@ Only collections that limit what is counted of a sender have these columns.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
+from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.signals import SenderCounts, sender_digest
 from uldp.schemas.arrays import Digests, Rows, Symbols, Texts, Times
 from uldp.schemas.attributes import KNOWN_ATTRIBUTES, known_attributes
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
+from uldp.schemas.records import SENDER
 
 #: What a source numbers messages in, or the whole position of a message that it does not number; and then the names and
 #: values of the known attributes of the message, in turn.
@@ -106,6 +110,43 @@ class Origins:
     def _source(self, row: int) -> str:
         number = int(self.numbers[row])
         return f"{self.stamps[row][0]}{'' if number == NOT_NUMBERED else number}"
+
+
+@dataclass(frozen=True, eq=False)
+class Senders:
+    """The senders of messages.
+
+    Attributes:
+        messages: The messages.
+        digests: Shape (n,): a digest of each message's sender key, 0 for no key.
+    """
+
+    messages: PackedMessages
+    digests: Digests
+
+    @classmethod
+    def of(cls, messages: PackedMessages, key: bytes) -> Self:
+        """Digest the senders of messages; see ``sender_digest``."""
+        senders = {row: each[SENDER] for row, each in messages.attributes.items() if SENDER in each}
+        digests = {each: sender_digest(each, key) for each in {*senders.values()}}
+        found = np.zeros(len(messages), dtype=np.uint64)
+        found[[*senders]] = [digests[each] for each in senders.values()]
+        return cls(messages, found)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """One row for each message; found when the first collection that limits what counts of a sender needs it."""
+        return Origins.of(self.messages, self.digests)
+
+    def counts(self, origins: Rows, slots: Times) -> Partial:
+        """Count the reports of known senders by time slice, given the message and the slice of each report."""
+        digests = self.digests[origins]
+        known = np.flatnonzero(digests)
+        order = known[np.argsort(slots[known], kind="stable")]
+        starts, firsts = np.unique(slots[order], return_index=True)
+        of_slices = map(SenderCounts.of, np.split(digests[order], firsts[1:]))
+        counts = dict(zip(starts.tolist(), of_slices, strict=False))
+        return Partial(starts, numbers_of(len(starts)), senders=counts)
 
 
 def _known(attributes: Mapping[str, str], found: dict[tuple[str | None, ...], Stamp]) -> Stamp:

@@ -1,5 +1,6 @@
 """Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +23,19 @@ _JOINED, _WORTH_A_PART = 1 << 16, 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedReports:
-    """Reports of one collection and version after decoding, before any check.
+    """Reports of one or more collections with the same rules after decoding, before any check: judged together.
 
     Attributes:
+        collections: The collections, each of which has one or more reports.
+        ends: Shape (k,): where the reports of each collection end.
         origins: Shape (n,): index of the message that held each report. If the messages are batches, the reports of
             each come one after the other, and the batches of one collection in ascending order.
         batched: Whether the messages are batches, which can hold several reports.
-        fault: Why none of these payloads can be counted; None if they fit the collection.
+        fault: Why none of these payloads can be counted; None if they fit the collections.
     """
 
-    served: ServedCollection
+    collections: Sequence[ServedCollection]
+    ends: Sequence[int]
     origins: Rows
     batched: bool
     report_ids: ReportIds
@@ -42,24 +46,13 @@ class ParsedReports:
     def __len__(self) -> int:
         return len(self.origins)
 
+    def spans(self) -> Iterator[tuple[ServedCollection, slice]]:
+        """Yield each collection, and the rows of its reports."""
+        return zip(self.collections, map(slice, [0, *self.ends], self.ends), strict=True)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlikeReports:
-    """Reports of one or more collections with the same rules, which are judged together.
-
-    Attributes:
-        reports: All of them; they name the first of the collections.
-        collections: The collections, each of which has one or more reports.
-        ends: Where the reports of each collection end.
-    """
-
-    reports: ParsedReports
-    collections: Sequence[ServedCollection]
-    ends: Sequence[int]
-
-    def spans(self) -> Iterator[tuple[ServedCollection, int, int]]:
-        """Yield each collection, and where its reports start and end."""
-        return zip(self.collections, [0, *self.ends], self.ends, strict=False)
+    def collection(self, row: int) -> ServedCollection:
+        """Return the collection of the report in a row."""
+        return self.collections[bisect_right(self.ends, row)]
 
 
 class MessageParser:
@@ -78,7 +71,7 @@ class MessageParser:
         self._layouts = [Layout.of(schema, *each.spec.key, each.mechanism.form.width) for each in self._by_layout]
         self._plain = PlainDecoder(served, self._layouts)
 
-    def parse(self, messages: Bodies) -> tuple[Iterator[AlikeReports], list[Unparsed]]:
+    def parse(self, messages: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
         """Parse the bodies of messages; no input raises.
 
         Returns:
@@ -99,11 +92,11 @@ class MessageParser:
             plain.unparsed,
         )
 
-    def detail(self, data: bytes) -> str:
+    def detail(self, messages: Bodies, row: int) -> str:
         """Return what is wrong with a message of the second result of ``parse``."""
-        return self._plain.detail(data)
+        return self._plain.detail(messages[row])
 
-    def _alike(self, batches: Mapping[Group, list[Record]]) -> Iterator[AlikeReports]:
+    def _alike(self, batches: Mapping[Group, list[Record]]) -> Iterator[ParsedReports]:
         """Yield the columns of batches, those of collections with the same rules together."""
         waiting: dict[str, list[_Batches]] = defaultdict(list)
         reports: Counter[str] = Counter()
@@ -122,27 +115,32 @@ class MessageParser:
                 yield _from_batches(waiting.pop(rules))
         yield from map(_from_batches, waiting.values())
 
-    def _from_columns(self, fast: FastRows) -> Iterator[AlikeReports]:
+    def _from_columns(self, fast: FastRows) -> Iterator[ParsedReports]:
         collections = [self._by_layout[layout] for layout in fast.layouts]
         start = 0
         for _, alike in groupby(zip(collections, fast.ends, strict=True), lambda each: each[0].rules):
             of_rules, ends = zip(*alike, strict=True)
             rows = slice(start, ends[-1])
-            reports = ParsedReports(
-                of_rules[0], fast.rows[rows], False, fast.report_ids[rows], fast.event_times[rows], fast.payloads[rows]
+            yield ParsedReports(
+                of_rules,
+                [end - start for end in ends],
+                fast.rows[rows],
+                False,
+                fast.report_ids[rows],
+                fast.event_times[rows],
+                fast.payloads[rows],
             )
-            yield AlikeReports(reports, of_rules, [end - start for end in ends])
             start = ends[-1]
 
 
-def _from_faulty(faulty: Faulty) -> AlikeReports:
+def _from_faulty(faulty: Faulty) -> ParsedReports:
     """Make columns of reports whose payloads do not fit; zeros replace these."""
     served, fault, origins, ids, times = faulty
     payloads = np.zeros(len(origins), dtype=np.uint32)
-    return AlikeReports(ParsedReports(served, origins, False, ids, times, payloads, fault), [served], [len(origins)])
+    return ParsedReports([served], [len(origins)], origins, False, ids, times, payloads, fault)
 
 
-def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> AlikeReports:
+def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
     """Make columns of single reports that share one fault or have none. Zeros replace payloads that do not fit."""
     payloads: Payloads
     if fault is not None:
@@ -152,8 +150,9 @@ def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports:
     else:
         joined = b"".join([record["payload"] for _, record in reports])
         payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.mechanism.form.width)
-    parsed = ParsedReports(
-        served,
+    return ParsedReports(
+        [served],
+        [len(reports)],
         np.array([origin for origin, _ in reports], dtype=np.intp),
         False,
         np.frombuffer(b"".join([record["report_id"] for _, record in reports]), np.uint64).reshape(-1, 2),
@@ -161,7 +160,6 @@ def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports:
         payloads,
         fault,
     )
-    return AlikeReports(parsed, [served], [len(parsed)])
 
 
 class _Batches(NamedTuple):
@@ -176,7 +174,7 @@ class _Batches(NamedTuple):
         return cls(served, sum(len(record["event_times"]) for _, record in records) // 8, records)
 
 
-def _from_batches(parts: Sequence[_Batches], fault: PayloadFault | None = None) -> AlikeReports:
+def _from_batches(parts: Sequence[_Batches], fault: PayloadFault | None = None) -> ParsedReports:
     """Join the columns of batches that share one fault or have none; checking them all costs little more than one."""
     origins, batches = zip(*chain.from_iterable(part.records for part in parts), strict=True)
     times = np.frombuffer(b"".join([batch["event_times"] for batch in batches]), np.int64)
@@ -186,8 +184,9 @@ def _from_batches(parts: Sequence[_Batches], fault: PayloadFault | None = None) 
         payloads = np.frombuffer(column, np.uint32)
     else:
         payloads = np.frombuffer(column, np.uint8).reshape(len(times), -1)
-    reports = ParsedReports(
-        parts[0].served,
+    return ParsedReports(
+        [part.served for part in parts],
+        [*accumulate(part.reports for part in parts)],
         np.repeat(np.array(origins, dtype=np.intp), [len(batch["event_times"]) // 8 for batch in batches]),
         True,
         np.frombuffer(b"".join([batch["report_ids"] for batch in batches]), np.uint64).reshape(-1, 2),
@@ -195,4 +194,3 @@ def _from_batches(parts: Sequence[_Batches], fault: PayloadFault | None = None) 
         payloads,
         fault,
     )
-    return AlikeReports(reports, [part.served for part in parts], [*accumulate(part.reports for part in parts)])

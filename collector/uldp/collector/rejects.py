@@ -4,48 +4,64 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib import metadata
 
 import numpy as np
 
 from uldp.schemas.arrays import Rows, Times
 from uldp.schemas.codec.packed import NumberedRuns, PackedMessages
 from uldp.schemas.places import numbered, runs_of
+from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, NO_ATTRIBUTES
 from uldp.schemas.rejected import Rejected
 
 
 def rejected_records(
-    why: Rejected, messages: PackedMessages, rows: Rows, bodies: Sequence[bytes], detail: Callable[[int], str]
+    reason: Reason,
+    messages: PackedMessages,
+    rows: Rows,
+    bodies: Sequence[bytes],
+    detail: Callable[[int], str],
+    of: Rows,
+    *,
+    reports: int,
+    stage: str = "decode",
 ) -> Iterator[Rejected]:
     """Yield records of messages that are rejected for one reason: one for all that differ in place and data alone.
 
     Args:
-        why: A record of each of them, but for what a message says of itself, and the detail.
+        reason: The reason.
         messages: All messages.
         rows: Shape (n,): which of them are rejected, ascending.
         bodies: The data to keep of each.
-        detail: Returns the detail of one of the rows, by its index among them; asked for once a record.
+        detail: Returns the detail of a message; asked for once a record.
+        of: Shape (n,): the argument of ``detail`` for each of them.
+        reports: How many reports each holds.
+        stage: The step that rejects them.
     """
     for attributes, of_attributes in _by_attributes(messages.attributes, rows):
-        why = replace(why, attributes=attributes, attempt=_attempt(attributes))
+        why = Rejected(stage, reason, "", (), attributes, (), "", _attempt(attributes), _software(), reports)
         for prefix, of_source, numbers in _by_source(messages.source, rows[of_attributes]):
-            of = of_attributes[of_source]
-            times = messages.publish_times[rows[of]]
+            at = of_attributes[of_source]
+            times = messages.publish_times[rows[at]]
             if len(numbers) and len(numbers) == len(np.unique(numbers)):
                 order = np.argsort(numbers, kind="stable")
                 yield replace(
                     why,
-                    detail=detail(int(of[order[0]])),
-                    bodies=tuple([bodies[row] for row in of[order].tolist()]),
+                    detail=detail(int(of[at[order[0]]])),
+                    bodies=tuple([bodies[row] for row in at[order].tolist()]),
                     publish_times=tuple(times[order].tolist()),
                     source=f"{prefix}{numbers[order[0]]}",
-                    runs=runs_of(numbers[order]) if len(of) > 1 else (),
-                    reports=why.reports * len(of),
+                    runs=runs_of(numbers[order]) if len(at) > 1 else (),
+                    reports=reports * len(at),
                 )
             else:  # their source does not number them, or gives several messages one place
-                for row, time in zip(of.tolist(), times.tolist(), strict=True):
+                for row, time in zip(at.tolist(), times.tolist(), strict=True):
                     source = messages.source(int(rows[row]))
-                    yield replace(why, detail=detail(row), bodies=(bodies[row],), publish_times=(time,), source=source)
+                    yield replace(
+                        why, detail=detail(int(of[row])), bodies=(bodies[row],), publish_times=(time,), source=source
+                    )
 
 
 def _by_attributes(attributes: Mapping[int, Mapping[str, str]], rows: Rows) -> Iterator[tuple[Mapping[str, str], Rows]]:
@@ -93,3 +109,9 @@ def _attempt(attributes: Mapping[str, str]) -> int:
     if (written := attributes.get(ATTEMPT)) is None:
         return 1
     return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1
+
+
+@cache
+def _software() -> str:
+    """Return the version of this software; to find it takes longer than a record."""
+    return metadata.version("uldp-stream")

@@ -7,7 +7,6 @@ on the order, the bundles or the workers.
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
 from itertools import repeat
 from typing import Self, cast
 
@@ -22,7 +21,6 @@ from uldp.schemas.arrays import Counts, Digests, Mask, Packed, Rows
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import NO_ATTRIBUTES
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.schemas.specs.collection import CollectionKey
 
@@ -173,16 +171,15 @@ def _records(
     served: ServedCollection, origins: Origins, rows: Rows, bodies: list[bytes], reports: int
 ) -> Iterator[Rejected]:
     """Yield records of messages of so many reports each, whose origins are those of the reports in ``rows``."""
-    reason, software = Reason.OVER_SENDER_LIMIT, metadata.version("uldp-stream")
-    why = Rejected("senders", reason, "", (), NO_ATTRIBUTES, (), "", 1, software, reports)
     messages = origins.take(rows).messages(bodies)
 
     def detail(row: int) -> str:
-        of_sender = "of its sender" if origins.senders[rows[row]] else "of messages that name no sender"
+        of_sender = "of its sender" if origins.senders[row] else "of messages that name no sender"
         window = "window" if served.spec.window.period is None else "period"
         return f"the {window} has {served.sender_cap:,} reports {of_sender} already"
 
-    return rejected_records(why, messages, np.arange(len(rows)), bodies, detail)
+    of_all, reason = np.arange(len(rows)), Reason.OVER_SENDER_LIMIT
+    return rejected_records(reason, messages, of_all, bodies, detail, rows, reports=reports, stage="senders")
 
 
 def _payloads(part: ReportColumns, rows: Rows) -> Packed:

@@ -78,7 +78,7 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
 
 def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
     """Yield the accounting of dropped copies by time slice, at its time."""
-    for part in at_their_times(served, accounted(served, copies, "duplicate")):
+    for part in at_their_times(served, accounted(served, copies.slices, copies.signals, "duplicate")):
         yield beam.pvalue.TaggedOutput("accounting", part)
 
 

@@ -161,7 +161,7 @@ class _LimitFn(beam.DoFn):
     def _reject(self, served: ServedCollection, others: ReportColumns) -> Iterator[Any]:
         """Yield the accounting and the records of reports that are over the limit."""
         self._rejected.inc(len(others))
-        for part in at_their_times(served, accounted(served, others, "rejected")):
+        for part in at_their_times(served, accounted(served, others.slices, others.signals, "rejected")):
             yield beam.pvalue.TaggedOutput("accounting", part)
         for rejected in over_limit(served, others):
             yield beam.pvalue.TaggedOutput("rejected", at_time(min(rejected.publish_time, YEAR_9000 - 1), rejected))

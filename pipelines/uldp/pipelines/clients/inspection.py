@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
-from uldp.collector.judge import COUNTED, Judged, judge, reason_of
+from uldp.collector.judge import COUNTED, REASONS, Judged, judge
 from uldp.collector.parse import MessageParser
 from uldp.collector.plain import Unparsed
+from uldp.collector.signals import IMPROBABLE
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
 from uldp.schemas.codec.packed import Bodies
@@ -82,11 +83,10 @@ class Inspection:
         parsed, unparsed = self._parser.parse(self._bodies(messages))
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         judged: list[Judged] = []
-        for alike in parsed:
-            known = published[alike.reports.origins]
-            at = np.where(known == UNKNOWN, alike.reports.event_times, known)
-            of_all = judge(alike.reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False)
-            judged += [of_all.cut(*span) for span in alike.spans()]
+        for reports in parsed:
+            known = published[reports.origins]
+            at = np.where(known == UNKNOWN, reports.event_times, known)
+            judged.append(judge(reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False))
         return unparsed, judged
 
     def _bodies(self, messages: Sequence[Message]) -> Bodies:
@@ -98,7 +98,7 @@ class Inspection:
         for of in judged:
             for verdict, number in enumerate(np.bincount(of.verdicts).tolist()):
                 if number:
-                    self.verdicts[GOOD if verdict == COUNTED else reason_of(verdict)] += number
+                    self.verdicts[GOOD if verdict == COUNTED else REASONS[verdict]] += number
 
     def _verdict(self, reason: Reason) -> str:
         """Return a reason as a verdict; without specs, no collection is known."""
@@ -116,7 +116,7 @@ class Inspection:
             if verdict == NOT_JUDGED:
                 yield _row("verdict", f"{NOT_JUDGED}; give the spec of this collection by --spec")
             else:
-                yield from _rejected(each.reason, self._parser.detail(self._bodies([message])[0]))
+                yield from _rejected(each.reason, self._parser.detail(self._bodies([message]), 0))
         for of in judged:
             many = len(of.verdicts)
             for number in range(min(many, most)):
@@ -160,13 +160,13 @@ def _report(of: Judged, row: int) -> Iterator[str]:
         yield _row("event_time", _time(int(parsed.event_times[row])))
     verdict = int(of.verdicts[row])
     if verdict != COUNTED:
-        yield from _rejected(reason_of(verdict), of.detail(row))
+        yield from _rejected(REASONS[verdict], of.detail(row))
         return
     cell = parsed.payloads[row]
     payload = cell.tobytes() if isinstance(cell, np.ndarray) else int(cell)
-    name = _name(parsed.served, payload)
-    yield _row("payload", parsed.served.mechanism.describe(payload) + (f", {name}" if name else ""))
-    if of.improbable[row]:
+    name = _name(parsed.collection(row), payload)
+    yield _row("payload", parsed.collection(row).mechanism.describe(payload) + (f", {name}" if name else ""))
+    if of.signals[row] >= IMPROBABLE:
         yield _row("improbable", "fewer than one in a million right devices send such a payload")
     yield _row("verdict", GOOD)
 
