@@ -115,6 +115,8 @@ class _DecodeFn(beam.DoFn):
     #: The bytes of columns to hold back and emit together if they are to be deduplicated: fewer elements need fewer
     #: accesses to state.
     MAX_HELD = 16 << 20
+    #: Columns of fewer reports are joined: the next steps take some microseconds for each part of an element.
+    WORTH_A_PART = 4096
 
     def __init__(
         self,
@@ -215,11 +217,13 @@ class _DecodeFn(beam.DoFn):
         if self._columns:
             by_size: dict[int, list[Times]] = defaultdict(list)
             for key, parts in self._columns.items():
+                if sum(map(len, parts)) < self.WORTH_A_PART * len(parts):
+                    parts[:] = [concatenate(parts)]
                 by_size[self._specs.served[key].slice_size] += [part.slices for part in parts]
             # The time of the oldest slice, so that none of its windows closes while the elements are under way.
             at = min(int(np.concatenate(slices).min()) + size - 1 for size, slices in by_size.items())
-            joined = chain.from_iterable(map(_joined, self._columns.values()))
-            for shard, mixed in by_shard(joined, self._shards or 1, self._shard_key):
+            of_all = chain.from_iterable(self._columns.values())
+            for shard, mixed in by_shard(of_all, self._shards or 1, self._shard_key):
                 yield at_time(at, (shard, mixed))
         for key, partial in self._partials.items():
             for part in at_their_times(self._specs.served[key], partial):
@@ -227,12 +231,3 @@ class _DecodeFn(beam.DoFn):
         self._columns.clear()
         self._partials.clear()
         self._held = 0
-
-
-#: Columns of fewer reports are joined: the next steps take some microseconds for each part of an element.
-_WORTH_A_PART = 4096
-
-
-def _joined(parts: list[ReportColumns]) -> list[ReportColumns]:
-    """Join columns of one collection and version, unless they are long enough to save the copy."""
-    return parts if sum(map(len, parts)) >= _WORTH_A_PART * len(parts) else [concatenate(parts)]
