@@ -1,8 +1,8 @@
-"""Which specs a job takes that reads them while it runs, and from when on their reports count.
+"""Which specs a job takes that has read messages already, and from when on their reports count.
 
 What decides whether and where a report counts must not depend on when a job learns of a spec: a job that is killed
-reads reports again, and other workers learn of it earlier or later. So a spec that is new to a job opens, and one that
-is retired closes, at a publish time that no message has reached yet.
+reads reports again, and so does a backfill. So a spec that is new to a job opens, and one that is retired closes, at a
+publish time that no message has reached yet.
 """
 
 from collections.abc import Collection, Iterator
@@ -66,6 +66,10 @@ class Admission:
         self._check_senders(now)
         if (key := changed_key(dict(_fixed(before)), dict(_fixed(now)))) is not None:
             raise RequestError(f"{key} has changed, and the job has counted by it; raise the version")
+        return self.lasting(before, now, latest)
+
+    def lasting(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> CollectionSpec:
+        """Return a changed spec with the times at which it opens and closes; as ``of_known``, whatever has changed."""
         if now.opens is not None and (before.opens is None or now.opens > before.opens):
             opened = "" if before.opens is None else f", {format_moment(before.opens)}"
             raise RequestError(f"opens is later than when the job began to count{opened}; write that, or leave it out")

@@ -51,9 +51,6 @@ class SharedSpecs:
     def settle(self, published: int) -> None:
         """Make sure that this process knows which specs are open for messages until a publish time, in milliseconds."""
 
-    def refresh(self) -> None:
-        """Take changes of how specs are read, if it is time to look for some."""
-
     def take_refusals(self) -> int:
         """Return how many files of specs were refused since the last call."""
         return 0

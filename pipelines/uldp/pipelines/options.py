@@ -101,7 +101,8 @@ SPECS_IN = click.option(
     "specs_in",
     callback=results_place,
     metavar="DIR_OR_URL",
-    help="Folder of specs, looked at every minute while the command runs; in place of --spec.",
+    help="Folder of specs, in place of --spec: looked at every minute while the command runs; for a cluster, read when"
+    " the job is submitted.",
 )
 
 

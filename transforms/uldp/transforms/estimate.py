@@ -38,7 +38,6 @@ class _EstimateFn(beam.DoFn):
         self._specs = specs
 
     def start_bundle(self) -> None:
-        self._specs.refresh()
         self._clear()
 
     def _clear(self) -> None:

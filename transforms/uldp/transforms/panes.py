@@ -183,7 +183,6 @@ class _FirePanesFn(beam.DoFn):
         Returns:
             When windows fire next; None if no slice is left.
         """
-        self._specs.refresh()
         new, old = sum_parts(state.parts.read()), state.slices.read() or Partial()
         slices, times = old + new, times_of(key[0][0])
         windows = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, SEALED, is_remote
+from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, LEFT_OUT, MISSING, is_remote
 from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import matching
@@ -21,12 +21,17 @@ _PANES = (COUNTS, FEW, "estimates")
 _RECORDS = ("late", "rejected", MISSING)
 #: The names that a job writes at the top of a directory. The identity is last, so that what remains after a crash is
 #: still known as a job's.
-_WRITTEN = (*_PANES, *_RECORDS, IDS, "specs", SEALED, "resume.json", JOURNAL, "sender.key", LEFT_OUT, JOB)
+_WRITTEN = (*_PANES, *_RECORDS, IDS, "specs", "resume.json", JOURNAL, "sender.key", LEFT_OUT, JOB)
 
 
 def has_panes(out: str) -> bool:
     """Return whether a directory, here or behind a URL, holds a pane."""
     return any(_has_file(out, kind) for kind in _PANES)
+
+
+def has_results(out: str) -> bool:
+    """Return whether a directory, here or behind a URL, holds a pane or a record of a report."""
+    return any(_has_file(out, kind) for kind in (*_PANES, *_RECORDS))
 
 
 def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
@@ -38,7 +43,7 @@ def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
     """
     if job is not None and job.apart:
         return False
-    return not any(_has_file(str(out), kind) for kind in (*_PANES, *_RECORDS))
+    return not has_results(str(out))
 
 
 def clear(out: str) -> None:

@@ -20,8 +20,9 @@ from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
-from uldp.pipelines.jobs.sealed_specs import SealedSpecs
 from uldp.pipelines.jobs.spec_folder import SpecFolder
+from uldp.pipelines.jobs.spec_watch import begin_watch
+from uldp.pipelines.jobs.submission import latest_read, submitted
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
@@ -163,34 +164,44 @@ def follow_broker(
     ``run_apart`` starts Prism, which must outlive a Ctrl-C until this job has ended; a command does it with
     ``uldp.pipelines.process``.
 
-    If there is a ``folder`` of specs, those of the job are all that were found in it, and may change while the job
-    runs; see ``uldp.pipelines.jobs.sealed_specs``.
+    If there is a ``folder`` of specs, those of the job are all that were found in it. A cluster counts by the specs of
+    the submission, see ``uldp.pipelines.jobs.submission``; on Prism, in this process, they change while the job runs.
 
     Raises:
         RequestError, EndpointError, ResultsError: before the pipeline runs.
     """
     source, begun = job.source, [*job.specs]
+    lines: Sequence[str] = ()
     in_memory = options.view_as(StandardOptions).runner == PRISM
     _refuse_memory(source, options)
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
-    content, ids, named = source.identity(), job.registry_ids, begun if folder is None else ()
-    sinks = job.publishing.sinks
-    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids, sinks=sinks)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
+    latest = latest_read(out, private, from_savepoint=from_savepoint)
+    hot = folder if in_memory else None
+    if not in_memory:
+        specs, lines = submitted(begun, folder, out, latest, simulated_clock=job.simulated_clock)
+        begun = [*specs]
+        job = replace(job, specs=begun)
+    content, ids, named = source.identity(), job.registry_ids, begun if hot is None else ()
+    sinks = job.publishing.sinks
+    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids, sinks=sinks)
     claiming = claimed_both(
-        out, private, begun, identity, from_savepoint=from_savepoint, sender_key=sender_key, keep=folder is None
+        out, private, begun, identity, from_savepoint=from_savepoint, sender_key=sender_key, keep=hot is None
     )
     with claiming as claim, loopback_servers():
-        if folder is not None:
-            rules, clock = Admission.of(begun), job.simulated_clock
-            sealed = SealedSpecs.begin(
-                folder, claim.results, rules, say, simulated_clock=clock, from_savepoint=from_savepoint
-            )
-            job = replace(job, specs=sealed)
+        if hot is not None:
+            found, watch = begin_watch(hot, Admission.of(begun), say, anew=latest is None)
+            if latest is None or not job.simulated_clock:
+                found.look_while_reading(watch, latest)
+            else:
+                say(f"{hot.path}: not read: nobody knows what the run before has read of a simulation")
+            job = replace(job, specs=found)
         job.publishing.complete(claim.results, say)
         job.build(pipeline, claim)
+        for line in lines:
+            say(line)
         say(following(job.specs, source, claim.results))
         result = run_apart(pipeline) if in_memory else pipeline.run()
         _follow(result, claim.results, in_memory=in_memory, say=say)

@@ -1,4 +1,6 @@
-"""A folder of specs that a job reads while it runs: what is new or changed in it, and what the job takes of that.
+"""A folder of specs that a job reads: what is new or changed in it, and what the job takes of that.
+
+A job on this machine looks at it while it runs, and one on a cluster when it is submitted.
 
 The results directory keeps each spec as the job took it, with the times at which it opens and closes. A job that starts
 again goes on with these. So a file that is bad, or gone, changes nothing: what it said last stays in force. A server
@@ -75,13 +77,6 @@ class Found(NamedTuple):
     others: Mapping[str, str]
 
 
-class Bad(NamedTuple):
-    """Why a file is refused, and the collection and version that it names, if that is known."""
-
-    error: str
-    key: CollectionKey | None
-
-
 class SpecFolder:
     """Reads the specs of a folder for one job: the files in it that end with ``.yaml`` or ``.yml``, in any case.
 
@@ -95,17 +90,15 @@ class SpecFolder:
 
     Attributes:
         path: As above, without a slash at its end.
-        below: As above.
         specs: The specs as the job has taken them, by collection and version.
         refused: The collections that a file names whose newest content is refused.
         refused_files: The number of files whose newest content is refused, those of no known collection too.
-        decided: A digest of the listing of the files about which was decided last.
     """
 
     def __init__(self, path: str, out: str | None, below: Path | None = None) -> None:
-        self.path, self._out, self.below = path.rstrip("/"), out, below
+        self.path, self._out, self._below = path.rstrip("/"), out, below
         self.specs: dict[CollectionKey, CollectionSpec] = {}
-        self.decided: str | None = None
+        self._decided: str | None = None  # the digest of what was decided about last
         self._found: Found | None = None
         self._kept_then: tuple[_Listing, dict[CollectionKey, CollectionSpec]] | None = None
         self._of_file: dict[str, CollectionKey] = {}
@@ -122,11 +115,6 @@ class SpecFolder:
         """See above."""
         return len(self._bad)
 
-    @property
-    def bad(self) -> dict[str, Bad]:
-        """The files whose newest content is refused, by name."""
-        return {name: Bad(error, self._of_file.get(name)) for name, error in self._bad.items()}
-
     def found(self) -> list[CollectionSpec]:
         """Return all specs of the results directory and of the folder, those that the job may refuse too.
 
@@ -134,7 +122,7 @@ class SpecFolder:
             RequestError: if there is none.
             EndpointError: if the folder cannot be read.
         """
-        files = self.read().files
+        files = self._read().files
         found = [*self._kept().values(), *(file.spec for file in files if file.spec is not None)]
         if not found:
             raise RequestError(next((file.error for file in files if file.error is not None), self._empty()))
@@ -158,6 +146,19 @@ class SpecFolder:
             raise RequestError("\n".join(looked.lines) or nothing)
         return looked
 
+    def submitted(self, admission: Admission, latest: int | None) -> Looked:
+        """Read what an earlier run of the job has taken, and take the folder as it is; keeps nothing.
+
+        Raises:
+            RequestError: if a file is refused: whoever submits the job can mend it.
+            EndpointError: as ``look``.
+        """
+        self.specs = self._kept()
+        looked = self._take_all(self._read(), admission, latest)
+        if self._bad:
+            raise RequestError("\n".join(f"{self.path}: {name}: {error}" for name, error in self._bad.items()))
+        return looked
+
     def look(self, admission: Admission, latest: int | None) -> Looked:
         """Look for specs that are new or have changed, and keep those that the job takes.
 
@@ -171,9 +172,20 @@ class SpecFolder:
             EndpointError: if the folder cannot be read.
             OSError: if the results directory cannot be written.
         """
-        return self.take(self.read(), admission, latest)
+        found, before = self._read(), dict(self.specs)
+        if found.digest == self._decided:
+            return Looked()
+        looked = self._take_all(found, admission, latest)
+        if self._out is not None:
+            try:
+                keep_specs(self._out, looked.taken)
+            except BaseException:
+                self.specs = before  # the next look finds them new again
+                raise
+        self._decided = found.digest
+        return looked
 
-    def read(self) -> Found:
+    def _read(self) -> Found:
         """Read the folder; one that is as it was is not read again.
 
         Raises:
@@ -186,12 +198,9 @@ class SpecFolder:
                 self._found = self._read_here(digest, here)
         return self._found
 
-    def take(self, found: Found, admission: Admission, latest: int | None) -> Looked:
-        """Decide about the specs of files, as ``look`` does; files about which it decided last are passed over."""
-        looked = Looked()
-        if found.digest == self.decided:
-            return looked
-        names, before = defaultdict[CollectionKey, list[str]](list), dict(self.specs)
+    def _take_all(self, found: Found, admission: Admission, latest: int | None) -> Looked:
+        """Decide about the specs of files."""
+        looked, names = Looked(), defaultdict[CollectionKey, list[str]](list)
         for file in found.files:
             if file.key is not None:
                 self._of_file[file.name] = file.key
@@ -210,21 +219,7 @@ class SpecFolder:
         self._others = frozenset(found.others)
         for name in self._bad.keys() - {file.name for file in found.files}:
             del self._bad[name]
-        if self._out is not None:
-            try:
-                keep_specs(self._out, looked.taken)
-            except BaseException:
-                self.specs = before  # the next look finds them new again
-                raise
-        self.decided = found.digest
         return looked
-
-    def go_on(self, specs: Mapping[CollectionKey, CollectionSpec], bad: Mapping[str, Bad], decided: str | None) -> None:
-        """Go on from what another process has decided: with its ``specs``, ``bad`` and ``decided``."""
-        self.specs = dict(specs)
-        self._bad = {name: each.error for name, each in bad.items()}
-        self._of_file |= {name: each.key for name, each in bad.items() if each.key is not None}
-        self.decided = decided
 
     def _take(
         self, spec: CollectionSpec, name: str, admission: Admission, latest: int | None, looked: Looked
@@ -242,13 +237,7 @@ class SpecFolder:
             return None
         self.specs[now.key] = now
         looked.taken.append(now)
-        times = [
-            f"{what} reports published from {format_moment(moment)} on"
-            for what, moment in (("takes", now.opens), ("rejects", now.closes))
-            if moment is not None
-        ]
-        news = "new" if before is None else "changed"
-        looked.lines.append(", ".join([f"{self.path}: {name}: {news} spec of {name_of(now)}", *times]))
+        looked.lines.append(f"{self.path}: {name}: {news_of(before, now)}")
         return None
 
     def _note(self, name: str, error: str | None, looked: Looked) -> None:
@@ -292,7 +281,7 @@ class SpecFolder:
         if path.exists() and not (path.is_file() or path.is_dir()):  # to open a pipe would wait for ever
             return SpecFile(path.name, None, "is a pipe, a socket or a device; write the spec into a file", None)
         try:
-            spec = CollectionSpec.load(path, below=self.below)
+            spec = CollectionSpec.load(path, below=self._below)
             serve([spec])  # refuses what no job could count, which would end each one that took it
         except UldpError as error:
             text = "; ".join(str(error).replace(f"{path}: ", "").replace(str(here), self.path).splitlines())
@@ -318,6 +307,17 @@ class SpecFolder:
                 with fetched(path) as file:
                     copy.write_bytes(file.read())
             yield Path(made)
+
+
+def news_of(before: CollectionSpec | None, now: CollectionSpec) -> str:
+    """Return a line about a spec that is new, or that has changed."""
+    times = [
+        f"{what} reports published from {format_moment(moment)} on"
+        for what, moment in (("takes", now.opens), ("rejects", now.closes))
+        if moment is not None
+    ]
+    news = "new" if before is None else "changed"
+    return ", ".join([f"{news} spec of {name_of(now)}", *times])
 
 
 def _list(folder: str) -> _Listing:

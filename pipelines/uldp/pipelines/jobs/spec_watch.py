@@ -1,5 +1,6 @@
 """When a job, or a server that takes reports, looks at its folder of specs, and what its steps then hold."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -56,12 +57,31 @@ class SpecWatch:
 
 
 class LocalSpecs(HotSpecs):
-    """The specs of a job whose steps run in one process, which another thread of it changes."""
+    """The specs of a job whose steps run in one process, which another thread of it changes, or a step that reads."""
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
         super().__init__(specs)
         self._name = uuid.uuid4().hex
         _LOCAL[self._name] = self
+        self._watch: SpecWatch | None = None
+        self._latest: int | None = None
+        self._settling = threading.Lock()
+
+    def look_while_reading(self, watch: SpecWatch, latest: int | None) -> None:
+        """Have the steps that read messages look at the folder; for ``latest``, see ``Admission.of_new``."""
+        self._watch, self._latest = watch, latest
+
+    def settle(self, published: int) -> None:
+        """See ``SharedSpecs``; what is new opens behind the messages for which a step of any thread has asked.
+
+        Raises:
+            OSError, EndpointError: if a spec cannot be kept.
+        """
+        if self._watch is None:
+            return
+        with self._settling:
+            self._watch.look(self._latest)
+            self._latest = published if self._latest is None else max(self._latest, published)
 
     def __reduce__(self) -> tuple[Callable[[str], "LocalSpecs"], tuple[str]]:
         return _of_process, (self._name,)

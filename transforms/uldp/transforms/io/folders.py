@@ -23,8 +23,6 @@ FEW = "few"
 MISSING = "missing"
 #: The folder of the ids of counted reports, if the job keeps them.
 IDS = "ids"
-#: The folder of what the workers of a job have sealed of its specs.
-SEALED = "sealed"
 #: The folders by which results are known whose identity is lost.
 _OF_RESULTS = frozenset({COUNTS, FEW, "estimates", "late", "rejected"})
 #: The record of the files that a backfill left out of its archive.
