@@ -15,8 +15,7 @@ ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
 #: How Flink's reporter writes a counter of a step.
 OURS = f"flink_taskmanager_job_task_operator_{NAMESPACE}_"
-#: A job on Flink follows no folder of specs.
-COUNTED = {OURS + name for name in get_args(CounterName) if name != "spec_refused"}
+COUNTED = {OURS + name for name in get_args(CounterName)}
 FLINKS = {
     "flink_jobmanager_Status_JVM_Memory_Heap_Max",
     "flink_jobmanager_Status_JVM_Memory_Heap_Used",

@@ -25,7 +25,6 @@ class HotSpecs(SharedSpecs):
         self.served: Mapping[CollectionKey, ServedCollection] = {}
         self.wanted = False
         self._changing = threading.Lock()
-        self._refusals = 0
         self.change(specs)
 
     def __iter__(self) -> Iterator[CollectionSpec]:
@@ -45,15 +44,6 @@ class HotSpecs(SharedSpecs):
                 self.edition += 1
             self.refused = refused
             self.wanted = False
-
-    def refuse(self, files: int) -> None:
-        """Note that so many files were refused."""
-        self._refusals += files
-
-    def take_refusals(self) -> int:
-        """Return how many files were refused since the last call."""
-        refusals, self._refusals = self._refusals, 0
-        return refusals
 
     def __reduce__(self) -> tuple[Callable[..., SharedSpecs], tuple[object, ...]]:
         raise TypeError("a subclass says where another process finds the specs")

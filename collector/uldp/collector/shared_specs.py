@@ -51,10 +51,6 @@ class SharedSpecs:
     def settle(self, published: int) -> None:
         """Make sure that this process knows which specs are open for messages until a publish time, in milliseconds."""
 
-    def take_refusals(self) -> int:
-        """Return how many files of specs were refused since the last call."""
-        return 0
-
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter(self._specs)
 

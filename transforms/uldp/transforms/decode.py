@@ -141,7 +141,7 @@ class _DecodeFn(beam.DoFn):
         self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
         self._too_early, self._expired = counter("too_early"), counter("expired")
-        self._missing_messages, self._spec_refused = counter("missing"), counter("spec_refused")
+        self._missing_messages = counter("missing")
 
     def setup(self) -> None:
         self._decoder = self._reader.value
@@ -191,8 +191,6 @@ class _DecodeFn(beam.DoFn):
         self._late.inc(decoded.late_reports)
         self._rejected.inc(decoded.rejected_reports)
         reasons = count_reasons(decoded.rejected)
-        if refused := self._specs.take_refusals():
-            self._spec_refused.inc(refused)
         if reasons[Reason.UNKNOWN_VERSION] or reasons[Reason.UNKNOWN_COLLECTION]:
             self._specs.wanted = True
         self._too_early.inc(reasons[Reason.TOO_EARLY])

@@ -31,9 +31,6 @@ CounterName = Literal[
     # Rejected reports that are older than the allowed age. High: devices keep reports for too long, or their clocks are
     # behind; raise max_age, then backfill.
     "expired",
-    # Files of specs that were refused while the job runs, as often as a worker has decided so. Not 0: the log names the
-    # file, and says why.
-    "spec_refused",
     # Panes of windows: early, on-time and late ones. High: make early_every longer.
     "panes",
     # Windows that fired on time. None while reports are counted: the watermark does not advance; find the partition or

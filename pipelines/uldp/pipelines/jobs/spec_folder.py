@@ -45,12 +45,10 @@ class Looked:
 
     Attributes:
         taken: The specs that are new or have changed, as the job takes them.
-        refused: The number of files that were refused, and that were not before in this form.
-        lines: A line about each of both.
+        lines: A line about each, and about each file that was refused and was not before in this form.
     """
 
     taken: list[CollectionSpec] = field(default_factory=list)
-    refused: int = 0
     lines: list[str] = field(default_factory=list)
 
 
@@ -246,7 +244,6 @@ class SpecFolder:
             self._bad.pop(name, None)
             return
         if self._bad.get(name) != error:
-            looked.refused += 1
             stays = name in self._of_file and self._of_file[name] in self.specs
             fate = "the spec before stays in force" if stays else "and left out"
             looked.lines.append(f"{self.path}: {name}: refused, {fate}: {error}")

@@ -49,7 +49,6 @@ class SpecWatch:
         except EndpointError as error:
             self._say(f"{error}; the specs before stay in force")
             return False
-        self._specs.refuse(looked.refused)
         self._specs.change(looked.taken, self._folder.refused)
         for line in looked.lines:
             self._say(line)
@@ -104,7 +103,6 @@ def begin_watch(
     for line in looked.lines:
         say(line)
     specs = LocalSpecs(folder.specs.values())
-    specs.refuse(looked.refused)
     return specs, SpecWatch(folder, specs, admission, say, clock)
 
 
