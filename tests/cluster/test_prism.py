@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import GROWING, Devices, OnTime, assert_counted_once, one_each, write_spec
 from tests.cluster.following import Results, run_uldp, uldp
-from tests.cluster.kafka import KafkaBroker
+from tests.cluster.kafka import KafkaBroker, Sender
 from tests.cluster.prism import on_prism, prism
 from tests.cluster.streams import KafkaStream
 from tests.downloads import ROOT
@@ -21,6 +23,8 @@ from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from tests.listening import listeners_of_session
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, PaneKind
+from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 
 MANHATTAN = ROOT / "examples" / "manhattan"
 BATCHES, EACH = 30, 100
@@ -38,9 +42,19 @@ def stream(broker: KafkaBroker) -> KafkaStream:
 def following(source: str, spec: Path, out: Path, stop: signal.Signals) -> Iterator[int]:
     """Follow a topic, and stop at the end as a terminal does it: the command, and all that it has started.
 
-    Gives the process of the command.
+    Gives the process of the command. ``spec`` may be a folder of specs.
     """
-    arguments = ["--spec", spec, "--from", source, "--to", out, "--watermark-delay", "2s", *on_prism()]
+    arguments = [
+        "--specs" if spec.is_dir() else "--spec",
+        spec,
+        "--from",
+        source,
+        "--to",
+        out,
+        "--watermark-delay",
+        "2s",
+        *on_prism(),
+    ]
     command = subprocess.Popen(uldp("stream", *arguments), stderr=subprocess.PIPE, start_new_session=True)
     try:
         yield command.pid
@@ -120,3 +134,40 @@ def test_a_topic_is_followed_stopped_and_followed_again(stream: KafkaStream, tmp
         results.wait_for(devices.sent)
     assert results.total() == devices.sent
     assert_counted_once(devices, results)
+
+
+@pytest.mark.nightly
+def test_specs_come_while_a_topic_is_followed_and_audits_agree(broker: KafkaBroker, tmp_path: Path) -> None:
+    topic = broker.create("specs-on-prism", 1, retention_ms="-1", message_timestamp_type="LogAppendTime")
+    sender, results, specs = Sender(topic), Results(tmp_path / "out"), tmp_path / "specs"
+    specs.mkdir()
+
+    def put(name: str) -> None:
+        write_spec(SPEC.model_copy(update={"collection": name}), tmp_path).replace(specs / f"{name}.yaml")
+
+    def send() -> None:
+        now = time.time_ns() // 1_000_000
+        reports = [
+            Report(name, 1, os.urandom(16), now, 0) for name in ("first", "second", "third") for _ in range(EACH)
+        ]
+        sender.send(0, [Message(report.encode(), now) for report in reports])
+
+    def opened(name: str) -> bool:
+        send()  # what no spec explains has the folder looked at
+        kept = results.folder / "specs" / f"{name}-v1" / "spec.yaml"
+        opens = CollectionSpec.load(kept).opens if kept.exists() else None
+        return opens is not None and time.time() > opens.timestamp()
+
+    def counted(name: str) -> int:
+        return sum(pane.accounting.counted for pane in results.panes() if pane.collection == name)
+
+    put("first")
+    for new, stop in (("second", signal.SIGINT), ("third", signal.SIGTERM)):
+        with following(str(topic), specs, results.folder, stop):
+            send()
+            wait_until(lambda: counted("first") > 0, "something is counted", seconds=60)
+            put(new)
+            wait_until(partial(opened, new), f"{new} has opened", seconds=120)
+            send()
+            wait_until(partial(counted, new), f"{new} is counted", seconds=60)
+    run_uldp("audit", topic, results.folder)
