@@ -110,6 +110,22 @@ def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
     assert flags(of, honest(of, 100) + build.part(senders=senders)) == []
 
 
+@pytest.mark.parametrize(
+    ("keys", "raised"),
+    [
+        ({}, False),
+        ({"opens": "2026-01-01T09:00Z", "closes": "2026-01-01T10:00Z"}, False),
+        ({"opens": "2026-01-01T09:00:00.001Z"}, True),
+        ({"closes": "2026-01-01T09:59:59.999Z"}, True),
+    ],
+)
+def test_a_window_for_whose_whole_length_its_spec_was_not_open_is_flagged(keys: dict[str, str], raised: bool) -> None:
+    spec = build.spec(**keys)
+    of, pane = serve([spec])[spec.key], Pane(PaneKind.ON_TIME, 0)
+    sealed = seal(of, WindowSum.of(honest(of, 1000), 0), build.START, build.START + build.HOUR, pane, {})
+    assert (Flag.PARTLY_OPEN in sealed.flags) == raised
+
+
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
     sealed = seal(target(), WindowSum.of(Partial(), 0), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), {})
     assert sealed.cells.tolist() == [0]

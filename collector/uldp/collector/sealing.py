@@ -48,7 +48,7 @@ def p_values_of(decoder: Decoder, sums: Sequence[WindowSum]) -> list[Mapping[Fla
 
 
 def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag, float]) -> Iterator[Flag]:
-    """Yield the flags that warn about a window, except ``INCOMPLETE``.
+    """Yield the flags that warn about the sum of a window.
 
     Args:
         served: The collection.
@@ -103,6 +103,7 @@ def seal(
     If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
     any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
     """
+    partly = (Flag.PARTLY_OPEN,) if start < served.opens or served.closes < end else ()
     return Statistic(
         *served.spec.key,
         device_digest=served.device_digest,
@@ -111,7 +112,7 @@ def seal(
         pane=pane,
         cells=np.zeros(1, dtype=np.int64) if total.cells is None else total.cells,
         accounting=total.accounting,
-        flags=tuple(flags_of(served, total, p_values)),
+        flags=(*flags_of(served, total, p_values), *partly),
         signals=total.signals,
     )
 

@@ -16,6 +16,7 @@ class Flag(StrEnum):
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
+    PARTLY_OPEN = "partly_open"
     MISSING_REPORTS = "missing_reports"
     IMPROBABLE_PAYLOADS = "improbable_payloads"
     EQUAL_PAYLOADS = "equal_payloads"
@@ -40,6 +41,8 @@ MEANING: dict[Flag, str] = {
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
+    Flag.PARTLY_OPEN: "the spec opened after the window had begun, or closed before it had ended; reports that were "
+    "published at another time were rejected",
     Flag.MISSING_REPORTS: "the source lost messages before they could be read, while the window was open",
     Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as by too many set bits, than honest devices send",
     Flag.EQUAL_PAYLOADS: "more payloads are equal than honest devices send",
