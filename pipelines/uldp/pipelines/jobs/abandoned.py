@@ -22,6 +22,8 @@ _RECORDS = ("late", "rejected", MISSING)
 #: The names that a job writes at the top of a directory. The identity is last, so that what remains after a crash is
 #: still known as a job's.
 _WRITTEN = (*_PANES, *_RECORDS, IDS, "specs", "resume.json", JOURNAL, "sender.key", LEFT_OUT, JOB)
+#: So many files tell whether a folder behind a URL holds a file that is complete: those that are not are a few.
+_SOME = 1000
 
 
 def has_panes(out: str) -> bool:
@@ -61,5 +63,5 @@ def clear(out: str) -> None:
 
 def _has_file(out: str, kind: str) -> bool:
     if is_remote(out):
-        return bool(matching(FileSystems.join(out, kind, "**")))
+        return bool(matching(FileSystems.join(out, kind, "**"), most=_SOME))
     return any(not path.name.startswith(".") for path in paths_below(Path(out, kind), "**/*.avro"))

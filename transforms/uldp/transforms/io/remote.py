@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from apache_beam.io.filesystems import FileSystems
 
 
-def matching(pattern: str, *, hidden: bool = False) -> "list[FileMetadata]":
+def matching(pattern: str, *, hidden: bool = False, most: int | None = None) -> "list[FileMetadata]":
     """Return the files that match a pattern in order of name; ``**`` matches any folders too.
 
     Args:
         pattern: The URL, with wildcards.
         hidden: Whether to return the files too whose names begin with a dot.
+        most: How many files to look at; None for all.
 
     Raises:
         EndpointError: if Beam does not have the file system, or the file system returns an error.
     """
     with _told(pattern):
-        (found,) = _file_systems().match([pattern])
+        (found,) = _file_systems().match([pattern], [most])
     files = sorted(found.metadata_list, key=attrgetter("path"))
     return [file for file in files if hidden or not file.path.rpartition("/")[2].startswith(".")]
 
