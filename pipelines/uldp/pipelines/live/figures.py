@@ -128,10 +128,6 @@ def collections_of(
         )
 
 
-def _recency(pane: PaneHeader) -> tuple[bool, int, int]:
-    return pane.pane.kind is not PaneKind.EARLY, pane.window_end, pane.window_start
-
-
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
