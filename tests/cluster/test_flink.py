@@ -27,7 +27,8 @@ from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.local.stream import LocalStream, last_publish_time
+from uldp.transforms.io.local.segments import last_publish_time
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
 from uldp.transforms.io.results.write import WriteResults
 

@@ -21,7 +21,8 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.segments import number_of
+from uldp.transforms.io.local.stream import LocalStream
 
 FASTER = 6_000
 #: Messages take hours of this clock from their writer to the job: three seconds of this machine.

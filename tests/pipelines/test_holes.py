@@ -11,7 +11,8 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.flags import Flag
 from uldp.transforms.io.local import events
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
+from uldp.transforms.io.local.segments import SegmentHeader, read_header
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 
 SEGMENTS = 6

@@ -27,7 +27,8 @@ from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.moments import milliseconds_of
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.segments import number_of
+from uldp.transforms.io.local.stream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
 KILLS = int(os.environ.get("ULDP_KILLS", "3"))

@@ -19,6 +19,7 @@ from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, device_table, verify, write_vectors
 from uldp.pipelines.commands.collect import collect
+from uldp.pipelines.commands.give_up import give_up
 from uldp.pipelines.commands.init import init
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
@@ -81,6 +82,7 @@ for command in (
     rejected,
     late,
     replay,
+    give_up,
     prune,
     compact,
     merge,

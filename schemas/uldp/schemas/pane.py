@@ -52,6 +52,11 @@ class Accounting:
             "missing": self.missing,
         }
 
+    @property
+    def existed(self) -> int:
+        """Number of reports that are accounted for, received or missing."""
+        return self.received + self.missing
+
     def closes(self) -> bool:
         """Return whether the law holds; it is about what was received, so ``missing`` is no part of it."""
         return self.received == self.counted + self.duplicate + self.late + self.rejected
@@ -160,12 +165,13 @@ class PaneHeader:
     def age(self) -> tuple[int, bool, int, int]:
         """Order the panes of a window: of two, the newer pane has the larger age.
 
-        The newer pane has received more reports. Of equals, a pane without the flag ``incomplete`` is newer, then a
-        late pane than an on-time pane than an early pane, then the pane with the higher revision. The number of
-        received reports comes first because it never shrinks, while a restarted job starts its revisions at 0 again.
+        The newer pane accounts for more reports, received or missing. Of equals, a pane without the flag
+        ``incomplete`` is newer, then a late pane than an on-time pane than an early pane, then the pane with the higher
+        revision. The number of reports comes first because it never shrinks, while a restarted job starts its revisions
+        at 0 again.
         """
         whole = Flag.INCOMPLETE not in self.flags
-        return self.accounting.received, whole, _KINDS.index(self.pane.kind), self.pane.revision
+        return self.accounting.existed, whole, _KINDS.index(self.pane.kind), self.pane.revision
 
     @property
     def age_text(self) -> str:

@@ -18,7 +18,8 @@ from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.resume_point import RESUME
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
+from uldp.transforms.io.local.segments import SegmentHeader, read_header
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
 
 SEGMENTS, OF_EACH = 12, 40

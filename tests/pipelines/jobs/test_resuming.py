@@ -38,7 +38,8 @@ from uldp.transforms.io.local import events
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalEnd
 from uldp.transforms.io.local.resume import Announced, ResumePoints
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
+from uldp.transforms.io.local.segments import SegmentHeader, read_header
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
 from uldp.transforms.io.message_files import StreamError, read_messages
 

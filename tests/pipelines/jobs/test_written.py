@@ -130,7 +130,7 @@ def test_a_damaged_file_of_reports_is_written_again(runs: Runs, tmp_path: Path, 
     "kind", ["estimates", *(pytest.param(kind, marks=NIGHTLY) for kind in ("counts", "late", "rejected"))]
 )
 def test_a_result_is_not_written_again_from_segments_that_are_gone(runs: Runs, tmp_path: Path, kind: str) -> None:
-    out, stream = copied(runs.newer, tmp_path / "out"), runs.without(tmp_path / "stream", 20)
+    out, stream = copied(runs.newer, tmp_path / "out"), runs.without(tmp_path / "stream", 19)
     assert "resuming at" in exact_or_refused(runs, copied(runs.newer, tmp_path / "untouched"), stream)
     (out / first_of(runs, kind)).unlink()
     with pytest.raises(ResultsError, match=r"is gone.*, and segments of .*stream are gone from which the job counted"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.pipelines.year.clock import SetClock
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import number_of
+from uldp.transforms.io.local.segments import number_of
 
 ROOT = Path(__file__).parents[3]
 HANGS_AFTER_SECONDS = 300

@@ -13,7 +13,7 @@ from uldp.transforms.io.listing import LeftOut, Reason, left_out_text
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 
-HIDDEN, ENDING, TWICE, BROKEN = Reason
+HIDDEN, ENDING, TWICE, BROKEN, GIVEN_UP = Reason
 
 
 def touch(path: Path) -> int:

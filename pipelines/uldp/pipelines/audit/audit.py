@@ -10,6 +10,7 @@ from pathlib import Path
 
 from uldp.pipelines.audit.compare import Compared, Place, compare, explained, lacking_text, window_text
 from uldp.pipelines.audit.found import Found
+from uldp.pipelines.audit.given_up import given_up_text, of_backfill, untaken
 from uldp.pipelines.audit.reading import Reading
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
 from uldp.pipelines.audit.sinks import compare_sinks
@@ -25,7 +26,8 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import iso
 from uldp.transforms.io.endpoints import Endpoint
-from uldp.transforms.io.local.journal import JOURNAL, begins_with
+from uldp.transforms.io.local.given_up import GivenUp
+from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, begins_with
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
 #: Messages and bytes to decode at once.
@@ -121,14 +123,24 @@ class _Audit:
                 f"late and rejected reports from before {iso(int(self.pruned) * 1000)} may be removed, so their"
                 " numbers are not compared"
             )
-        if self.found.missing:
-            self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
+        taken = self._given_up()
+        self.notes += [given_up_text(each, "were") for each in taken]
+        if (others := self.found.missing - sum(each.messages for each in taken)) > 0:
+            self.notes.append(f"{number_of(others, 'message')} missing, which {self.out}/missing names")
         faults, notes = compare_sinks(self.found.job.sinks, self.places, self.out, self._damaged)
         self._add(faults, "places of rows")
         self.notes += notes
         if left_out := left_out_line(self.out, self._damaged):
             self.notes.append(left_out)
         return Audit(messages, counted.tally.received, tuple(dict.fromkeys(self.faults)), tuple(self.notes))
+
+    def _given_up(self) -> Sequence[GivenUp | GivenUpTaken]:
+        """Return the segments that the job took as given up."""
+        if self._follows:
+            return [each for _, each in sorted(self.signed.given_up.items())]
+        if not isinstance(self.source, StreamSource):
+            return []
+        return list(of_backfill(self.source.stream, self.found.missing_sources))
 
     def _read_journal(self) -> Signed:
         """Return what the journal says, unless it is older than the resume point beside it."""
@@ -172,7 +184,7 @@ class _Audit:
         holes = [f"{stream.path / name}: missing; restore it" for name in source.holes()]
         self._add(holes, "segments")
         self.incomparable = bool(holes)
-        if self.signed.segments:
+        if self.signed.segments or self.signed.given_up:
             self._check_reading(source)
 
     def _check_reading(self, source: StreamSource) -> None:
@@ -190,6 +202,13 @@ class _Audit:
                 f"{number_of(len(removed), 'segment')} removed since the job has read them, so their reports are not"
                 " compared"
             )
+        read = (int(entry.segment) for entry in self.signed.segments.values())
+        for each in untaken(stream, self.signed.given_up.values(), read):
+            line = f"segments {each.first} to {each.last} are given up, and the job has not accounted them yet"
+            if source.closed:
+                self.faults.append(f"{stream.path}: {line}; start the job again")
+            else:
+                self.notes.append(line)
         for names, what in (
             (reading.unread - waiting, "the job has not read it, so its reports are in no pane; start the job again"),
             (reading.gone - removed, "missing, and the job has read it; restore it"),

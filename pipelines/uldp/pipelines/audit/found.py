@@ -37,6 +37,7 @@ class Found:
         late: Number of late reports that are stored.
         rejected: Number of rejected reports that are stored, by reason.
         missing: Number of messages that the job knows to be lost.
+        missing_sources: The parts of the source that have lost them.
     """
 
     specs: Specs
@@ -47,6 +48,7 @@ class Found:
     late: int
     rejected: Counter[str]
     missing: int
+    missing_sources: frozenset[str]
 
     @classmethod
     def read(cls, out: Path, private: Path, signed: Signed, damaged: Damaged) -> "Found":
@@ -68,7 +70,7 @@ class Found:
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
-        by, job = signed.estimators(), _identity(out)
+        by, job, lost = signed.estimators(), _identity(out), list(folder.missing())
         wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs, by.get(pane.key)))
         lacking = [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there]
         # A stream may get another estimator while it runs.
@@ -81,7 +83,8 @@ class Found:
             [each for each in lacking if each[0] in others],
             sum(late_reports(private, specs, damaged)),
             count_reasons(folder.rejected()),
-            missing_messages(folder.missing()),
+            missing_messages(lost),
+            frozenset(record.source for record in lost),
         )
 
     @property
@@ -107,7 +110,7 @@ def _published(pane: PaneHeader, specs: Specs, signed: Mapping[str, int] | None)
     if signed is None:
         return spec.estimators
     # If the newest pane has no estimate at all, nothing says by which estimators it should have been.
-    return [name for name, received in signed.items() if received >= pane.accounting.received] or spec.estimators
+    return [name for name, existed in signed.items() if existed >= pane.accounting.existed] or spec.estimators
 
 
 def _identity(out: Path) -> JobIdentity:

@@ -26,7 +26,7 @@ class Reading:
     @classmethod
     def of(cls, signed: Signed, source: StreamSource) -> "Reading":
         """Compare the journal of a job with its stream."""
-        there, last = set(source.names()), max(signed.segments)
+        there, last = set(source.names()), max(signed.segments, default="")
         unread = there - signed.segments.keys()
         both = sorted(there & signed.segments.keys())
         return cls(

@@ -18,7 +18,8 @@ from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.segments import number_of
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, opened, packed_messages
 from uldp.transforms.io.stored_files import left
 
@@ -98,8 +99,8 @@ class StreamSource:
             yield from (f"{number:012d}.avro" for number in missing)
 
     def removed(self, name: str) -> bool:
-        """Return whether the settings say that the segment was removed on purpose."""
-        return number_of(name) < self.stream.first
+        """Return whether the settings say that the segment was removed on purpose, or given up."""
+        return number_of(name) < self.stream.first or self.stream.given_up_at(number_of(name)) is not None
 
     def identify(self, name: str) -> tuple[str, int]:
         """Return the sync marker of a segment, in hexadecimal digits, and its size in bytes."""

@@ -16,8 +16,8 @@ from uldp.schemas.regular_files import sync_folder
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import JOB, Kind, mismatch
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
+from uldp.transforms.io.local.segments import number_of as segment_number
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.local.stream import number_of as segment_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
-from uldp.transforms.io.local.stream import number_of
+from uldp.transforms.io.local.segments import number_of
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint
 from uldp.transforms.io.pubsub.inbox import Inbox, Progress, open_inbox

@@ -2,11 +2,13 @@
 
 Windows that no report can change any more are sealed. A job that resumes reads what the other windows need, and writes
 neither the sealed windows, of which it may see a part alone, nor late and rejected reports of segments from before.
+
+Segments that were given up, and that the job would read again, are missing in the windows that are not sealed.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import metadata
@@ -32,7 +34,8 @@ from uldp.transforms.io.local.events import CLOCK_TOLERANCE
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalError, PaneWritten, begins_with, segments_read
 from uldp.transforms.io.local.resume import ResumePoints
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.segments import name_of, number_of
+from uldp.transforms.io.local.stream import LocalStream
 
 
 def resume_points(
@@ -49,7 +52,8 @@ def resume_points(
 
     Raises:
         ResultsError: if the point or the journal is damaged, the point is ahead of the clock, the stream lacks the last
-            segment of the point, or results are gone, and segments from which they were counted too.
+            segment of the point or one that was removed for another job, or results are gone, and segments from which
+            they were counted too.
         StreamError: if the stream lacks a segment.
     """
     path, results = Path(claim.results, RESUME), Results.of(claim)
@@ -66,7 +70,10 @@ def resume_points(
         _refuse_future(start, stream, path)
     else:
         stream.refuse_holes()
-    whole = stream.whole
+    try:
+        whole = stream.whole and not any(_read_since(stream, results.journal))
+    except JournalError as error:
+        raise ResultsError(str(error)) from error
     lost = None if start is None and whole else _lost(start, results, specs)
     if lost is not None and not whole:
         raise ResultsError(
@@ -78,13 +85,33 @@ def resume_points(
         start = None
     if start is not None:
         say(f"resuming at {start.segment} of {stream.path}; it is read again from {start.first} on")
+    elif stream.first:
+        say(f"{stream.path} begins at segment {stream.first}: uldp prune has removed what is before")
     try:
         known = segments_read(results.journal, "" if start is None else start.first)
+        read_of_first = 0 if start is None else _read_of_first(start, stream, results.journal)
     except JournalError as error:
         raise ResultsError(str(error)) from error
     reach = reach_of(specs)
     journal = Journal(results.journal, anew=start is None and whole)
-    return ResumePoints(path, job, reach, journal, start, known)
+    return ResumePoints(path, job, reach, journal, start, known, read_of_first)
+
+
+def _read_since(stream: LocalStream, journal: Path) -> Iterator[str]:
+    """Yield the segments that a journal says were read before they were given up."""
+    if stream.given_up:
+        read = segments_read(journal, name_of(stream.given_up[0].first))
+        yield from (name for name in read if stream.given_up_at(int(name)) is not None)
+
+
+def _read_of_first(start: ResumePoint, stream: LocalStream, journal: Path) -> int:
+    """Return how many messages were read before the point of segments that were given up together with its first."""
+    number = number_of(start.first)
+    given_up = stream.given_up_at(number)
+    if given_up is None or given_up.first == number:
+        return 0
+    read = segments_read(journal, name_of(given_up.first))
+    return sum(entry.messages for name, entry in read.items() if int(name) < number)
 
 
 def has_begun(claim: Claim) -> bool:
@@ -120,12 +147,20 @@ def _digest(specs: SharedSpecs, claim: Claim, watermark_delay_ms: int) -> str:
 
 
 def _refuse_missing(start: ResumePoint, stream: LocalStream, path: Path) -> None:
-    last = stream.path / start.last
-    if not last.exists():
+    last, first = stream.path / start.last, number_of(start.first)
+    there = {path.name for path in stream.segments()}
+    gone = [name for number in range(first, stream.first) if (name := name_of(number)) not in there]
+    if gone:
+        raise ResultsError(
+            f"{stream.path / gone[0]}: removed by uldp prune for another job, and this job needs it, as {path} says;"
+            " restore the segments before"
+            f" {name_of(stream.first)}, or choose another --to, and the job begins there"
+        )
+    if not last.exists() and stream.given_up_at(number_of(start.last)) is None:
         raise ResultsError(
             f"{last}: missing, and the job has read it, as {path} says; restore the segment, or choose another --to"
         )
-    stream.refuse_holes(number_of(start.first))
+    stream.refuse_holes(first)
 
 
 def _refuse_future(start: ResumePoint, stream: LocalStream, path: Path) -> None:

@@ -34,7 +34,7 @@ _Place = tuple[str, tuple[str | int, ...]]
 def sign_pane(journal: Journal, pane: PaneHeader) -> None:
     """Let a journal say that a statistic or an estimate is written."""
     estimator = pane.estimator if isinstance(pane, Estimate) else ""
-    received, revision = pane.accounting.received, pane.pane.revision
+    received, revision = pane.accounting.existed, pane.pane.revision
     journal.add(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
 
 
@@ -114,7 +114,7 @@ class Results:
                 for path, panes in files.items():
                     for pane in panes:
                         place = path.relative_to(root).parts[0], estimate_key(pane)
-                        received[place] = max(received.get(place, 0), pane.accounting.received)
+                        received[place] = max(received.get(place, 0), pane.accounting.existed)
         for place, entry in needed.items():
             there = received.get(place)
             if there is None or there < entry.received:

@@ -15,6 +15,7 @@ from uldp.transforms.io.local.journal import (
     JOURNAL,
     Entry,
     FileWritten,
+    GivenUpTaken,
     JournalError,
     SegmentRead,
     read_journal,
@@ -31,11 +32,13 @@ class Signed:
 
     Attributes:
         segments: What was read, by the name of the segment's file.
-        panes: The most reports that a pane of a window has received.
+        given_up: The segments that were taken as given up, by the number of the first.
+        panes: The most reports that a pane of a window accounts for.
         files: The files of late and rejected reports, with the time of their writing in seconds since 1970.
     """
 
     segments: dict[str, SegmentRead] = field(default_factory=dict)
+    given_up: dict[int, GivenUpTaken] = field(default_factory=dict)
     panes: dict[PaneKey, int] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
 
@@ -57,6 +60,8 @@ class Signed:
     def _add(self, entry: Entry) -> None:
         if isinstance(entry, SegmentRead):
             self.segments[f"{entry.segment}.avro"] = entry
+        elif isinstance(entry, GivenUpTaken):
+            self.given_up[entry.first] = entry
         elif isinstance(entry, FileWritten):
             self.files[entry.name] = entry.time
         else:
@@ -64,7 +69,7 @@ class Signed:
             self.panes[key] = max(self.panes.get(key, 0), entry.received)
 
     def estimators(self) -> dict[Key, dict[str, int]]:
-        """Return of each window the most reports that an estimate has received, by estimator."""
+        """Return of each window the most reports that an estimate accounts for, by estimator."""
         found: dict[Key, dict[str, int]] = {key[:4]: {} for key in self.panes}
         for key, received in self.panes.items():
             if key[4]:
@@ -85,7 +90,7 @@ class Signed:
         there: dict[PaneKey, int] = {}
         for pane in panes:
             key = (*pane.key, pane.estimator if isinstance(pane, Estimate) else "")
-            there[key] = max(there.get(key, 0), pane.accounting.received)
+            there[key] = max(there.get(key, 0), pane.accounting.existed)
         chosen = selection.windows({key[:4] for key in (*there, *self.panes)})
         for key, received in sorted(self.panes.items()):
             if (

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uldp.pipelines.audit.given_up import taken_texts
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.live.figures import CollectionFigures, Figures
 from uldp.pipelines.live.position import Position, now_ms
 from uldp.pipelines.live.running import is_running
 from uldp.pipelines.live.served import Served
-from uldp.pipelines.results.files import check_directory
+from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.text import accounting_text, number_of
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import iso
@@ -49,6 +50,7 @@ class Status:
         position: The last position that a job of a local stream has written; None if it has ended.
         resumes: The watermark from which such a job goes on; None if there is none.
         figures: Where the reports went.
+        given_up: A line for each run of lost segments that the job took as given up.
         disk: What each folder takes that there is.
         free: The bytes that are free beside the results.
     """
@@ -59,6 +61,7 @@ class Status:
     position: Position | None
     resumes: int | None
     figures: Figures
+    given_up: Sequence[str]
     disk: Mapping[str, Disk]
     free: int
 
@@ -78,6 +81,7 @@ class Status:
             position=Position.read(out),
             resumes=_watermark(out),
             figures=Served.of(out.name, out, private).figures.now(),
+            given_up=_given_up(out),
             disk=dict(_disk((out, private) if private is not None else (out,))),
             free=shutil.disk_usage(out).free,
         )
@@ -96,6 +100,7 @@ class Status:
             yield "rejected: " + ", ".join(f"{reports:,} {reason}" for reason, reports in reasons)
         if self.figures.missing:
             yield f"missing: {number_of(self.figures.missing, 'message')}, which the source lost"
+        yield from (f"  {line}" for line in self.given_up)
         if self.figures.damaged:
             yield f"damaged: {number_of(self.figures.damaged, 'file')} of counts; uldp show names them"
         yield f"disk: {', '.join(self._disk_texts()) or 'nothing'}; {_size(self.free)} free"
@@ -196,6 +201,12 @@ def _watermark(out: Path) -> int | None:
         point = ResumePoint.read(out / RESUME)
         return None if point is None else point.watermark
     return None
+
+
+def _given_up(out: Path) -> Sequence[str]:
+    with suppress(ResultsError):
+        return taken_texts(out)
+    return ()
 
 
 def _disk(roots: Sequence[Path]) -> Iterator[tuple[str, Disk]]:

@@ -24,10 +24,10 @@ def removed(path: Path, *numbers: int, closed: bool = True) -> LocalStream:
     return LocalStream.open(path)
 
 
-def declared(stream: LocalStream, first: object) -> LocalStream:
-    """The stream, with another first segment in its settings."""
-    settings = stream.path / "stream.json"
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"first": first}))
+def edited(stream: LocalStream, **settings: object) -> LocalStream:
+    """The stream, with other settings."""
+    path = stream.path / "stream.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
     return LocalStream.open(stream.path)
 
 
@@ -36,30 +36,31 @@ def read(stream: LocalStream) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "others", "behind", "first"),
+    ("numbers", "others", "behind"),
     [
-        ([0], "", 4, 1),
-        ([2], "", 2, 3),
-        ([4], "", 0, 5),
-        ([1, 3], ", as is 1 other", 2, 4),
-        ([0, 1, 2], ", as are 2 others", 2, 3),
-        ([2, 3, 4], ", as are 2 others", 0, 5),
+        ([0], "", 4),
+        ([2], "", 2),
+        ([4], "", 0),
+        ([1, 3], ", as is 1 other", 2),
+        ([0, 1, 2], ", as are 2 others", 2),
+        ([2, 3, 4], ", as are 2 others", 0),
     ],
 )
 def test_a_missing_segment_is_named_with_the_remedy(
-    tmp_path: Path, numbers: list[int], others: str, behind: int, first: int
+    tmp_path: Path, numbers: list[int], others: str, behind: int
 ) -> None:
     stream = removed(tmp_path, *numbers)
     said = (
         f"{tmp_path}/{numbers[0]:012d}.avro: missing{others}, and {behind} of the segments behind it are there; restore"
-        f' what is missing. If it was removed on purpose, or is lost, write "first": {first} into'
-        f" {tmp_path}/stream.json: jobs then read what is there"
+        f" what is missing, or, if it is lost, run uldp give-up {tmp_path}: jobs then read what is there, and account"
+        " the rest as missing"
     )
     for reading in (stream.refuse_holes, lambda: message_files(tmp_path), lambda: read(stream)):
         with pytest.raises(StreamError) as refused:
             reading()
         assert str(refused.value) == said
-    assert read(declared(stream, first)) == [number for number in range(SEGMENTS) if number not in numbers]
+    assert sum(map(len, (each.segments for each in stream.give_up_missing()))) == len(numbers)
+    assert stream.missing() == []
     assert len(message_files(tmp_path)) == SEGMENTS - len(numbers)
 
 
@@ -91,21 +92,22 @@ def test_a_large_number_is_a_hole_of_a_few_bytes(tmp_path: Path) -> None:
 
 
 def test_a_writer_goes_on_behind_the_first_that_must_be_there(tmp_path: Path) -> None:
-    stream = declared(removed(tmp_path, *range(SEGMENTS), closed=False), 7)
+    stream = edited(removed(tmp_path, *range(SEGMENTS), closed=False), first=7)
     assert stream.append([Message(b"", 1)]).name == "000000000007.avro"
     assert stream.missing() == []
 
 
 @pytest.mark.parametrize(("first", "bound"), [(SEGMENTS + 1, SEGMENTS), (-1, SEGMENTS)])
 def test_a_first_segment_that_cannot_be_is_refused(tmp_path: Path, first: int, bound: int) -> None:
-    with pytest.raises(StreamError, match=rf'stream\.json: "first" is {first}; write a number from 0 to {bound}$'):
-        declared(removed(tmp_path), first)
+    said = rf'stream\.json: "first" is {first}, not a number from 0 to {bound}; restore the original file$'
+    with pytest.raises(StreamError, match=said):
+        edited(removed(tmp_path), first=first)
 
 
 @pytest.mark.parametrize("first", ["3", None, 1.5, [1]])
 def test_a_first_segment_that_is_no_number_is_refused(tmp_path: Path, first: object) -> None:
     with pytest.raises(StreamError, match=r"stream\.json: not the settings of a local stream"):
-        declared(removed(tmp_path), first)
+        edited(removed(tmp_path), first=first)
 
 
 def test_a_mark_of_the_end_that_is_damaged_is_named(tmp_path: Path) -> None:

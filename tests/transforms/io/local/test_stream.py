@@ -20,7 +20,8 @@ from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.schemas.rejected import Rejected
 from uldp.transforms.io import message_files
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.local.stream import LocalStream, last_publish_time
+from uldp.transforms.io.local.segments import last_publish_time
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
 
 

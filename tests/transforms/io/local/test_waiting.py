@@ -29,7 +29,8 @@ from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.stream import LocalStream, read_header
+from uldp.transforms.io.local.segments import read_header
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.message_files import StreamError, read_messages
 

@@ -14,12 +14,14 @@ from typing import IO, TYPE_CHECKING
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.places import Runs
+from uldp.schemas.records import Missing
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.archive_files import ArchiveFiles, listed, walked
 from uldp.transforms.io.folders import SOURCE_DIGITS, Kind, is_remote, kind_of, mismatch
-from uldp.transforms.io.listing import left_out_text
+from uldp.transforms.io.listing import Reason, left_out_text
+from uldp.transforms.io.local.segments import name_of, number_of
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
+from uldp.transforms.io.message_files import SEGMENT_NAME, StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.remote import fetched, matching
 from uldp.transforms.io.stored_files import held_before
 
@@ -70,13 +72,43 @@ def archive_files(path: str | Path) -> ArchiveFiles:
     kind = kind_of(local)
     if kind is Kind.RESULTS:
         raise StreamError(mismatch(local, Kind.MESSAGES))
-    if kind is Kind.STREAM:
-        LocalStream.open(local).refuse_holes()
     found = walked(local)
+    if kind is Kind.STREAM:
+        _leave_out_given_up(LocalStream.open(local), found)
     if kind is not Kind.STREAM and not found.read and not found.unreadable:
         others = f"; {left_out_text(found.left_out)}" if found.left_out else ""
         raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?{others}")
     return found
+
+
+def _leave_out_given_up(stream: LocalStream, found: ArchiveFiles) -> None:
+    """Leave out segments that came back after they were given up: jobs have accounted them as missing.
+
+    Raises:
+        StreamError: if the stream lacks a segment that was not given up.
+    """
+    stream.refuse_holes()
+    read, found.read = found.read, []
+    for file in read:
+        path = Path(file)
+        of_stream = path.parent == stream.path and SEGMENT_NAME.fullmatch(path.name)
+        if of_stream and stream.given_up_at(number_of(path.name)) is not None:
+            found.leave_out(Reason.GIVEN_UP, path.name)
+        else:
+            found.read.append(file)
+
+
+def missing_segments(path: str | Path) -> dict[str, Missing]:
+    """Return the records of the messages of a local stream that was given up in parts, by the path of a segment.
+
+    Raises:
+        StreamError: if the settings of the stream are damaged.
+    """
+    if is_remote(str(path)) or not Path(path).is_dir() or kind_of(Path(path)) is not Kind.STREAM:
+        return {}
+    stream = LocalStream.open(Path(path))
+    records = ((each, each.missing(stream.id)) for each in stream.given_up if each.last >= stream.first)
+    return {str(stream.path / name_of(each.first)): record for each, record in records if record is not None}
 
 
 def _remote_files(url: str) -> "tuple[ArchiveFiles, list[FileMetadata]]":

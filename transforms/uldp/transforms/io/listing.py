@@ -24,6 +24,7 @@ class Reason(StrEnum):
     ENDING = "with a name that does not end in .avro"
     TWICE = "linked to what is read already, or to a folder around it"
     BROKEN = "linked to nothing"
+    GIVEN_UP = "given up as lost before it came back"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from uldp.transforms.io.folders import KINDS, Kind
 
 #: The name of a segment of a local stream.
 SEGMENT_NAME = re.compile(r"[0-9]{12}\.avro")
-#: What headers say: the latest publish time, and the only segment as which a file may be read.
-LAST_PUBLISH_TIME, _SEGMENT = "uldp.last_publish_time", "uldp.segment"
+#: What headers say: the latest publish time, the only segment as which a file may be read, and how many messages the
+#: stream had before it.
+LAST_PUBLISH_TIME, _SEGMENT, MESSAGES_BEFORE = "uldp.last_publish_time", "uldp.segment", "uldp.messages_before"
 _NO_MESSAGES = "not an Avro file of messages"
 _PUT_BACK = "replace it by an undamaged file, or remove it"
 
@@ -32,17 +33,21 @@ class StreamError(DataError):
     """A file of messages, or a local stream, that cannot be used; the message says what to do."""
 
 
-def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None) -> None:
+def write_messages(
+    file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None, before: str = ""
+) -> None:
     """Write messages as an Avro container file, with the latest publish time in its header.
 
     Args:
         file: The file.
         messages: The messages, in the order of their publish times.
         segment: The name, without an ending, of the only segment as which the file may be read; None for any.
+        before: How many messages the stream had before this segment.
     """
     encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
     last = encoded.publish_times.max() if len(encoded) else 0
-    encoded.write(file, {LAST_PUBLISH_TIME: str(last)} | ({} if segment is None else {_SEGMENT: segment}))
+    of_stream = {} if segment is None else {_SEGMENT: segment, MESSAGES_BEFORE: before}
+    encoded.write(file, {LAST_PUBLISH_TIME: str(last)} | of_stream)
 
 
 def read_messages(path: str | Path, published: int | None = None) -> Iterator[Message]:

@@ -11,7 +11,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PBegin, PCollection
 
 from uldp.schemas.places import Runs
-from uldp.transforms.io.archive import damaged_files, held_twice, message_files, opened_anywhere
+from uldp.schemas.records import Missing
+from uldp.transforms.io.archive import damaged_files, held_twice, message_files, missing_segments, opened_anywhere
 from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.message_files import StreamError, packed_messages
 from uldp.transforms.io.stored_files import left
@@ -22,6 +23,8 @@ LOGGER = logging.getLogger(__name__)
 @dataclass
 class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Read the messages of container files, here or on another of Beam's file systems; bounded.
+
+    Of a local stream, the messages of segments that were given up are missing.
 
     Attributes:
         path: The file, or the folder.
@@ -41,14 +44,16 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
         if damaged := damaged_files(self._files, published=self.published):
             raise StreamError("\n".join(damaged))
         self._held = held_twice(self._files)
+        self._missing = missing_segments(self.path)
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Spread the files over workers."""
+        read = _ReadFilesFn(str(self.path), len(self._files), self.published, self._held, self._missing)
         chunks: PCollection[Chunk] = (
             pbegin
-            | "Files" >> beam.Create(self._files)
+            | "Files" >> beam.Create([*self._files, *self._missing])
             | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.ParDo(_ReadFilesFn(str(self.path), len(self._files), self.published, self._held))
+            | "ReadFile" >> beam.ParDo(read)
         )
         return chunks
 
@@ -60,8 +65,10 @@ class _ReadFilesFn(beam.DoFn):
 
     LOG_EVERY_SECONDS = 5.0
 
-    def __init__(self, root: str, files: int, published: int | None, held: Mapping[str, Runs]) -> None:
-        self._root, self._of, self._published, self._held = root, files, published, held
+    def __init__(
+        self, root: str, files: int, published: int | None, held: Mapping[str, Runs], missing: Mapping[str, Missing]
+    ) -> None:
+        self._root, self._of, self._published, self._held, self._missing = root, files, published, held, missing
         self._files = self._messages = 0
         self._logged = -math.inf
 
@@ -69,6 +76,9 @@ class _ReadFilesFn(beam.DoFn):
         self._logged = time.monotonic()
 
     def process(self, path: str) -> Iterator[Chunk]:
+        if path in self._missing:
+            yield Chunk((), (self._missing[path],))
+            return
         with opened_anywhere(path) as file:
             parts = packed_messages(file, path, self._published, root=self._root)
             for chunk in joined(left(parts, self._held.get(path, ()))):

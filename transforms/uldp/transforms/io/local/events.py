@@ -4,6 +4,7 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -12,11 +13,14 @@ from typing import Any, Self
 import grpc
 from apache_beam.coders import StrUtf8Coder
 
+from uldp.schemas.records import Missing
 from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
-from uldp.transforms.io.local.journal import SegmentRead
+from uldp.transforms.io.local.given_up import GivenUp
+from uldp.transforms.io.local.journal import GivenUpTaken, SegmentRead
 from uldp.transforms.io.local.resume import Announced, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, number_of, read_header
+from uldp.transforms.io.local.segments import SegmentHeader, name_of, number_of, read_header
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.publish_times import LATEST, bounded
@@ -44,6 +48,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     A job that resumes is told of the segments from its resume point on, with the watermark as it was there. The event
     that the job was reading then comes as it was, so that files of late and rejected reports get the same names.
 
+    Segments that were given up together are announced as one, by the path of the first, and their messages are missing.
+
     Between two segments ``look`` is called with an upper bound of the publish times of all messages that the job may
     have read, once it has read again what an earlier run has read. It returns the windows of all collections if others
     have come.
@@ -55,7 +61,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     this user may enter: whoever asks for events takes them from the runner.
 
     Attributes:
-        announced: The number of announced segments.
+        announced: The number of announced segments, without those that were given up.
         segments: The number of these segments that have been read.
         messages: The number of messages in the segments that have been read.
         asked_ms: When the runner last asked for an event, in milliseconds since 1970.
@@ -92,6 +98,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._published = 0
         self._unread: dict[str, Announced] = {}
         self._headers: dict[str, SegmentHeader] = {}
+        self._given_up: dict[str, GivenUp] = {}
         self._begun = -1 if self._start is None else number_of(self._start.first) - 1
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
@@ -133,7 +140,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         Raises:
             StreamError: if it has not.
         """
-        if not self._ended or self.segments != self.announced:
+        if not self._ended or self.segments != self.announced or self._given_up:
             raise StreamError(
                 f"{self._stream.path}: {self.segments:,} of {self.announced:,} announced segments were read before the"
                 " runner ended, so the results may lack reports; run the job again"
@@ -175,11 +182,44 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def read(self, segments: Mapping[str, int]) -> None:
         """Count the messages of segments, by path, that have been read to their end."""
         for path, messages in segments.items():
+            if (given_up := self._given_up.pop(path, None)) is not None:
+                if self._points is not None:
+                    left = max(given_up.messages - self._read_before(path, given_up), 0)
+                    first = number_of(Path(path).name)
+                    self._points.journal.add(GivenUpTaken(first, given_up.last, left, given_up.exact))
+                continue
             header = self._headers.pop(path)
             self.segments += 1
             self.messages += messages
             if self._points is not None:
                 self._points.read(SegmentRead(Path(path).stem, header.marker, header.size, messages))
+
+    def is_given_up(self, path: str) -> bool:
+        """Return whether a path was announced as that of segments that were given up."""
+        return path in self._given_up
+
+    def missing(self, path: str, watermark: int) -> tuple[Missing, ...]:
+        """Return the record of the messages of segments that were given up; of none, none.
+
+        What the watermark has closed lacks none of them, as it has none of the messages that come.
+
+        Args:
+            path: That of the first segment.
+            watermark: The watermark before it, in milliseconds.
+        """
+        given_up = self._given_up[path]
+        record = given_up.missing(self._stream.id, self._read_before(path, given_up))
+        if record is None:
+            return ()
+        before = bounded(record.before, watermark, self.latest())
+        return (replace(record, after=min(max(record.after - self._delay, watermark), before), before=before),)
+
+    def _read_before(self, path: str, given_up: GivenUp) -> int:
+        """Return how many messages an earlier run has read of segments that were given up, and does not need again."""
+        number = number_of(Path(path).name)
+        if self._points is None or number == given_up.first:
+            return 0
+        return given_up.read(number, self._points.read_of_first)
 
     def refuse(self, path: str, *, read: bool) -> None:
         """Raise the error with which a path was announced, if there was one.
@@ -213,26 +253,29 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
 
     def _events(self) -> Iterator[Event]:
         start, settled = self._start, self._settled()
+        marks = [] if start is None else [start.segment, start.last]
         for segment in self._stream.follow(self.POLL_SECONDS, None if start is None else start.first):
             if segment is None or self._points is None or segment.name > self._points.read_before:
                 self._look_for_windows()
             if segment is not None:
                 self._current = segment
-                header = read_header(segment)
-                if self._points is not None:
-                    self._points.refuse_other(segment, header)
-                self._headers[str(segment)] = header
+                given_up = self._stream.given_up_at(number_of(segment.name))
+                last = segment.name if given_up is None else name_of(given_up.last)
+                nbytes, published = self._take(segment, given_up)
                 self._current = self._stream.path
-                if start is not None and segment.name == start.segment:
+                if start is not None and len(marks) == 2 and last >= marks[0]:
+                    del marks[0]
                     if start.watermark is not None:
                         self._waiting.advance(start.watermark)
                     yield from self._announce()
-                elif not self._waiting.takes(header.nbytes):
+                elif not self._waiting.takes(nbytes):
                     yield from self._announce()
-                self._waiting.add(segment, header.nbytes)
-                self._published = max(self._published, header.last_publish_time)
-                self._waiting.advance(bounded(header.last_publish_time, 0, self.latest()) - self._delay)
-                if start is not None and segment.name == start.last:
+                self._waiting.add(segment, nbytes)
+                self._published = max(self._published, published)
+                if given_up is None:  # else the watermark stays, because messages behind may be older
+                    self._waiting.advance(bounded(published, 0, self.latest()) - self._delay)
+                if marks and last >= marks[-1]:
+                    marks.clear()
                     yield from self._announce()
             else:
                 if settled is not None and not self._stream.simulated_clock:
@@ -242,6 +285,17 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             settled = self._settled()  # before the look for the next segment: what that holds is older
         yield from self._announce()
         self._ended = True
+
+    def _take(self, segment: Path, given_up: GivenUp | None) -> tuple[float, int]:
+        """Remember what is announced, and return its size at the most, and the latest publish time of its messages."""
+        if given_up is not None:
+            self._given_up[str(segment)] = given_up
+            return 0, given_up.before
+        header = read_header(segment)
+        if self._points is not None:
+            self._points.refuse_other(segment, header)
+        self._headers[str(segment)] = header
+        return header.nbytes, header.last_publish_time
 
     def _look_for_windows(self) -> None:
         latest = max(self._published, 0 if self._waiting.watermark is None else self._waiting.watermark + self._delay)
@@ -261,7 +315,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._warn_if_early()
         yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
         if segments := self._waiting.take():
-            self.announced += len(segments)
+            self.announced += sum(str(segment) not in self._given_up for segment, _ in segments)
             elements = [_element(segment, watermark) for segment, watermark in segments]
             if self._refused is None:
                 (first, watermark), (last, _) = segments[0], segments[-1]

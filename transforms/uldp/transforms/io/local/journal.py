@@ -1,6 +1,7 @@
 """The journal of a local job: what it has read of its stream, and what it has written, in a file beside its results.
 
     ["segment", "000000000003", "<sync marker>", bytes, messages]
+    ["given_up", first, last, messages, exact]
     ["pane", collection, version, window start, window end, estimator, received, revision, apart]
     ["file", "rejected/<name>.avro", time, digest]
 
@@ -53,6 +54,22 @@ class SegmentRead(NamedTuple):
     messages: int
 
 
+class GivenUpTaken(NamedTuple):
+    """Segments that were given up, and that the job took as such: it has accounted their messages as missing.
+
+    Attributes:
+        first: The number of the first segment.
+        last: The number of the last one.
+        messages: The number of their messages that the job had not read before they were lost.
+        exact: Whether these are all; else they are as many at least.
+    """
+
+    first: int
+    last: int
+    messages: int
+    exact: bool
+
+
 class PaneWritten(NamedTuple):
     """A pane that was written: its statistic, or one of its estimates.
 
@@ -62,7 +79,7 @@ class PaneWritten(NamedTuple):
         window_start: In milliseconds.
         window_end: In milliseconds.
         estimator: The estimator of an estimate; empty for the statistic.
-        received: The number of reports that the pane accounts for.
+        received: The number of reports that the pane accounts for, missing ones included.
         revision: The number of the pane.
         apart: Whether the cells of the statistic are apart, because of too few reports.
     """
@@ -91,15 +108,16 @@ class FileWritten(NamedTuple):
     digest: str
 
 
-Entry = SegmentRead | PaneWritten | FileWritten
+Entry = SegmentRead | GivenUpTaken | PaneWritten | FileWritten
 
 _KINDS: dict[str, TypeAdapter[Any]] = {
     "segment": TypeAdapter(SegmentRead),
+    "given_up": TypeAdapter(GivenUpTaken),
     "pane": TypeAdapter(PaneWritten),
     "file": TypeAdapter(FileWritten),
 }
-_SEGMENT = b'["segment"'
-_NAMES = {SegmentRead: "segment", PaneWritten: "pane", FileWritten: "file"}
+_SEGMENT, _GIVEN_UP = b'["segment"', b'["given_up"'
+_NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file"}
 
 
 class JournalEnd(Strict):
@@ -243,14 +261,24 @@ def segments_read(path: Path, first: str) -> dict[str, SegmentRead]:
     return {entry.segment: entry for entry in entries if isinstance(entry, SegmentRead)}
 
 
+def given_up_taken(path: Path) -> list[GivenUpTaken]:
+    """Return the segments that a journal says were taken as given up, in order.
+
+    Raises:
+        JournalError: if a line is damaged.
+    """
+    entries = read_journal(path, wanted=lambda line: line.startswith(_GIVEN_UP))
+    return sorted({entry.first: entry for entry in entries if isinstance(entry, GivenUpTaken)}.values())
+
+
 def results_written(path: Path, end: int | None = None) -> Iterator[PaneWritten | FileWritten]:
     """Read the panes and files that a journal says are written, as ``read_journal`` does.
 
     Raises:
         JournalError: during iteration, if a line is damaged.
     """
-    for entry in read_journal(path, end, lambda line: not line.startswith(_SEGMENT)):
-        if not isinstance(entry, SegmentRead):
+    for entry in read_journal(path, end, lambda line: not line.startswith((_SEGMENT, _GIVEN_UP))):
+        if isinstance(entry, PaneWritten | FileWritten):
             yield entry
 
 

@@ -50,11 +50,14 @@ class _ReadSegmentsFn(beam.DoFn):
         events, watermark, messages = LISTENING[self._endpoint], announced.micros // 1000, 0
         events.refuse(path, read=False)
         events.begin(path)
-        with opened(path) as file:
-            for packed in joined(packed_messages(file, path)):
-                chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
-                messages += len(chunk)
-                yield chunk
+        if events.is_given_up(path):
+            yield Chunk((), events.missing(path, watermark))
+        else:
+            with opened(path) as file:
+                for packed in joined(packed_messages(file, path)):
+                    chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
+                    messages += len(chunk)
+                    yield chunk
         events.refuse(path, read=True)
         self._messages[path] = messages
 

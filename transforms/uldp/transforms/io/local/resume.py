@@ -20,7 +20,7 @@ from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.journal import Journal, SegmentRead
 from uldp.transforms.io.local.resume_point import ResumePoint
-from uldp.transforms.io.local.stream import SegmentHeader
+from uldp.transforms.io.local.segments import SegmentHeader
 from uldp.transforms.io.message_files import StreamError
 
 
@@ -62,6 +62,8 @@ class ResumePoints:
         journal: The journal of the job.
         start: The point from which this job has resumed, if it has.
         known: The segments that an earlier run has read, and that this one may read again.
+        read_of_first: Of segments that were given up together, among them the first to read: how many messages an
+            earlier run has read of those before.
     """
 
     #: A job keeps this many marks for its reach, so it reads up to this fraction more than it needs.
@@ -75,8 +77,9 @@ class ResumePoints:
         journal: Journal,
         start: ResumePoint | None = None,
         known: Mapping[str, SegmentRead] | None = None,
+        read_of_first: int = 0,
     ) -> None:
-        self.start, self.journal = start, journal
+        self.start, self.journal, self.read_of_first = start, journal, read_of_first
         self._path, self._job, self.reach = path, job, reach
         self._known = dict(known or {})
         #: The last segment that an earlier run may have read.

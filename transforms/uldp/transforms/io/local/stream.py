@@ -4,35 +4,38 @@ Writers append whole segments, and readers never see half of one. A writer write
 publishes it under the next free number, see ``publish``; that fails if another writer took the number. The header of a
 segment holds its number too, so that a copy under another number is refused rather than read as further messages. The
 same directory is the archive that a backfill reads.
+
+Segments that are lost can be given up. Nobody reads or takes their numbers any more, and each job accounts their
+messages as missing.
 """
 
-import json
-import operator
 import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from math import inf
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
-from uldp.schemas.codec.blocks import Container, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.file_errors import named
+from uldp.schemas.locks import NoLocksError, locked_folder
 from uldp.schemas.records import Message
-from uldp.schemas.regular_files import read_json, read_regular, sync_folder
+from uldp.schemas.regular_files import read_regular, sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import make_folder, write_file
+from uldp.transforms.io.durable_files import make_folder
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
+from uldp.transforms.io.local.given_up import GivenUp, give_up, without
 from uldp.transforms.io.local.publish import publish
-from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
+from uldp.transforms.io.local.segments import DIGITS, Before, before_next, last_publish_time, name_of, number_of
+from uldp.transforms.io.local.settings import StreamSettings
+from uldp.transforms.io.message_files import SEGMENT_NAME, StreamError, write_messages
 
 #: The mark of a stream that one command writes from its beginning to its end, until that end.
 UNFINISHED = ".unfinished"
-_DIGITS = 12
 
 
 @dataclass
@@ -44,8 +47,10 @@ class LocalStream:
         simulated_clock: Whether publish times come from a simulation. Then an idle stream says nothing about the time,
             and only its messages advance the watermark.
         id: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
-        first: The number of the first segment that must be there. An operator who removes older segments raises it in
-            the settings of the stream; all segments that are there are read nevertheless.
+        first: The number of the first segment that must be there: ``forget`` raises it. All segments that are there
+            are read nevertheless.
+        given_up: The segments that were given up, in order.
+        known_end: As ``StreamSettings.end``.
         clock: Returns the present, in seconds since 1970.
     """
 
@@ -53,8 +58,14 @@ class LocalStream:
     simulated_clock: bool = False
     id: str = ""
     first: int = 0
+    given_up: tuple[GivenUp, ...] = ()
+    known_end: int = 0
     clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
     _next: int | None = field(default=None, init=False, repr=False, compare=False)
+    #: How many messages there were before the segment ``_next``.
+    _before: Before | None = field(default=None, init=False, repr=False, compare=False)
+    #: What tells the settings that were read from those that are there.
+    _read: tuple[int, ...] = field(default=(), init=False, repr=False, compare=False)
 
     @classmethod
     def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
@@ -64,9 +75,10 @@ class LocalStream:
             StreamError: if the directory holds anything.
         """
         cls.refuse_used(path)
-        stream = cls(path, simulated_clock, secrets.token_hex(16))
-        settings = {"simulated_clock": simulated_clock, "id": stream.id, "first": stream.first}
-        stream._write(STREAM_SETTINGS, json.dumps(settings) + "\n")
+        with named(path / STREAM_SETTINGS):
+            make_folder(path.absolute())
+            stream = cls(path, simulated_clock, secrets.token_hex(16))
+            StreamSettings(simulated_clock=simulated_clock, id=stream.id).write(path)
         return stream
 
     @staticmethod
@@ -79,17 +91,6 @@ class LocalStream:
         if path.exists() and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}):
             raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
 
-    def _write(self, name: str, text: str) -> None:
-        """Write a small file in one step."""
-        aside = self.path / f".{secrets.token_hex(8)}"
-        with named(self.path / name):
-            make_folder(self.path.absolute())
-            try:
-                aside.write_text(text, encoding="utf-8")
-                aside.replace(self.path / name)
-            finally:
-                aside.unlink(missing_ok=True)
-
     @classmethod
     def open(cls, path: Path, clock: Callable[[], float] = time.time) -> Self:
         """Open a stream that ``create`` began; for ``clock``, see the attribute.
@@ -98,20 +99,40 @@ class LocalStream:
             StreamError: if ``path`` is not a local stream.
         """
         try:
-            settings = read_json(path / STREAM_SETTINGS)
-            first = settings.get("first", 0)
-            stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first), clock)
+            settings = StreamSettings.read(path)
         except (FileNotFoundError, NotADirectoryError):
-            lost = f", or restore {STREAM_SETTINGS}" if any(path.glob(f"{'[0-9]' * _DIGITS}.avro")) else ""
+            lost = f", or restore {STREAM_SETTINGS}" if any(path.glob(f"{'[0-9]' * DIGITS}.avro")) else ""
             raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one{lost}") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StreamError(
-                f"{path / STREAM_SETTINGS}: not the settings of a local stream; restore the original file"
-            ) from error
-        end = max(stream.end, stream._closed_at())
-        if first < 0 or first > end > 0:
-            raise StreamError(f'{path / STREAM_SETTINGS}: "first" is {first}; write a number from 0 to {end}')
+        stream = cls(path, settings.simulated_clock, settings.id, settings.first, clock=clock)
+        settings.refuse_impossible(path, max(stream.end, stream._closed_at()))
+        stream.given_up, stream.known_end = settings.given_up, settings.end
         return stream
+
+    def given_up_at(self, number: int) -> GivenUp | None:
+        """Return the run of segments with this number that was given up, also since the stream was opened, if any was.
+
+        Raises:
+            StreamError: if the settings were changed, and are not those of a stream.
+        """
+        self._refresh()
+        return next((each for each in self.given_up if number in each.segments), None)
+
+    def _refresh(self) -> None:
+        """Read what was given up since the settings were read."""
+        with suppress(FileNotFoundError):
+            status = (self.path / STREAM_SETTINGS).stat()
+            read = status.st_ino, status.st_mtime_ns, status.st_size
+            if read != self._read:
+                settings = StreamSettings.read(self.path)
+                self.given_up, self.known_end, self._read = settings.given_up, settings.end, read
+
+    @contextmanager
+    def _settings(self) -> Iterator[StreamSettings]:
+        """Give the settings that are there, which no other command writes meanwhile if the file system has locks."""
+        with ExitStack() as stack:
+            with suppress(NoLocksError):
+                stack.enter_context(locked_folder(self.path))
+            yield StreamSettings.read(self.path)
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
         """Append messages, in the order of their publish times, as one segment.
@@ -120,7 +141,8 @@ class LocalStream:
             OSError: if the operating system refuses to write it.
         """
         if self._next is None:
-            self._next = max(self.end, self.first)
+            self._refresh()
+            self._next = max(self.end, self.first, self.known_end)
         with named(self._segment(self._next)):
             return self._append(messages, self._next)
 
@@ -128,22 +150,34 @@ class LocalStream:
         encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
         aside = self.path / f".{secrets.token_hex(8)}"
         try:
-            while True:  # until no other writer has the number
-                segment = self._segment(number)
+            while True:  # until no other writer has the number, and nobody has given it up
+                if (given_up := self.given_up_at(number)) is not None:
+                    number = max(given_up.last + 1, self.end)
+                segment, before = self._segment(number), self._before_segment(number)
                 with aside.open("wb") as file:
-                    write_messages(file, encoded, segment.stem)
+                    write_messages(file, encoded, segment.stem, str(before))
                     file.flush()
                     os.fsync(file.fileno())
                 try:
                     publish(aside, segment)
                 except FileExistsError:
                     number = max(number + 1, self.end)
-                else:
-                    sync_folder(self.path)
-                    self._next = number + 1
+                    continue
+                sync_folder(self.path)
+                if self.given_up_at(number) is None:  # else since the look above, and nobody reads it there
+                    self._next, self._before = number + 1, Before(before.messages + len(encoded), before.since)
                     return segment
         finally:
             aside.unlink(missing_ok=True)
+
+    def _before_segment(self, number: int) -> Before:
+        """Return how many messages there were before a segment; none, from this one on, if nothing says it."""
+        if self._before is not None and number == self._next:
+            return self._before
+        with suppress(OSError, ValueError, KeyError):  # who reads that segment says what is wrong with it
+            if number > 0 and (before := before_next(self._segment(number - 1))) is not None:
+                return before
+        return Before(0, number)
 
     def flush(self) -> None:
         """Do nothing: ``append`` returns when a segment and its name are on disk."""
@@ -156,22 +190,53 @@ class LocalStream:
         if before <= self.first:
             return
         self.first = before
-        settings = {"simulated_clock": self.simulated_clock, "id": self.id, "first": before}
         # First the settings: a stream that lacks a segment which they do not name is refused.
-        write_file(str(self.path / STREAM_SETTINGS), (json.dumps(settings) + "\n").encode())
+        with self._settings() as settings:
+            settings.model_copy(update={"first": max(before, settings.first)}).write(self.path)
         for number in self._numbers():
             if number < before:
                 self._segment(number).unlink(missing_ok=True)
 
+    def give_up_missing(self) -> tuple[GivenUp, ...]:
+        """Give up the segments that are missing now, for ever, and return what they held; nothing if none is missing.
+
+        Raises:
+            StreamError: if a segment behind them cannot be read, or one of them has come at this moment.
+            OSError: if the operating system refuses to read or write a file.
+        """
+        with self._settings() as settings:
+            self._refresh()
+            lost = tuple(give_up(self.path, hole, settings.given_up, self._ended()) for hole in self.missing())
+            if not lost:
+                return ()
+            given_up = tuple(sorted((*settings.given_up, *lost), key=lambda each: each.first))
+            end = max(self.end, self._closed_at(), self.known_end)
+            settings.model_copy(update={"given_up": given_up, "end": end}).write(self.path)
+            # A writer looks at the settings behind its segment, and this looks at segments behind the settings.
+            for name in sorted(filter(SEGMENT_NAME.fullmatch, os.listdir(self.path))):
+                if any(number_of(name) in each.segments for each in lost):
+                    settings.write(self.path)
+                    raise StreamError(f"{plain(str(self.path / name))}: has come at this moment; run the command again")
+        return lost
+
+    def _ended(self) -> int:
+        """Return an upper bound of the publish times of messages that the stream ends with, in milliseconds."""
+        if self.simulated_clock or not self.closed:
+            return self.now()
+        return int((self.path / CLOSED).stat().st_mtime * 1000)
+
     def _segment(self, number: int) -> Path:
-        return self.path / f"{number:0{_DIGITS}d}.avro"
+        return self.path / name_of(number)
 
     def segments(self) -> list[Path]:
-        """Return the existing segments, in order."""
+        """Return the existing segments, in order, without those that were given up."""
         return [self._segment(number) for number in self._numbers()]
 
     def _numbers(self) -> list[int]:
-        return sorted(number_of(name) for name in os.listdir(self.path) if SEGMENT_NAME.fullmatch(name))
+        there = sorted(number_of(name) for name in os.listdir(self.path) if SEGMENT_NAME.fullmatch(name))
+        if not self.given_up:
+            return there
+        return [number for number in there if not any(number in each.segments for each in self.given_up)]
 
     @property
     def end(self) -> int:
@@ -182,8 +247,8 @@ class LocalStream:
         """Return the numbers of the segments that must be there and are not, in order.
 
         Numbers have no gap: a writer takes a number only when all numbers before are taken. So each number from
-        ``first`` on must be there that is below the largest present one, or below the one at which the stream was
-        closed.
+        ``first`` on must be there, unless it was given up, that is below the largest present one, or below the one at
+        which the stream was closed.
 
         Args:
             since: Numbers before this one need not be there.
@@ -192,17 +257,19 @@ class LocalStream:
         Raises:
             StreamError: if the mark of a closed stream is damaged.
         """
-        since, end = max(since, self.first), max(end, self._closed_at())
+        self._refresh()
+        since, end = max(since, self.first), max(end, self._closed_at(), self.known_end)
         while True:
             present = [since - 1, *(number for number in self._numbers() if number >= since)]
             present.append(max(end, present[-1] + 1))
-            holes = [range(before + 1, after) for before, after in pairwise(present) if before + 1 < after]
+            between = (range(before + 1, after) for before, after in pairwise(present))
+            holes = [hole for each in between for hole in without(each, self.given_up)]
             if not holes or not os.path.lexists(self._segment(holes[0].start)):  # else it came during the listing
                 return holes
 
     @property
     def whole(self) -> bool:
-        """Whether all segments are there that were ever written."""
+        """Whether all segments are there that were ever written, but those that were given up."""
         return not replace(self, first=0).missing()
 
     def refuse_holes(self, since: int = 0, end: int = 0) -> None:
@@ -219,8 +286,8 @@ class LocalStream:
         others = f", as {'is 1 other' if more == 1 else f'are {more:,} others'}" if more else ""
         raise StreamError(
             f"{plain(str(self._segment(first)))}: missing{others}, and {self.behind(first):,} of the segments behind it"
-            " are there; restore what is missing. If it was removed on purpose, or is lost, write"
-            f' "first": {holes[-1].stop} into {plain(str(self.path / STREAM_SETTINGS))}: jobs then read what is there'
+            " are there; restore what is missing, or, if it is lost, run uldp give-up"
+            f" {plain(str(self.path))}: jobs then read what is there, and account the rest as missing"
         )
 
     def behind(self, number: int) -> int:
@@ -229,7 +296,13 @@ class LocalStream:
 
     def close(self) -> None:
         """Mark the stream as complete, and say how many segments it has; readers end when they have read all."""
-        self._write(CLOSED, f"{self.end}\n")
+        aside = self.path / f".{secrets.token_hex(8)}"
+        with named(self.path / CLOSED):
+            try:
+                aside.write_text(f"{self.end}\n", encoding="utf-8")
+                aside.replace(self.path / CLOSED)
+            finally:
+                aside.unlink(missing_ok=True)
 
     def _closed_at(self) -> int:
         """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
@@ -257,8 +330,9 @@ class LocalStream:
     def follow(self, poll_seconds: float, first: str | None = None) -> Iterator[Path | None]:
         """Yield each segment in order as it comes, and None at each poll without one. End when closed and read.
 
-        It begins with the segment named ``first``, or else with the first that is there. None says that all segments
-        that are there were yielded: of a directory that changes, it comes once the directory was listed.
+        It begins with the segment named ``first``, or else with the first that is there. Of segments that were given up
+        together, it yields the first: ``given_up_at`` knows them. None says that all segments that are there were
+        yielded: of a directory that changes, it comes once the directory was listed.
 
         Raises:
             StreamError: during iteration, if the next segment is missing, and others behind it are there.
@@ -270,7 +344,10 @@ class LocalStream:
         while True:
             closed = self.closed  # before the check for a segment, so as not to miss one appended before the close
             segment = self._segment(number)
-            if os.path.lexists(segment):  # whatever it is: if it is no file, the reader says so
+            if (given_up := self.given_up_at(number)) is not None:
+                number = given_up.last + 1
+                yield segment
+            elif os.path.lexists(segment):  # whatever it is: if it is no file, the reader says so
                 number += 1
                 yield segment
             elif closed:
@@ -280,11 +357,6 @@ class LocalStream:
                 if watched.seen(partial(self.refuse_holes, number)):
                     yield None
                 time.sleep(poll_seconds)
-
-
-def number_of(segment: str) -> int:
-    """Return the number in the name of a segment."""
-    return int(segment[:_DIGITS])
 
 
 class _Watched:
@@ -313,49 +385,3 @@ class _Watched:
         ended = time.monotonic()
         self._rests_until = ended + (ended - began) / self.SHARE
         return True
-
-
-class SegmentHeader(NamedTuple):
-    """The facts that the header of a segment tells.
-
-    Attributes:
-        last_publish_time: The latest publish time of its messages, in milliseconds.
-        marker: Its sync marker, in hexadecimal digits: random bytes that tell it from every other segment.
-        size: The size of the file in bytes.
-        compressed: Whether its blocks are compressed, so that nobody knows how large it is when inflated.
-    """
-
-    last_publish_time: int
-    marker: str
-    size: int
-    compressed: bool = False
-
-    @property
-    def nbytes(self) -> float:
-        """The bytes of its messages, at the most; infinity if it is compressed."""
-        return inf if self.compressed else self.size
-
-
-def read_header(segment: Path) -> SegmentHeader:
-    """Read the header of a segment.
-
-    Raises:
-        OSError, ValueError, KeyError: if the file is not a segment.
-    """
-    with open_file(segment) as file:
-        container = Container.open(file)
-        return SegmentHeader(
-            int(container.metadata[LAST_PUBLISH_TIME]),
-            container.sync_marker.hex(),
-            os.fstat(file.fileno()).st_size,
-            container.codec != "null",
-        )
-
-
-def last_publish_time(segment: Path) -> int:
-    """Read the latest publish time of a segment's messages from its header.
-
-    Raises:
-        OSError, ValueError, KeyError: if the file is not a segment.
-    """
-    return read_header(segment).last_publish_time

@@ -20,7 +20,8 @@ from typing import NamedTuple
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
 from uldp.schemas.regular_files import sync_folder
-from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.local.segments import number_of
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
 

@@ -1,0 +1,51 @@
+"""The segments of a local stream that were given up, and what a job has made of them, as text."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.text import number_of
+from uldp.transforms.io.local.given_up import GivenUp
+from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, JournalError, given_up_taken
+from uldp.transforms.io.local.stream import LocalStream
+
+
+def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
+    """Return a line about segments; ``are`` is a form of that verb.
+
+    >>> given_up_text(GivenUpTaken(3, 5, 3, exact=False), "were")
+    'segments 3 to 5 were given up: at least 3 messages are missing'
+    """
+    least = "" if given_up.exact else "at least "
+    missing = f"{number_of(given_up.messages, 'message')} {'is' if given_up.messages == 1 else 'are'} missing"
+    return f"segments {given_up.first} to {given_up.last} {are} given up: {least}{missing}"
+
+
+def taken_texts(out: Path) -> list[str]:
+    """Return a line for each run of segments that the job of a results directory took as given up, by its journal.
+
+    Raises:
+        ResultsError: if the journal is damaged.
+    """
+    try:
+        return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
+    except JournalError as error:
+        raise ResultsError(str(error)) from error
+
+
+def of_backfill(stream: LocalStream, sources: Iterable[str]) -> Iterator[GivenUp]:
+    """Yield the runs that the records of missing messages of a backfill name, by their sources."""
+    named = set(sources)
+    yield from (each for each in stream.given_up if each.source(stream.id) in named)
+
+
+def untaken(stream: LocalStream, taken: Iterable[GivenUpTaken], read: Iterable[int]) -> list[GivenUp]:
+    """Return the runs of which the job of a stream has neither read a segment nor taken it as given up.
+
+    Args:
+        stream: The stream.
+        taken: What the journal says was taken as given up.
+        read: The numbers of the segments that it says were read.
+    """
+    known = {*read, *(each.last for each in taken)}
+    return [each for each in stream.given_up if each.last >= stream.first and known.isdisjoint(each.segments)]

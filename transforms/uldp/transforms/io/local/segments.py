@@ -1,0 +1,108 @@
+"""The segments of a local stream: the number in a name, and what a header tells."""
+
+import os
+import re
+from math import inf
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from uldp.schemas.codec.blocks import Container, open_file
+from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, MESSAGES_BEFORE
+
+#: The number of digits in a name.
+DIGITS = 12
+
+
+def number_of(segment: str) -> int:
+    """Return the number in the name of a segment."""
+    return int(segment[:DIGITS])
+
+
+def name_of(number: int) -> str:
+    """Return the name of a segment."""
+    return f"{number:0{DIGITS}d}.avro"
+
+
+class Before(NamedTuple):
+    """How many messages a stream had before a segment.
+
+    Two of them have a difference if both count from one segment on. A writer that does not find the segment before, or
+    finds no number in it, counts from its own segment on.
+
+    Attributes:
+        messages: The number of messages.
+        since: The first segment that is counted.
+    """
+
+    messages: int
+    since: int
+
+    def __str__(self) -> str:
+        return f"{self.messages} since {self.since}"
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self | None:
+        """Read what ``str`` has returned; None of anything else."""
+        found = re.fullmatch(rb"([0-9]{1,18}) since ([0-9]{1,12})", text)
+        return None if found is None else cls(int(found[1]), int(found[2]))
+
+
+class SegmentHeader(NamedTuple):
+    """The facts that the header of a segment tells.
+
+    Attributes:
+        last_publish_time: The latest publish time of its messages, in milliseconds.
+        marker: Its sync marker, in hexadecimal digits: random bytes that tell it from every other segment.
+        size: The size of the file in bytes.
+        compressed: Whether its blocks are compressed, so that nobody knows how large it is when inflated.
+        before: How many messages the stream had before it; None in a segment of an older version.
+    """
+
+    last_publish_time: int
+    marker: str
+    size: int
+    compressed: bool = False
+    before: Before | None = None
+
+    @property
+    def nbytes(self) -> float:
+        """The bytes of its messages, at the most; infinity if it is compressed."""
+        return inf if self.compressed else self.size
+
+
+def read_header(segment: Path) -> SegmentHeader:
+    """Read the header of a segment.
+
+    Raises:
+        OSError, ValueError, KeyError: if the file is not a segment.
+    """
+    with open_file(segment) as file:
+        container = Container.open(file)
+        return SegmentHeader(
+            int(container.metadata[LAST_PUBLISH_TIME]),
+            container.sync_marker.hex(),
+            os.fstat(file.fileno()).st_size,
+            container.codec != "null",
+            Before.parse(container.metadata.get(MESSAGES_BEFORE, b"")),
+        )
+
+
+def last_publish_time(segment: Path) -> int:
+    """Read the latest publish time of a segment's messages from its header.
+
+    Raises:
+        OSError, ValueError, KeyError: if the file is not a segment.
+    """
+    return read_header(segment).last_publish_time
+
+
+def before_next(segment: Path) -> Before | None:
+    """Return how many messages the stream had behind a segment; None if the header of the segment does not say it.
+
+    Raises:
+        OSError, ValueError, KeyError: if the file is not a segment.
+    """
+    with open_file(segment) as file:
+        container = Container.open(file)
+        before = Before.parse(container.metadata.get(MESSAGES_BEFORE, b""))
+        return None if before is None else Before(before.messages + container.count(), before.since)
