@@ -13,12 +13,12 @@ from uldp.transforms.io.local.stream import LocalStream
 def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
     """Return a line about segments; ``are`` is a form of that verb.
 
-    >>> given_up_text(GivenUpTaken(3, 5, 3, exact=False), "were")
+    >>> given_up_text(GivenUpTaken(3, 5, 3, "at least"), "were")
     'segments 3 to 5 were given up: at least 3 messages are missing'
     """
-    least = "" if given_up.exact else "at least "
+    bound = given_up.bound and f"{given_up.bound} "
     missing = f"{number_of(given_up.messages, 'message')} {'is' if given_up.messages == 1 else 'are'} missing"
-    return f"segments {given_up.first} to {given_up.last} {are} given up: {least}{missing}"
+    return f"segments {given_up.first} to {given_up.last} {are} given up: {bound}{missing}"
 
 
 def taken_texts(out: Path) -> list[str]:

@@ -17,7 +17,7 @@ from uldp.schemas.records import Missing
 from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.local.given_up import GivenUp
-from uldp.transforms.io.local.journal import GivenUpTaken, SegmentRead
+from uldp.transforms.io.local.journal import SegmentRead
 from uldp.transforms.io.local.resume import Announced, ResumePoints
 from uldp.transforms.io.local.segments import SegmentHeader, name_of, number_of, read_header
 from uldp.transforms.io.local.stream import LocalStream
@@ -184,9 +184,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         for path, messages in segments.items():
             if (given_up := self._given_up.pop(path, None)) is not None:
                 if self._points is not None:
-                    left = max(given_up.messages - self._read_before(path, given_up), 0)
-                    first = number_of(Path(path).name)
-                    self._points.journal.add(GivenUpTaken(first, given_up.last, left, given_up.exact))
+                    self._points.give_up(number_of(Path(path).name), given_up, self._read_before(path, given_up))
                 continue
             header = self._headers.pop(path)
             self.segments += 1

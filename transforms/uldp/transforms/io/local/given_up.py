@@ -39,6 +39,11 @@ class GivenUp(Strict):
     before: Annotated[int, Field(ge=0, lt=2**62)]
 
     @property
+    def bound(self) -> str:
+        """How the number of messages bounds that of the lost ones, as text; empty if it is exact."""
+        return "" if self.exact else "at least"
+
+    @property
     def segments(self) -> range:
         """The numbers of these segments."""
         return range(self.first, self.last + 1)

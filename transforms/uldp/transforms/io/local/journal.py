@@ -1,7 +1,7 @@
 """The journal of a local job: what it has read of its stream, and what it has written, in a file beside its results.
 
     ["segment", "000000000003", "<sync marker>", bytes, messages]
-    ["given_up", first, last, messages, exact]
+    ["given_up", first, last, messages, bound]
     ["pane", collection, version, window start, window end, estimator, received, revision, apart]
     ["file", "rejected/<name>.avro", time, digest]
 
@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import IO, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, TypeAdapter
 
@@ -60,14 +60,15 @@ class GivenUpTaken(NamedTuple):
     Attributes:
         first: The number of the first segment.
         last: The number of the last one.
-        messages: The number of their messages that the job had not read before they were lost.
-        exact: Whether these are all; else they are as many at least.
+        messages: The number of their messages, without those before its resume point.
+        bound: Empty if that number is exact. At least so many, if the stream does not know it. At most so many are
+            missing, if the job had read some of the segments before: windows that could not change have their reports.
     """
 
     first: int
     last: int
     messages: int
-    exact: bool
+    bound: Literal["", "at least", "at most"]
 
 
 class PaneWritten(NamedTuple):

@@ -12,15 +12,16 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from uldp.collector.collections import YEAR_9000
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.local.journal import Journal, SegmentRead
+from uldp.transforms.io.local.given_up import GivenUp
+from uldp.transforms.io.local.journal import GivenUpTaken, Journal, SegmentRead
 from uldp.transforms.io.local.resume_point import ResumePoint
-from uldp.transforms.io.local.segments import SegmentHeader
+from uldp.transforms.io.local.segments import SegmentHeader, name_of
 from uldp.transforms.io.message_files import StreamError
 
 
@@ -139,6 +140,19 @@ class ResumePoints:
                 f"{plain(str(segment))}: has changed since the job has read it, as {self.journal.path} says; restore"
                 " the segment, or choose another --to"
             )
+
+    def give_up(self, first: int, given_up: GivenUp, read: int) -> None:
+        """Let the journal say that segments were taken as given up.
+
+        Args:
+            first: The number of the first of them that the job needs.
+            given_up: The run.
+            read: How many messages the job has read of those before.
+        """
+        bound: Literal["", "at least", "at most"] = "" if given_up.exact else "at least"
+        if name_of(first) <= self.read_before:
+            bound = "at most"
+        self.journal.add(GivenUpTaken(first, given_up.last, max(given_up.messages - read, 0), bound))
 
     def read(self, segment: SegmentRead) -> None:
         """Let the journal say that a segment was read, unless it says so already."""
