@@ -31,7 +31,15 @@ from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.local.events import CLOCK_TOLERANCE
-from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalError, PaneWritten, begins_with, segments_read
+from uldp.transforms.io.local.journal import (
+    JOURNAL,
+    Journal,
+    JournalError,
+    PaneWritten,
+    begins_with,
+    given_up_taken,
+    segments_read,
+)
 from uldp.transforms.io.local.resume import ResumePoints
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 from uldp.transforms.io.local.segments import name_of, number_of
@@ -89,12 +97,13 @@ def resume_points(
         say(f"{stream.path} begins at segment {stream.first}: uldp prune has removed what is before")
     try:
         known = segments_read(results.journal, "" if start is None else start.first)
+        taken = [each.first for each in given_up_taken(results.journal)] if stream.given_up else []
         read_of_first = 0 if start is None else _read_of_first(start, stream, results.journal)
     except JournalError as error:
         raise ResultsError(str(error)) from error
     reach = reach_of(specs)
     journal = Journal(results.journal, anew=start is None and whole)
-    return ResumePoints(path, job, reach, journal, start, known, read_of_first)
+    return ResumePoints(path, job, reach, journal, start, known, taken, read_of_first)
 
 
 def _read_since(stream: LocalStream, journal: Path) -> Iterator[str]:

@@ -1,14 +1,24 @@
 """A stream whose numbers have a gap is named as such, by whoever reads it."""
 
 import json
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from uldp.schemas.records import Message
-from uldp.transforms.io.archive import message_files
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.records import Message, Missing
+from uldp.transforms.io.archive import message_files, missing_segments
+from uldp.transforms.io.local import stream as streams
+from uldp.transforms.io.local.publish import publish
+from uldp.transforms.io.local.segments import name_of
+from uldp.transforms.io.local.settings import StreamSettings
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.message_files import StreamError
+from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, StreamError, read_messages
 
 SEGMENTS = 5
 
@@ -123,3 +133,248 @@ def test_a_link_to_nothing_is_read_and_fails(tmp_path: Path) -> None:
     stream = removed(tmp_path, 2)
     (tmp_path / "000000000002.avro").symlink_to("nowhere")
     assert read(stream) == list(range(SEGMENTS))
+
+
+# What is given up.
+
+
+def given_up(stream: LocalStream) -> list[tuple[int, int, int, bool]]:
+    return [(each.first, each.last, each.messages, each.exact) for each in LocalStream.open(stream.path).given_up]
+
+
+def appended(path: Path, *sizes: int) -> LocalStream:
+    """A closed stream with so many messages in each segment, by writers that take turns."""
+    LocalStream.create(path)
+    writers = LocalStream.open(path), LocalStream.open(path)
+    for number, size in enumerate(sizes):
+        writers[number // 2 % 2].append([Message(b"", 10 * number + each) for each in range(size)])
+    writers[0].close()
+    return LocalStream.open(path)
+
+
+def lose(stream: LocalStream, *numbers: int) -> None:
+    for number in numbers:
+        (stream.path / name_of(number)).unlink()
+
+
+def unnumbered(stream: LocalStream, number: int) -> None:
+    """Write a segment anew as an older version did, which does not know how many messages were before."""
+    path = stream.path / name_of(number)
+    messages = list(read_messages(path))
+    with path.open("wb") as file:
+        EncodedMessages.of(messages).write(file, {LAST_PUBLISH_TIME: str(messages[-1].publish_time)})
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=9), st.data())
+@settings(max_examples=50, deadline=None)
+def test_all_that_is_lost_before_the_last_segment_is_counted(sizes: list[int], data: st.DataObject) -> None:
+    """Whatever is lost at a time, and then further segments next to it."""
+    with TemporaryDirectory() as folder:
+        stream = appended(Path(folder, "stream"), *sizes)
+        left = list(range(len(sizes)))
+        for once in (True, False):
+            lost = data.draw(st.sets(st.sampled_from(left[:-1]))) if left[1:] else set()
+            lose(stream, *lost)
+            stream.give_up_missing()
+            left = [number for number in left if number not in lost]
+            found = LocalStream.open(stream.path)
+            assert not once or all(each.exact for each in found.given_up)
+            assert sum(each.messages for each in found.given_up) + sum(sizes[each] for each in left) == sum(sizes)
+            assert read(found) == sorted([*left, *(each.first for each in found.given_up)])
+
+
+def test_a_number_is_at_least_one_a_segment_where_no_header_tells_it(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 3, 3, 3, 3, 3, 3)
+    unnumbered(stream, 2)
+    lose(stream, 1, 3, 5)
+    assert not any(each.exact for each in stream.give_up_missing())
+    assert given_up(stream) == [(1, 1, 1, False), (3, 3, 1, False), (5, 5, 1, False)]
+
+
+def test_behind_a_segment_without_a_number_writers_count_again(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream")
+    stream.append([Message(b"", 1)])
+    unnumbered(stream, 0)
+    stream = LocalStream.open(stream.path)
+    for size in (2, 3, 4):
+        stream.append([Message(b"", 1)] * size)
+    lose(stream, 2)
+    assert [each.exact for each in stream.give_up_missing()] == [True]
+    assert given_up(stream) == [(2, 2, 3, True)]
+
+
+def test_a_run_has_the_times_of_its_neighbours(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 3, 3, 3, 3)
+    lose(stream, 1, 2)
+    (each,) = stream.give_up_missing()
+    assert (each.after, each.before) == (2, 30)
+    assert each.missing("s") == Missing("s/000000000001", 0, 5, 2, 30)
+
+
+def test_the_last_of_a_closed_stream_was_written_before_its_end(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 3, 3)
+    os.utime(stream.path / "closed", (77, 77))
+    lose(stream, 1)
+    (each,) = stream.give_up_missing()
+    assert (each.after, each.before) == (2, 77_000)
+
+
+def test_segments_without_messages_lose_none(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 3, 0, 3)
+    lose(stream, 1)
+    (each,) = stream.give_up_missing()
+    assert (each.messages, each.exact, each.missing("s")) == (0, True, None)
+
+
+def test_a_second_time_nothing_is_given_up(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3)
+    assert stream.give_up_missing() == ()
+    lose(stream, 1)
+    assert len(stream.give_up_missing()) == 1
+    before = (stream.path / "stream.json").read_bytes()
+    assert stream.give_up_missing() == ()
+    assert (stream.path / "stream.json").read_bytes() == before
+
+
+def test_a_neighbour_that_is_damaged_is_named(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3)
+    lose(stream, 1)
+    (stream.path / name_of(2)).write_bytes(b"")
+    with pytest.raises(StreamError, match=r"2\.avro: not an Avro file of messages .*; replace it .*, or remove it"):
+        stream.give_up_missing()
+    assert given_up(stream) == []
+
+
+# What is final.
+
+
+def test_a_file_of_a_number_that_was_given_up_is_not_there(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3)
+    back = (stream.path / name_of(1)).rename(tmp_path / "back")
+    LocalStream.open(stream.path).give_up_missing()
+    follow = stream.follow(0)
+    back.rename(stream.path / name_of(1))
+    found = LocalStream.open(stream.path)
+    assert [path.name for path in found.segments()] == [name_of(0), name_of(2)]
+    assert [Path(path).name for path in message_files(stream.path)] == [name_of(0), name_of(2)]
+    assert (found.behind(0), found.end, found.missing()) == (1, 3, [])
+    assert [stream.given_up_at(int(path.stem)) is not None for path in follow if path] == [False, True, False]
+
+
+def test_no_writer_takes_a_number_that_was_given_up(tmp_path: Path) -> None:
+    one = LocalStream.create(tmp_path / "stream")
+    one.append([Message(b"", 1)])
+    other = LocalStream.open(one.path)
+    for _ in range(2):
+        other.append([Message(b"", 2)])
+    lose(one, 1)
+    LocalStream.open(one.path).give_up_missing()
+    assert one.append([Message(b"", 3)]).name == name_of(3)
+    assert LocalStream.open(one.path).append([Message(b"", 4)]).name == name_of(4)
+    assert LocalStream.open(one.path).missing() == []
+
+
+def test_a_number_that_is_given_up_while_a_writer_takes_it_is_written_again(tmp_path: Path) -> None:
+    one = LocalStream.create(tmp_path / "stream")
+    one.append([Message(b"", 1)])
+    other = LocalStream.open(one.path)
+    for _ in range(2):
+        other.append([Message(b"", 2)])
+    lose(one, 1)
+
+    def given_up_before(aside: Path, path: Path) -> None:
+        if path.name == name_of(1):
+            LocalStream.open(one.path).give_up_missing()
+        publish(aside, path)
+
+    with mock.patch.object(streams, "publish", given_up_before):
+        assert one.append([Message(b"third", 3)]).name == name_of(3)
+    assert [each.data for each in read_messages(one.segments()[-1])] == [b"third"]
+
+
+def test_a_segment_that_comes_while_it_is_given_up_stays(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3)
+    back = (stream.path / name_of(1)).rename(tmp_path / "back")
+    write = StreamSettings.write
+
+    def comes(settings: StreamSettings, folder: Path) -> None:
+        if back.exists():
+            back.rename(stream.path / name_of(1))
+        write(settings, folder)
+
+    with (
+        mock.patch.object(StreamSettings, "write", comes),
+        pytest.raises(StreamError, match=r"1\.avro: has come at this moment; run the command again"),
+    ):
+        stream.give_up_missing()
+    assert given_up(stream) == []
+    assert read(LocalStream.open(stream.path)) == [0, 1, 2]
+
+
+def test_a_removal_of_older_segments_keeps_what_was_given_up(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3, 4, 5)
+    lose(stream, 1, 3)
+    LocalStream.open(stream.path).give_up_missing()
+    stream.forget(2)  # by a job that has opened the stream before
+    found = LocalStream.open(stream.path)
+    assert (found.first, [each.first for each in found.given_up], read(found)) == (2, [1, 3], [2, 3, 4])
+    assert list(missing_segments(stream.path)) == [str(stream.path / name_of(3))]
+
+
+def test_segments_behind_that_were_there_are_missed(tmp_path: Path) -> None:
+    stream = appended(tmp_path / "stream", 1, 2, 3, 4)
+    (stream.path / "closed").unlink()
+    lose(stream, 1)
+    stream.give_up_missing()
+    lose(stream, 2, 3)
+    assert stream.missing() == [range(2, 4)]
+    stream.give_up_missing()
+    assert given_up(stream) == [(1, 1, 2, True), (2, 3, 2, False)]
+    assert LocalStream.open(stream.path).append([Message(b"", 1)]).name == name_of(4)
+
+
+# Settings that somebody has edited.
+
+GIVEN_UP = {"first": 1, "last": 1, "messages": 2, "exact": True, "after": 0, "before": 0}
+FORM = r'uldp give-up has written it in this form: \[{"first": 3, "last": 3, "messages": 150, "exact": true, '
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [{"first": 2, "last": 1}],
+        [{"first": 1, "last": 2}, {"first": 2, "last": 3}],
+        [{"first": 3, "last": 3}, {"first": 1, "last": 1}],
+        [{"first": 1, "last": SEGMENTS}],
+    ],
+)
+def test_runs_that_cannot_be_are_refused(tmp_path: Path, runs: list[dict[str, int]]) -> None:
+    said = rf'stream\.json: "given_up" does not ascend, or does not end before segment {SEGMENTS}; restore .*{FORM}'
+    with pytest.raises(StreamError, match=said):
+        edited(removed(tmp_path), given_up=[GIVEN_UP | run for run in runs])
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [3, [3], [[1, 1]], [{"first": 1, "last": 1}], [GIVEN_UP | {"messages": -1}], [GIVEN_UP | {"more": 1}], [{}], None],
+)
+def test_runs_of_another_form_are_refused(tmp_path: Path, runs: object) -> None:
+    with pytest.raises(StreamError, match=rf'stream\.json: "given_up" holds no segments that were given up; .*{FORM}'):
+        edited(removed(tmp_path), given_up=runs)
+
+
+def test_settings_of_an_older_version_are_read(tmp_path: Path) -> None:
+    stream = removed(tmp_path)
+    assert set(json.loads((tmp_path / "stream.json").read_text())) == {"simulated_clock", "id", "first"}
+    assert (stream.given_up, stream.known_end) == ((), 0)
+    (tmp_path / "stream.json").write_text('{"simulated_clock": false, "id": "x"}')
+    assert LocalStream.open(tmp_path).first == 0
+
+
+def test_settings_that_are_damaged_while_a_job_reads_are_named(tmp_path: Path) -> None:
+    stream = removed(tmp_path)
+    follow = stream.follow(0)
+    next(follow)
+    (tmp_path / "stream.json").write_text("{")
+    with pytest.raises(StreamError, match=r"stream\.json: not the settings of a local stream"):
+        next(follow)

@@ -175,6 +175,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def begin(self, path: str) -> None:
         """Write the resume point if a segment is the first of its event; all events before it have been processed."""
         self._begun = number_of(path.rpartition("/")[2])
+        if self._points is not None and (given_up := self._given_up.get(path)) is not None:
+            self._points.give_up(self._begun, given_up)
         event = self._unread.pop(path, None)
         if event is not None and self._points is not None:
             self._points.begin(event, self.latest())
@@ -182,9 +184,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def read(self, segments: Mapping[str, int]) -> None:
         """Count the messages of segments, by path, that have been read to their end."""
         for path, messages in segments.items():
-            if (given_up := self._given_up.pop(path, None)) is not None:
-                if self._points is not None:
-                    self._points.give_up(number_of(Path(path).name), given_up, self._read_before(path, given_up))
+            if self._given_up.pop(path, None) is not None:
                 continue
             header = self._headers.pop(path)
             self.segments += 1
@@ -206,18 +206,13 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             watermark: The watermark before it, in milliseconds.
         """
         given_up = self._given_up[path]
-        record = given_up.missing(self._stream.id, self._read_before(path, given_up))
+        number = number_of(Path(path).name)
+        read = 0 if self._points is None else self._points.read_before(number, given_up)
+        record = given_up.missing(self._stream.id, read)
         if record is None:
             return ()
         before = bounded(record.before, watermark, self.latest())
         return (replace(record, after=min(max(record.after - self._delay, watermark), before), before=before),)
-
-    def _read_before(self, path: str, given_up: GivenUp) -> int:
-        """Return how many messages an earlier run has read of segments that were given up, and does not need again."""
-        number = number_of(Path(path).name)
-        if self._points is None or number == given_up.first:
-            return 0
-        return given_up.read(number, self._points.read_of_first)
 
     def refuse(self, path: str, *, read: bool) -> None:
         """Raise the error with which a path was announced, if there was one.
@@ -253,7 +248,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         start, settled = self._start, self._settled()
         marks = [] if start is None else [start.segment, start.last]
         for segment in self._stream.follow(self.POLL_SECONDS, None if start is None else start.first):
-            if segment is None or self._points is None or segment.name > self._points.read_before:
+            if segment is None or self._points is None or segment.name > self._points.begun:
                 self._look_for_windows()
             if segment is not None:
                 self._current = segment

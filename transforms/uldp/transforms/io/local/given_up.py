@@ -100,7 +100,7 @@ def give_up(folder: Path, lost: range, earlier: Sequence[GivenUp], ended: int) -
     """Find out what is known of lost segments.
 
     The difference of the headers before and behind them is exact. Runs next to them that were given up before are in
-    that difference.
+    that difference; if their numbers are not exact, that of all together is, and none of one.
 
     Args:
         folder: The directory of the stream.
@@ -112,13 +112,15 @@ def give_up(folder: Path, lost: range, earlier: Sequence[GivenUp], ended: int) -
         StreamError: if a segment next to them is damaged.
         OSError: if it cannot be opened.
     """
-    start, stop, known = lost.start, lost.stop, 0
+    start, stop, beside = lost.start, lost.stop, list[GivenUp]()
     for each in reversed(earlier):
         if each.last + 1 == start:
-            start, known = each.first, known + each.messages
+            start = each.first
+            beside.append(each)
     for each in earlier:
         if each.first == stop:
-            stop, known = each.last + 1, known + each.messages
+            stop = each.last + 1
+            beside.append(each)
     one = _Neighbour.of(folder / name_of(start - 1)) if start > 0 else None
     other = _Neighbour.of(folder / name_of(stop))
     total = _between(None if one is None else one.behind, None if other is None else other.header.before, start)
@@ -126,8 +128,8 @@ def give_up(folder: Path, lost: range, earlier: Sequence[GivenUp], ended: int) -
     return GivenUp(
         first=lost.start,
         last=lost.stop - 1,
-        messages=len(lost) if total is None else max(total - known, 0),
-        exact=total is not None,
+        messages=len(lost) if total is None else max(total - sum(each.messages for each in beside), 0),
+        exact=total is not None and all(each.exact for each in beside),
         after=before if one is None else min(max(one.header.last_publish_time, 0), before),
         before=before,
     )

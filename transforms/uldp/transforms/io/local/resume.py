@@ -9,7 +9,7 @@ segments of an event, all segments before these are counted, and their panes, la
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
@@ -21,7 +21,7 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.given_up import GivenUp
 from uldp.transforms.io.local.journal import GivenUpTaken, Journal, SegmentRead
 from uldp.transforms.io.local.resume_point import ResumePoint
-from uldp.transforms.io.local.segments import SegmentHeader, name_of
+from uldp.transforms.io.local.segments import DIGITS, SegmentHeader, name_of
 from uldp.transforms.io.message_files import StreamError
 
 
@@ -63,6 +63,7 @@ class ResumePoints:
         journal: The journal of the job.
         start: The point from which this job has resumed, if it has.
         known: The segments that an earlier run has read, and that this one may read again.
+        taken: The first numbers of the segments that an earlier run has taken as given up.
         read_of_first: Of segments that were given up together, among them the first to read: how many messages an
             earlier run has read of those before.
     """
@@ -78,13 +79,15 @@ class ResumePoints:
         journal: Journal,
         start: ResumePoint | None = None,
         known: Mapping[str, SegmentRead] | None = None,
+        taken: Iterable[int] = (),
         read_of_first: int = 0,
     ) -> None:
-        self.start, self.journal, self.read_of_first = start, journal, read_of_first
+        self.start, self.journal, self._read_of_first = start, journal, read_of_first
+        self._taken = set[int]() if journal.anew else set(taken)
         self._path, self._job, self.reach = path, job, reach
         self._known = dict(known or {})
         #: The last segment that an earlier run may have read.
-        self.read_before = max(["" if start is None else start.last, *(f"{name}.avro" for name in self._known)])
+        self.begun = max(["" if start is None else start.last, *(f"{name}.avro" for name in self._known)])
         self._marks: deque[_Mark] = deque()
         self._latest = -YEAR_9000
         self._failures = _Failures()
@@ -141,18 +144,30 @@ class ResumePoints:
                 " the segment, or choose another --to"
             )
 
-    def give_up(self, first: int, given_up: GivenUp, read: int) -> None:
-        """Let the journal say that segments were taken as given up.
+    def give_up(self, first: int, given_up: GivenUp) -> None:
+        """Let the journal say that segments are taken as given up, unless it says so already.
 
         Args:
             first: The number of the first of them that the job needs.
             given_up: The run.
-            read: How many messages the job has read of those before.
         """
+        if first in self._taken:
+            return
+        self._taken.add(first)
+        known = any(f"{number:0{DIGITS}d}" in self._known for number in given_up.segments)
+        # An earlier run may have read the segments of its last event.
+        begun = (
+            self.start is not None
+            and self.start.segment <= name_of(given_up.last)
+            and name_of(first) <= self.start.last
+        )
         bound: Literal["", "at least", "at most"] = "" if given_up.exact else "at least"
-        if name_of(first) <= self.read_before:
-            bound = "at most"
-        self.journal.add(GivenUpTaken(first, given_up.last, max(given_up.messages - read, 0), bound))
+        messages = max(given_up.messages - self.read_before(first, given_up), 0)
+        self.journal.add(GivenUpTaken(first, given_up.last, messages, "at most" if known or begun else bound))
+
+    def read_before(self, first: int, given_up: GivenUp) -> int:
+        """Return how many messages an earlier run has read of a run before the first segment that the job needs."""
+        return 0 if first == given_up.first else given_up.read(first, self._read_of_first)
 
     def read(self, segment: SegmentRead) -> None:
         """Let the journal say that a segment was read, unless it says so already."""

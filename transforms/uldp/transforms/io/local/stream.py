@@ -206,10 +206,12 @@ class LocalStream:
         """
         with self._settings() as settings:
             self._refresh()
-            lost = tuple(give_up(self.path, hole, settings.given_up, self._ended()) for hole in self.missing())
+            lost, given_up = list[GivenUp](), settings.given_up
+            for hole in self.missing():
+                lost.append(give_up(self.path, hole, given_up, self._ended()))
+                given_up = tuple(sorted((*given_up, lost[-1]), key=lambda each: each.first))
             if not lost:
                 return ()
-            given_up = tuple(sorted((*settings.given_up, *lost), key=lambda each: each.first))
             end = max(self.end, self._closed_at(), self.known_end)
             settings.model_copy(update={"given_up": given_up, "end": end}).write(self.path)
             # A writer looks at the settings behind its segment, and this looks at segments behind the settings.
@@ -217,7 +219,7 @@ class LocalStream:
                 if any(number_of(name) in each.segments for each in lost):
                     settings.write(self.path)
                     raise StreamError(f"{plain(str(self.path / name))}: has come at this moment; run the command again")
-        return lost
+        return tuple(lost)
 
     def _ended(self) -> int:
         """Return an upper bound of the publish times of messages that the stream ends with, in milliseconds."""
