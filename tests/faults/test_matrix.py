@@ -149,7 +149,7 @@ OTHERS = {
     "schema": "the models of specs",
     "serve": "results, as show, ask and report do, whose damage it names in each answer",
     "simulate": "a spec and a truth",
-    "status": "results; it counts damaged files, and says that uldp show names them",
+    "status": "results; tests/pipelines/results/test_signed.py damages them",
     "zones": "specs and files of places",
 }
 #: A stream without its mark is open, and a job waits for more of it.

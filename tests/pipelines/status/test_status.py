@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -115,11 +116,30 @@ def test_flags_missing_and_damage_are_said(tmp_path: Path) -> None:
     lines = list(Status.of(tmp_path).lines())
     assert "  of this window, 9.09% rejected, at most 45.00% missing" in lines
     assert "  flagged: 1 incomplete" in lines
-    assert "damaged: 1 file of counts; uldp show names them" in lines
+    (fault,) = Status.of(tmp_path).faults
+    assert fault.startswith(f"{shared}: damaged")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])
-def test_a_damaged_identity_is_no_job(tmp_path: Path, text: str) -> None:
+def test_a_damaged_identity_is_named(uldp: Run, tmp_path: Path, text: str) -> None:
     save(folder_of(tmp_path).path, ESTIMATE)
-    (tmp_path / "job.json").write_text(text)
-    assert next(Status.of(tmp_path).lines()) == "job: none has begun; not running"
+    path = tmp_path / "job.json"
+    path.write_text(text)
+    code, out, err = uldp("status", tmp_path)
+    assert (code, out.splitlines()[0]) == (1, "job: unknown, for job.json is damaged; not running")
+    assert err.splitlines()[0] == (
+        f"error: {path}: not the identity of a job; restore the original file, or choose another --to"
+    )
+
+
+@pytest.mark.parametrize("name", ["resume.json", "left_out.json", "pruned.json", "journal.jsonl"])
+def test_a_damaged_file_of_the_job_is_named(uldp: Run, backfilled: Path, tmp_path: Path, name: str) -> None:
+    out = shutil.copytree(backfilled, tmp_path / "results")
+    (out / name).write_text("no\n")
+    code, _, err = uldp("status", out)
+    assert (code, str(out / name) in err) == (1, True)
+
+
+def test_a_job_that_has_not_begun_is_healthy(uldp: Run, tmp_path: Path) -> None:
+    code, out, _ = uldp("status", tmp_path)
+    assert (code, out.splitlines()[0]) == (0, "job: none has begun; not running")

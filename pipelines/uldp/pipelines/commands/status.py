@@ -9,6 +9,8 @@ import click
 
 from uldp.pipelines.commands.output import load, name_damaged, say
 from uldp.pipelines.options import FOLDER, SPEC
+from uldp.schemas.errors import DataError
+from uldp.schemas.specs.mistakes import printable
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError
@@ -31,7 +33,8 @@ _SPECS = click.option(
 def status(out: Path, private: Path | None, as_json: bool) -> None:
     """Say what runs, how far it is, where reports went, and what the results take on disk.
 
-    A job of another machine is not seen to run. The position is that of a job of a local stream.
+    A job of another machine is not seen to run. The position is that of a job of a local stream. If something is
+    damaged, missing or given up, the command names it at the end, and its exit code is 1.
 
     Example: uldp status results
     """
@@ -43,6 +46,8 @@ def status(out: Path, private: Path | None, as_json: bool) -> None:
     else:
         for line in found.lines():
             say(line)
+    if found.faults:
+        raise DataError("\n".join(map(printable, found.faults)))
 
 
 @click.command()

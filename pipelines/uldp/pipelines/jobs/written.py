@@ -1,8 +1,5 @@
 """What a job has written, as its journal says, and what is there: what is gone is noticed at the next start."""
 
-import hashlib
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,40 +10,20 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.prune import pruned_before
-from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
 from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.local.journal import (
     JOURNAL,
     Entry,
     FileWritten,
-    Journal,
     JournalError,
     PaneWritten,
     results_written,
 )
+from uldp.transforms.io.results.signing import is_as_written
 
 #: A folder of results, and what the panes in it share of which the newest alone counts; see ``estimate_key``.
 _Place = tuple[str, tuple[str | int, ...]]
-
-
-def sign_pane(journal: Journal, pane: PaneHeader) -> None:
-    """Let a journal say that a statistic or an estimate is written."""
-    estimator = pane.estimator if isinstance(pane, Estimate) else ""
-    received, revision = pane.accounting.existed, pane.pane.revision
-    journal.add(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
-
-
-def sign_file(journal: Journal, private: Path, name: str) -> None:
-    """Let a journal say that a file of late or rejected reports is written, and what is in it."""
-    journal.add(FileWritten(name, math.ceil(time.time()), _digest(private / name)))
-
-
-def _digest(path: Path) -> str:
-    """Return 16 hexadecimal digits: enough to notice damage, and few for a line of the journal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -97,7 +74,7 @@ class Results:
             if isinstance(entry, FileWritten) and entry.time > before:
                 path = self.private / entry.name
                 try:
-                    wrong = None if _digest(path) == entry.digest else "is damaged"
+                    wrong = None if is_as_written(path, entry) else "is damaged"
                 except FileNotFoundError:
                     wrong = "is gone"
                 if wrong is not None:

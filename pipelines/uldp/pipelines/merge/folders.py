@@ -37,9 +37,10 @@ from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, is_remote
+from uldp.transforms.io.local.journal import JOURNAL
 
 #: What a merge reads of results that are far away.
-READ = ("specs", COUNTS, FEW, ESTIMATES.folder, IDS, JOB)
+READ = ("specs", COUNTS, FEW, ESTIMATES.folder, IDS, JOB, JOURNAL)
 _FEW_HEADERS = replace(HEADERS, folder=FEW_PANES.folder)
 #: The files whose panes are in memory, of each kind: the panes of a window are mostly in those of the window before.
 _FILES = 8

@@ -121,8 +121,6 @@ def _headers(
             headers |= {pane: path for path, panes in files.items() for pane in panes}
     headers = {pane: path for pane, path in headers.items() if pane.key not in hidden}
     if kind is HEADERS:
-        signed = Signed.read(root)
-        of_counts = replace(signed, panes={key: n for key, n in signed.panes.items() if not key[4]})
-        for lost in of_counts.lost_panes(root, headers, selection, hidden):
+        for lost in Signed.read(root).of_counts().lost_panes(root, headers, selection, hidden):
             folder.damaged(lost)
     return headers

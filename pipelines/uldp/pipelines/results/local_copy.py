@@ -1,4 +1,4 @@
-"""A copy of the specs and counts of results that are far away, for commands that read files of this machine."""
+"""A copy of specs, counts and journal of results that are far away, for commands that read files of this machine."""
 
 import shutil
 import tempfile
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.transforms.io.folders import COUNTS, FEW, is_remote
+from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import fetched, matching
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
 
-#: The folders that questions need.
-_FOLDERS = ("specs", COUNTS, FEW)
+#: The folders and files that questions need.
+_NEEDED = ("specs", COUNTS, FEW, JOURNAL)
 
 
 @contextmanager
-def here(place: str, names: Sequence[str] = _FOLDERS) -> Iterator[Path]:
+def here(place: str, names: Sequence[str] = _NEEDED) -> Iterator[Path]:
     """Give the folder itself if it is on this machine, or a copy of a part of a URL.
 
     Args:

@@ -1,8 +1,9 @@
-"""What a local job has signed in its journal, and what of it is not there: readers name it rather than leave it out."""
+"""What a job has signed in its journal, and what of it is not there: readers name it rather than leave it out."""
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.selection import Key, Selection
@@ -20,6 +21,7 @@ from uldp.transforms.io.local.journal import (
     SegmentRead,
     read_journal,
 )
+from uldp.transforms.io.results.signing import is_as_written
 
 #: Collection, version, start and end of a window, and the estimator; empty for the statistic.
 PaneKey = tuple[str, int, int, int, str]
@@ -34,17 +36,17 @@ class Signed:
         segments: What was read, by the name of the segment's file.
         given_up: The segments that were taken as given up, by the number of the first.
         panes: The most reports that a pane of a window accounts for.
-        files: The files of late and rejected reports, with the time of their writing in seconds since 1970.
+        files: The files of late and rejected reports, by their paths below the folder of private results.
     """
 
     segments: dict[str, SegmentRead] = field(default_factory=dict)
     given_up: dict[int, GivenUpTaken] = field(default_factory=dict)
     panes: dict[PaneKey, int] = field(default_factory=dict)
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, FileWritten] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, out: Path) -> "Signed":
-        """Read the journal beside results; of a job that keeps none, nothing is signed.
+    def read(cls, out: Path) -> Self:
+        """Read the journal beside results; a job that has none has signed nothing.
 
         Raises:
             ResultsError: if it is damaged.
@@ -63,7 +65,7 @@ class Signed:
         elif isinstance(entry, GivenUpTaken):
             self.given_up[entry.first] = entry
         elif isinstance(entry, FileWritten):
-            self.files[entry.name] = entry.time
+            self.files[entry.name] = entry
         else:
             key = entry.collection, entry.version, entry.window_start, entry.window_end, entry.estimator
             self.panes[key] = max(self.panes.get(key, 0), entry.received)
@@ -75,6 +77,10 @@ class Signed:
             if key[4]:
                 found[key[:4]][key[4]] = received
         return found
+
+    def of_counts(self) -> Self:
+        """Return what is signed without the estimates."""
+        return replace(self, panes={key: received for key, received in self.panes.items() if not key[4]})
 
     def lost_panes(
         self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Container[Key | None]
@@ -107,13 +113,20 @@ class Signed:
                 )
 
     def lost_files(self, folder: Path, before: float) -> Iterator[ResultsError]:
-        """Yield an error for each file of late or rejected reports that is not there.
+        """Yield an error for each file of late or rejected reports that is not there, or not as it was written.
 
         Args:
             folder: The folder ``late`` or ``rejected``.
             before: The time before which files may have been removed on purpose.
         """
-        for name, time in self.files.items():
-            kind, _, file = name.rpartition("/")
-            if folder.is_dir() and kind == folder.name and time > before and not (folder / file).exists():
-                yield ResultsError(f"{plain(str(folder / file))}: missing; {_RESTORE}")
+        for entry in self.files.values():
+            kind, _, file = entry.name.rpartition("/")
+            if folder.is_dir() and kind == folder.name and entry.time > before:
+                try:
+                    wrong = None if is_as_written(folder / file, entry) else "not as the job has written it"
+                except FileNotFoundError:
+                    wrong = "missing"
+                except OSError as error:
+                    wrong = error.strerror or str(error)
+                if wrong is not None:
+                    yield ResultsError(f"{plain(str(folder / file))}: {wrong}; {_RESTORE}")

@@ -44,7 +44,9 @@ def collections(served: Served, query: Query) -> Mapping[str, Any]:
     """Return the versions of the collections of a folder, each with its windows and its spec in short."""
     damaged: list[ResultsError] = []
     folder, newest = served.folder(damaged), served.headers.newest()
-    chosen = folder.select(collection=query.one("collection")).windows(newest)
+    selection = folder.select(collection=query.one("collection"))
+    chosen = selection.windows(newest)
+    damaged += served.headers.damaged(selection)
     of_version: dict[tuple[str, int], list[PaneHeader]] = {key: [] for key in folder.specs}
     for key in chosen:
         of_version.setdefault(key[:2], []).append(newest[key])
@@ -109,7 +111,9 @@ def windows(served: Served, query: Query) -> Mapping[str, Any]:
     """Return where the reports of the selected windows went, also of those without a published estimate."""
     damaged: list[ResultsError] = []
     folder, newest = served.folder(damaged), served.headers.newest()
-    chosen = folder.select(**query.selection()).windows(newest)
+    selection = folder.select(**query.selection())
+    chosen = selection.windows(newest)
+    damaged += served.headers.damaged(selection)
     found = ({"pane": str(pane.pane.kind), **_flat(pane)} for key, pane in newest.items() if key in chosen)
     return {"windows": _bounded(found), "damaged": served.texts(damaged)}
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uldp.pipelines.audit.given_up import taken_texts
-from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.live.figures import CollectionFigures, Figures
 from uldp.pipelines.live.position import Position, now_ms
 from uldp.pipelines.live.running import is_running
 from uldp.pipelines.live.served import Served
 from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.text import accounting_text, number_of
+from uldp.pipelines.status.faults import faults_of, job_of
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, MISSING
 from uldp.transforms.io.listing import files_below
+from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
 
 #: The folders of results whose size is said.
@@ -45,25 +45,29 @@ class Status:
 
     Attributes:
         at: When this was so.
-        job: The command and the source of the job; None if no job has begun.
+        job: The command and the source of the job; None if no job has begun, or if nobody can tell which.
+        unknown: Whether nobody can tell which, because the file that identifies the job is damaged.
+        signed: Whether a backfill has signed its results, as it does when it ends; None of another job.
         running: Whether a job of this machine writes to the directory.
         position: The last position that a job of a local stream has written; None if it has ended.
         resumes: The watermark from which such a job goes on; None if there is none.
         figures: Where the reports went.
-        given_up: A line for each run of lost segments that the job took as given up.
         disk: What each folder takes that there is.
         free: The bytes that are free beside the results.
+        faults: A line for whatever is damaged, missing or given up.
     """
 
     at: int
     job: str | None
+    unknown: bool
+    signed: bool | None
     running: bool
     position: Position | None
     resumes: int | None
     figures: Figures
-    given_up: Sequence[str]
     disk: Mapping[str, Disk]
     free: int
+    faults: Sequence[str]
 
     @classmethod
     def of(cls, out: Path, private: Path | None = None) -> "Status":
@@ -74,21 +78,31 @@ class Status:
         """
         for folder in (out, private or out):
             check_directory(folder)
+        job, unknown = None, False
+        try:
+            job = job_of(out)
+        except ResultsError:  # it is among the faults
+            unknown = True
         return cls(
             at=now_ms(),
-            job=_job(out),
+            job=None if job is None else str(job),
+            unknown=unknown,
+            signed=(out / JOURNAL).exists() if job is not None and job.command == "backfill" else None,
             running=is_running(out),
             position=Position.read(out),
             resumes=_watermark(out),
             figures=Served.of(out.name, out, private).figures.now(),
-            given_up=_given_up(out),
             disk=dict(_disk((out, private) if private is not None else (out,))),
             free=shutil.disk_usage(out).free,
+            faults=faults_of(out, private or out),
         )
 
     def lines(self) -> Iterator[str]:
         """Yield it as text."""
-        yield f"job: {self.job or 'none has begun'}; {'running' if self.running else 'not running'}"
+        job = f"unknown, for {JOB} is damaged" if self.unknown else self.job or "none has begun"
+        yield f"job: {job}; {'running' if self.running else 'not running'}"
+        if self.signed is False and not self.running:
+            yield "  it has not signed its results: it has not ended, or an earlier version of uldp has written them"
         yield from (f"  {line}" for line in self._position_lines())
         for (collection, version), figures in sorted(self.figures.collections.items()):
             windows = number_of(figures.windows, "window")
@@ -100,9 +114,6 @@ class Status:
             yield "rejected: " + ", ".join(f"{reports:,} {reason}" for reason, reports in reasons)
         if self.figures.missing:
             yield f"missing: {number_of(self.figures.missing, 'message')}, which the source lost"
-        yield from (f"  {line}" for line in self.given_up)
-        if self.figures.damaged:
-            yield f"damaged: {number_of(self.figures.damaged, 'file')} of counts; uldp show names them"
         yield f"disk: {', '.join(self._disk_texts()) or 'nothing'}; {_size(self.free)} free"
 
     def _position_lines(self) -> Iterator[str]:
@@ -148,6 +159,7 @@ class Status:
         return {
             "at": iso(self.at),
             "job": self.job,
+            "signed": self.signed,
             "running": self.running,
             "watermark": None if position is None or position.watermark is None else iso(position.watermark),
             "lag_seconds": None if position is None or (lag := position.lag(self.at)) is None else lag / 1000,
@@ -164,6 +176,7 @@ class Status:
                 for name, disk in self.disk.items()
             },
             "free_bytes": self.free,
+            "faults": list(self.faults),
         }
 
 
@@ -190,23 +203,11 @@ def _accounting(accounting: Accounting, missing: int | None) -> dict[str, int]:
     return numbers if missing is None else numbers | {"missing": missing}
 
 
-def _job(out: Path) -> str | None:
-    with suppress(OSError, ValueError):
-        return str(JobIdentity.read(out / JOB))
-    return None
-
-
 def _watermark(out: Path) -> int | None:
     with suppress(ResumeError):
         point = ResumePoint.read(out / RESUME)
         return None if point is None else point.watermark
     return None
-
-
-def _given_up(out: Path) -> Sequence[str]:
-    with suppress(ResultsError):
-        return taken_texts(out)
-    return ()
 
 
 def _disk(roots: Sequence[Path]) -> Iterator[tuple[str, Disk]]:

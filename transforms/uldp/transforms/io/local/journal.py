@@ -118,6 +118,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
     "file": TypeAdapter(FileWritten),
 }
 _SEGMENT, _GIVEN_UP = b'["segment"', b'["given_up"'
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make one for each line
 _NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file"}
 
 
@@ -135,7 +136,7 @@ class JournalEnd(Strict):
 
 def encode_entry(entry: Entry) -> bytes:
     """Return an entry as a line."""
-    return json.dumps([_NAMES[type(entry)], *entry], separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode([_NAMES[type(entry)], *entry]).encode() + b"\n"
 
 
 def decode_entry(line: bytes) -> Entry:
@@ -227,7 +228,11 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Hold an entry."""
-        self._held.append(encode_entry(entry))
+        self.hold(encode_entry(entry))
+
+    def hold(self, lines: bytes) -> None:
+        """Hold entries as lines."""
+        self._held.append(lines)
 
     def commit(self) -> JournalEnd:
         """Append what was added, so that the disk has it, and return how far the journal goes."""

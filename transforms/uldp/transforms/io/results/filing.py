@@ -44,6 +44,14 @@ class Filing(ABC, Generic[R]):
         """Return the names of the files to remove once all files of the bundle are there."""
         return ()
 
+    def line_of(self, record: R) -> bytes:
+        """Return the line of a journal about a record, once it is written; by default none."""
+        return b""
+
+    def line_of_file(self, file: File) -> bytes:
+        """Return the line of a journal about a file, once it is written; by default none."""
+        return b""
+
 
 class Held(Generic[R]):
     """Records that wait for a file, by what they share, up to a number of them and of their bytes."""

@@ -13,6 +13,7 @@ from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.results.filing import MAX_BYTES, MAX_RECORDS, File, Filing, Held
 from uldp.transforms.io.results.names import estimate_name, file_of_all, shared_file, shared_folder, statistic_name
+from uldp.transforms.io.results.signing import line_of_pane
 from uldp.transforms.io.window_index import Place, place_of
 
 #: If a bundle has more panes than this, of one collection and estimator, they share files; and so do those that are
@@ -152,6 +153,10 @@ class PaneFiling(Filing[P]):
     def superseded(self) -> Sequence[str]:
         """Return the names of the files that the panes supersede."""
         return self._superseded
+
+    def line_of(self, pane: P) -> bytes:
+        """Return the line of a pane."""
+        return line_of_pane(pane)
 
 
 def filed_estimates(*, newest_only: bool = False) -> PaneFiling[Estimate]:

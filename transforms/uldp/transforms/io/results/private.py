@@ -19,6 +19,7 @@ from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_
 from uldp.transforms.io.folders import SOURCE_DIGITS
 from uldp.transforms.io.results.filing import File, Filing, Held
 from uldp.transforms.io.results.sample import RARE_RATIO, REPORT_BYTES, parts, sampled
+from uldp.transforms.io.results.signing import line_of_file
 from uldp.transforms.io.stored_files import StoredFile, numbers_of
 
 #: About what Python adds to a body in a record, and to a run.
@@ -57,6 +58,10 @@ class SourceFiling(Filing[R]):
         for source, records in self._held.clear().items():
             stored, content = self.file_of(source, records)
             yield File(f"{self.folder}/{stored.name}.avro", content)
+
+    def line_of_file(self, file: File) -> bytes:
+        """Return the line of a file."""
+        return line_of_file(*file)
 
 
 class LateFiling(SourceFiling[Message]):

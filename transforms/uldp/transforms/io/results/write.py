@@ -1,11 +1,14 @@
 """The steps that write results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import AsIter
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp.schemas.records import Missing
 from uldp.transforms.aggregated import Aggregated
@@ -14,6 +17,7 @@ from uldp.transforms.io.results.filing import TogetherFiling
 from uldp.transforms.io.results.ids import IdsFiling
 from uldp.transforms.io.results.panes import filed_estimates
 from uldp.transforms.io.results.private import LateFiling, RejectedFiling
+from uldp.transforms.io.results.signing import write_journal
 from uldp.transforms.io.results.writers import BundleWriter, FilesWriter, StatisticsWriter
 
 
@@ -29,31 +33,39 @@ class WriteResults(beam.PTransform[Any, None]):
         private: Another folder for late and rejected reports and for cells of few reports; None to write them below
             ``out`` too.
         newest_only: Whether to remove the file of a pane once the pane that supersedes it is written.
-        written: Called in the worker for each file of late or rejected reports, with its name below the folder, once
-            the file is there.
+        written: Called in the worker with the lines of a journal about each bundle that is written.
+        sign: Whether to write a journal of these lines once all is written; the inputs are bounded.
     """
 
     out: str
     private: str | None = None
     newest_only: bool = False
-    written: Callable[[str], None] | None = None
+    written: Callable[[bytes], None] | None = None
+    sign: bool = False
 
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
         private = self.private or self.out
+        lines = []
         for records, label, write in (
             (aggregated.estimates, "WriteEstimates", write_estimates(self.out, newest_only=self.newest_only)),
             (aggregated.counts, "WriteCounts", write_statistics(self.out, private, newest_only=self.newest_only)),
-            (aggregated.late, "WriteLate", write_private(private, LateFiling, self.written)),
-            (aggregated.rejected, "WriteRejected", write_private(private, RejectedFiling, self.written)),
+            (aggregated.late, "WriteLate", write_private(private, LateFiling)),
+            (aggregated.rejected, "WriteRejected", write_private(private, RejectedFiling)),
             (aggregated.missing, "WriteMissing", write_missing(self.out)),
         ):
+            write.written, write.sign = self.written, self.sign
             # Beam would look for an element that a writer puts out, for .4 s of each start of a job.
-            _ = records | label >> beam.ParDo(write).with_output_types(type(None))
+            written = records | label >> beam.ParDo(write).with_output_types(bytes if self.sign else type(None))
+            if self.sign:
+                lines.append(written | f"Sign{label[5:]}" >> beam.WindowInto(GlobalWindows()))
         for kept in aggregated.kept:
             write_ids = _WriteFn(lambda: FilesWriter(private, IdsFiling(), private=True))
             _ = kept | "WriteIds" >> beam.ParDo(write_ids).with_output_types(type(None))
+        if self.sign:
+            begin = aggregated.counts.pipeline | "Sign" >> beam.Create([self.out])
+            _ = begin | "WriteJournal" >> beam.Map(write_journal, *map(AsIter, lines)).with_output_types(type(None))
 
 
 class _WriteFn(beam.DoFn):
@@ -61,19 +73,30 @@ class _WriteFn(beam.DoFn):
 
     Args:
         begin: Returns the writer.
+
+    Attributes:
+        written: As in ``WriteResults``.
+        sign: Whether to put out the lines of a journal about each bundle that is written.
     """
 
     def __init__(self, begin: Callable[[], BundleWriter]) -> None:
         self._begin = begin
+        self.written: Callable[[bytes], None] | None = None
+        self.sign = False
 
     def start_bundle(self) -> None:
         self._writer = self._begin()
 
-    def process(self, record: Any) -> None:
+    def process(self, record: Any, window: Any = beam.DoFn.WindowParam) -> None:
         self._writer.add(record)
+        self._window = window
 
-    def finish_bundle(self) -> None:
+    def finish_bundle(self) -> Sequence[WindowedValue]:
         self._writer.finish()
+        lines = bytes(self._writer.lines)
+        if self.written is not None:
+            self.written(lines)
+        return [WindowedValue(lines, self._window.max_timestamp(), (self._window,))] if self.sign and lines else []
 
 
 def write_estimates(out: str, *, newest_only: bool = False) -> _WriteFn:
@@ -86,11 +109,9 @@ def write_statistics(out: str, private: str, *, newest_only: bool = False) -> _W
     return _WriteFn(partial(StatisticsWriter, out, private, newest_only=newest_only))
 
 
-def write_private(
-    out: str, filing: type[LateFiling | RejectedFiling], written: Callable[[str], None] | None = None
-) -> _WriteFn:
+def write_private(out: str, filing: type[LateFiling | RejectedFiling]) -> _WriteFn:
     """Return the step of late or rejected reports."""
-    return _WriteFn(lambda: FilesWriter(out, filing(), private=True, written=written))
+    return _WriteFn(lambda: FilesWriter(out, filing(), private=True))
 
 
 def write_missing(out: str) -> _WriteFn:

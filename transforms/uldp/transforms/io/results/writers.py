@@ -1,6 +1,5 @@
 """Writers of the records of a bundle, into the files by which a filing divides them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +13,10 @@ from uldp.transforms.io.results.panes import filed_cells
 
 class BundleWriter(Protocol):
     """Writes the records of a bundle."""
+
+    @property
+    def lines(self) -> bytearray:
+        """The lines of a journal about all that is written, once the writer has finished."""
 
     def add(self, record: Any) -> None:
         """Add a record."""
@@ -29,18 +32,17 @@ class FilesWriter:
         out: The folder.
         filing: The filing.
         private: Whether only the owner may read the files.
-        written: Called for each file once it is there, with its name below the folder.
     """
 
-    def __init__(
-        self, out: str, filing: Filing[Any], *, private: bool = False, written: Callable[[str], None] | None = None
-    ) -> None:
-        self._out, self._filing, self._private, self._written = out, filing, private, written
+    def __init__(self, out: str, filing: Filing[Any], *, private: bool = False) -> None:
+        self._out, self._filing, self._private = out, filing, private
         self._files: list[File] = []
         self._nbytes = 0
+        self.lines = bytearray()
 
     def add(self, record: Any) -> None:
         """Add a record, and write the files that are whole once they reach ``MAX_BYTES``."""
+        self.lines += self._filing.line_of(record)
         for file in self._filing.add(record):
             self._take(file)
 
@@ -63,9 +65,8 @@ class FilesWriter:
             make_folder(Path(self._out).absolute())  # the root itself may be for others too
         files = [(below(self._out, name), content) for name, content in self._files]
         write_files(files, private=self._private)
-        if self._written is not None:
-            for name, _ in self._files:
-                self._written(name)
+        for file in self._files:
+            self.lines += self._filing.line_of_file(file)
         self._files, self._nbytes = [], 0
 
 
@@ -76,6 +77,7 @@ class StatisticsWriter:
         self._few_cells = filed_cells(FEW, newest_only=newest_only)
         self._counts = FilesWriter(out, filed_cells(COUNTS, newest_only=newest_only))
         self._few = FilesWriter(private, self._few_cells, private=True)
+        self.lines = self._counts.lines
 
     def add(self, statistic: Statistic) -> None:
         """Add a statistic. The cells of the pane before may be apart although those of this one are not."""

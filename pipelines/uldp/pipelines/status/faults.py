@@ -1,0 +1,99 @@
+"""What is damaged, missing or given up of the results of a job: uldp status names it, and then fails."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from uldp.pipelines.audit.given_up import taken_texts
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.results.files import Damaged, ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, folders_of, read_files
+from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.records import rejected_in
+from uldp.pipelines.results.selection import ALL
+from uldp.pipelines.results.signed import Signed
+from uldp.pipelines.status.digests import digests_of
+from uldp.pipelines.status.uncounted import late_in
+from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.local.journal import JOURNAL, begins_with
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
+
+#: Looks at a part of the results, whose private files are in the second folder.
+_Look = Callable[[Path, Path, Damaged], None]
+
+
+def faults_of(out: Path, private: Path) -> list[str]:
+    """Return a line for each fault of a results directory, whose private files are below ``private``."""
+    found: list[ValueError] = []
+    for look in _LOOKS:
+        try:
+            look(out, private, found.append)
+        except ValueError as error:
+            found.append(error)
+    return list(dict.fromkeys(map(str, found)))
+
+
+def job_of(out: Path) -> JobIdentity | None:
+    """Return the job of a results directory; None if none has begun.
+
+    Raises:
+        ResultsError: if the file that identifies it cannot be read.
+    """
+    path = out / JOB
+    try:
+        return JobIdentity.read(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ResultsError(
+            f"{plain(str(path))}: {reason}; restore the original file, or choose another --to"
+        ) from error
+
+
+def _identity(out: Path, private: Path, damaged: Damaged) -> None:
+    for folder in dict.fromkeys((out, private)):
+        job_of(folder)
+        digests_of(folder, None)  # the key of senders is there whole, or not at all
+
+
+def _resume_point(out: Path, private: Path, damaged: Damaged) -> None:
+    point = ResumePoint.read(out / RESUME)
+    if point is not None and not begins_with(out / JOURNAL, point.journal):
+        damaged(ResultsError(f"{plain(str(out / JOURNAL))}: older than {RESUME}, or another one; restore it"))
+
+
+def _panes(out: Path, private: Path, damaged: Damaged) -> None:
+    folder = ResultsFolder(out, damaged, private)
+    if Signed.read(out).panes or any(folders_of(out, PANES, ESTIMATES)):
+        _drained(folder.with_specs(folder.published().headers))
+    for name in folders_of(private, FEW_PANES):
+        read_files(private, FEW_PANES, name, ALL, damaged)
+
+
+def _reports(out: Path, private: Path, damaged: Damaged) -> None:
+    for kind, read in (("late", late_in), ("rejected", rejected_in)):
+        named: list[ResultsError] = []
+        _drained(read(private / kind, named.append))
+        for error in (*named, *Signed.read(out).lost_files(private / kind, pruned_before(private))):
+            damaged(error)
+
+
+def _records(out: Path, private: Path, damaged: Damaged) -> None:
+    folder = ResultsFolder(out, damaged, private)
+    _drained(folder.missing())
+    folder.left_out()
+
+
+def _given_up(out: Path, private: Path, damaged: Damaged) -> None:
+    for text in taken_texts(out):
+        damaged(ResultsError(f"{plain(str(out))}: {text}"))
+
+
+def _drained(records: Iterable[object]) -> None:
+    deque(records, maxlen=0)
+
+
+_LOOKS: Sequence[_Look] = (_identity, _resume_point, _panes, _reports, _records, _given_up)
