@@ -116,8 +116,7 @@ def test_flags_missing_and_damage_are_said(tmp_path: Path) -> None:
     lines = list(Status.of(tmp_path).lines())
     assert "  of this window, 9.09% rejected, at most 45.00% missing" in lines
     assert "  flagged: 1 incomplete" in lines
-    (fault,) = Status.of(tmp_path).faults
-    assert fault.startswith(f"{shared}: damaged")
+    assert any(fault.startswith(f"{shared}: damaged") for fault in Status.of(tmp_path).faults)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])

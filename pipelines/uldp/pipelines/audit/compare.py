@@ -148,10 +148,8 @@ def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: 
         pane: Its newest pane, if there is one.
         signed: How many reports the last pane had that the job has written, if it says so.
     """
-    if pane is None:
-        there = "no pane is there"
-    else:
-        there = f"the newest pane accounts for {number_of(pane.accounting.received, 'report')}"
-    wrote = f", and the job has written one of {number_of(signed, 'report')}" if signed else ""
-    source = lacking + (0 if pane is None else pane.accounting.received)
+    received = 0 if pane is None else pane.accounting.received
+    there = "no pane is there" if pane is None else f"the newest pane accounts for {number_of(received, 'report')}"
+    wrote = f", and the job has written one of {number_of(signed, 'report')}" if (signed or 0) > received else ""
+    source = lacking + received
     return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
