@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.hidden import Hidden
+from uldp.pipelines.results.kept import headers_of
 from uldp.pipelines.results.newest import newest_published
 from uldp.pipelines.results.panes import HEADERS, read_window
 from uldp.pipelines.results.selection import ALL, Key, Selection, span_of
@@ -45,9 +46,8 @@ class Headers:
         self._times: dict[str, int] = {}
         self._panes: dict[str, list[PaneHeader]] = {}
         self._newest: Mapping[Key, PaneHeader] = {}
-        self._damaged: dict[str, list[ResultsError]] = {}
+        self._damaged: dict[str, int] = {}
         self._hidden: dict[str, Hidden] = {}
-        self._hiding: list[Hidden] = []
         self._written: Mapping[str, float] = {}
 
     def newest(self) -> Mapping[Key, PaneHeader]:
@@ -61,16 +61,16 @@ class Headers:
         with self._lock:
             self._refresh()
             panes = tuple(self._readable())
-            return Fired(self._state, panes, self._written, sum(map(len, self._damaged.values())))
+            return Fired(self._state, panes, self._written, sum(self._damaged.values()))
 
     def damaged(self, selection: Selection) -> list[ResultsError]:
         """Return an error for each damaged file, and for each selected window whose newest pane is lost."""
-        with self._lock:
-            self._refresh()
-            signed = Signed.read(self._folder).of_counts()
-            hidden = {key[:4] for key in signed.panes if self._is_hidden(key[:4])}
-            lost = signed.lost_panes(self._folder, self._readable(), selection, hidden)
-            return [*chain.from_iterable(self._damaged.values()), *lost]
+        signed = Signed.read(self._folder).of_counts()
+        found: list[ResultsError] = []
+        if self.fired().damaged or any(signed.lost_panes(self._folder, self.newest().values(), selection, ())):
+            # A job that runs may have signed more than the last look has seen, so look at all files now.
+            headers_of(ResultsFolder(self._folder, found.append), self._folder, HEADERS, selection)
+        return found
 
     def _refresh(self) -> None:
         state, times = self._watch.look()
@@ -88,7 +88,7 @@ class Headers:
                 if panes is None:
                     hidden.add_folder(name)
                 self._times[name], self._panes[name] = at, panes or []
-                self._damaged[name], self._hidden[name] = damage, hidden
+                self._damaged[name], self._hidden[name] = len(damage), hidden
         written: dict[str, float] = {}
         for name, at in mine.items():
             versions = {name.partition("/")[0]}
@@ -97,14 +97,11 @@ class Headers:
             for version in versions:
                 written[version] = max(written.get(version, 0.0), abs(at) / 1e9)
         self._written = written
-        self._hiding = [hidden for name, hidden in self._hidden.items() if self._damaged[name]]
         newest = newest_published(self._readable())
         self._newest, self._state = {pane.key: pane for pane in newest}, state
 
     def _readable(self) -> Iterator[PaneHeader]:
         """Yield the panes that no damaged file hides."""
+        hiding = [hidden for name, hidden in self._hidden.items() if self._damaged[name]]
         for panes in self._panes.values():
-            yield from (pane for pane in panes if not self._is_hidden(pane.key))
-
-    def _is_hidden(self, key: Key) -> bool:
-        return any(key in hidden for hidden in self._hiding)
+            yield from (pane for pane in panes if not any(pane.key in hidden for hidden in hiding))

@@ -202,6 +202,7 @@ class ResultsFolder:
         fired: list[PaneHeader] = []
         files: dict[Path, list[Estimate]] = {}
         hidden = Hidden()
+        signed = Signed.read(self.path)  # before the panes: a job that runs may sign more while they are read
         for folder, wanted in selected_folders(self.path, (counts, estimates), selection):
             counted = read_window(self.path, counts, folder, selection, self.damaged, wanted, hidden)
             estimated = read_files(self.path, estimates, folder, selection, self.damaged, wanted, hidden)
@@ -213,7 +214,7 @@ class ResultsFolder:
         fired = [pane for pane in fired if pane.key not in hidden]
         files = {path: [pane for pane in panes if pane.key not in hidden] for path, panes in files.items()}
         there = (*fired, *_joined(files))
-        for lost in Signed.read(self.path).lost_panes(self.path, there, selection, hidden):
+        for lost in signed.lost_panes(self.path, there, selection, hidden):
             self.damaged(lost)
         return fired, files
 

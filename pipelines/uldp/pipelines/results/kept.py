@@ -50,8 +50,8 @@ class Kept:
     @classmethod
     def of(cls, folder: ResultsFolder, selection: Selection) -> "Kept":
         """Read the headers of all panes, and choose the newest of each window; ``damaged`` is told of damage."""
-        headers = _headers(folder, folder.path, HEADERS, selection)
-        apart = {} if folder.private is None else _headers(folder, folder.private, _FEW_HEADERS, selection)
+        headers = headers_of(folder, folder.path, HEADERS, selection)
+        apart = {} if folder.private is None else headers_of(folder, folder.private, _FEW_HEADERS, selection)
         versions: dict[CollectionKey, Version] = {}
         left_out: dict[tuple[CollectionKey, str], list[int]] = {}
         panes: dict[CollectionKey, list[tuple[PaneHeader, Path]]] = {}
@@ -107,12 +107,13 @@ def _statistics(path: Path, of: str, wanted: set[tuple[Any, ...]]) -> dict[tuple
     return {firing(pane): pane for pane in found if isinstance(pane, Statistic) and firing(pane) in wanted}
 
 
-def _headers(
+def headers_of(
     folder: ResultsFolder, root: Path, kind: Panes[PaneHeader], selection: Selection
 ) -> dict[PaneHeader, Path]:
-    """Read the headers of panes with their files, but those of windows with a damaged file."""
+    """Read the headers of panes with their files, but those of windows with a damaged file; name lost panes."""
     headers: dict[PaneHeader, Path] = {}
     hidden = Hidden()
+    signed = Signed.read(root).of_counts() if kind is HEADERS else Signed()
     for name, wanted in selected_folders(root, (kind,), selection):
         files = read_files(root, kind, name, selection, folder.damaged, wanted, hidden)
         if files is None:
@@ -120,7 +121,6 @@ def _headers(
         else:
             headers |= {pane: path for path, panes in files.items() for pane in panes}
     headers = {pane: path for pane, path in headers.items() if pane.key not in hidden}
-    if kind is HEADERS:
-        for lost in Signed.read(root).of_counts().lost_panes(root, headers, selection, hidden):
-            folder.damaged(lost)
+    for lost in signed.lost_panes(root, headers, selection, hidden):
+        folder.damaged(lost)
     return headers
