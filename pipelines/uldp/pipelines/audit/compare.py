@@ -150,6 +150,7 @@ def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: 
     """
     received = 0 if pane is None else pane.accounting.received
     there = "no pane is there" if pane is None else f"the newest pane accounts for {number_of(received, 'report')}"
-    wrote = f", and the job has written one of {number_of(signed, 'report')}" if (signed or 0) > received else ""
+    more = signed is not None and signed > received
+    wrote = f", and the job has written one of {number_of(signed or 0, 'report')}" if more else ""
     source = lacking + received
     return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
