@@ -173,7 +173,7 @@ def check(data: bytes) -> int:
     both = decode_fast(arrivals), decode_plain(arrivals)
     for decoded in both:
         counted = sum(map(len, decoded.columns))
-        assert decoded.received == counted + decoded.late_reports + decoded.rejected_reports
+        assert decoded.received == counted + decoded.late_reports + sum(record.reports for record in decoded.rejected)
         assert sum(partial.accounting.late for partial in decoded.partials.values()) == decoded.late_reports
         assert all(part.accounting.closes() for parts in decoded.partials.values() for _, part in parts.slices())
         kept = sum(len(late.data) for late in decoded.late)
