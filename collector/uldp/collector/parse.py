@@ -1,4 +1,4 @@
-"""Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
+"""Parse messages into columns of reports, those of collections with the same rules together, before any check."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -11,9 +11,10 @@ import numpy as np
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.plain import Faulty, Group, PayloadFault, PlainDecoder, Record, Unparsed
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
-from uldp.schemas.codec.packed import Bodies
+from uldp.schemas.codec.packed import Bodies, PackedMessages
 from uldp.schemas.specs.collection import CollectionKey
 
 #: Batches of collections with the same rules are joined up to the first number of reports. Those of a collection with
@@ -131,6 +132,42 @@ class MessageParser:
                 fast.payloads[rows],
             )
             start = ends[-1]
+
+
+class Openings:
+    """Parses each message by the collections that were open when it was published.
+
+    Before a spec opens, its reports are those of an unknown version. So what becomes of a report does not depend on
+    when a worker has learned of its spec, if that is before the spec opens: a message from before has the same verdict,
+    reason and detail as if the spec did not exist.
+
+    Args:
+        specs: The specs as they are now; messages of other collections hold no reports.
+
+    Attributes:
+        edition: That of the specs.
+    """
+
+    def __init__(self, specs: SharedSpecs) -> None:
+        self.edition = specs.edition  # first of all: if the specs change meanwhile, this is not their newest edition
+        self._served = dict(specs.served)
+        self._times: Times = np.array(sorted({each.opens for each in self._served.values()} - {0}), dtype=np.int64)
+        self._parsers: dict[int, MessageParser] = {}
+
+    def split(self, messages: PackedMessages) -> Iterator[tuple[PackedMessages, MessageParser]]:
+        """Yield the messages with their parser, together those for which the same collections are open."""
+        if not len(messages):
+            return
+        times = messages.publish_times
+        first, last = np.searchsorted(self._times, [times.min(), times.max()], side="right").tolist()
+        opened = np.searchsorted(self._times, times, side="right") if first < last else None
+        for number in [first] if opened is None else np.unique(opened).tolist():
+            if number not in self._parsers:
+                until = int(self._times[number - 1]) if number else 0
+                served = {key: each for key, each in self._served.items() if each.opens <= until}
+                self._parsers[number] = MessageParser(served)
+            some = messages if opened is None else messages.take(np.flatnonzero(opened == number))
+            yield some, self._parsers[number]
 
 
 def _from_faulty(faulty: Faulty) -> ParsedReports:

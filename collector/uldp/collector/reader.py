@@ -18,8 +18,8 @@ from uldp.collector.batch import JudgedBatch, RefusedBatch
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns
 from uldp.collector.judge import judge, unit_of_time
-from uldp.collector.openings import Openings
 from uldp.collector.origins import Senders
+from uldp.collector.parse import Openings
 from uldp.collector.partial import Partial
 from uldp.collector.plain import Unparsed
 from uldp.collector.shared_specs import SharedSpecs
