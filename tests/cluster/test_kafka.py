@@ -18,8 +18,8 @@ from tests.cluster.kafka import KafkaBroker, send
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
+from uldp.transforms.io.kafka.producer import WriteToKafka
 from uldp.transforms.io.kafka.reader import KafkaReader
-from uldp.transforms.io.kafka.sink import WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaTopic
 

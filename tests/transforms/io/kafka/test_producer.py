@@ -8,8 +8,7 @@ from tests.fakes.kafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Brok
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.kafka.endpoint import TopicWriter
-from uldp.transforms.io.kafka.producer import KafkaProducer
-from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.producer import KafkaProducer, WriteToKafka
 
 
 def write(records: list[tuple[bytes, bytes]]) -> None:

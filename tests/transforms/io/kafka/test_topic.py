@@ -20,7 +20,7 @@ from tests.fakes.kafka import (
     Reason,
 )
 from uldp.schemas.errors import EndpointError
-from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.producer import WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic, read_config
 

@@ -14,8 +14,7 @@ from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
 from uldp.transforms.io.json_rows import Keyed
-from uldp.transforms.io.kafka.producer import KafkaProducer
-from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.producer import KafkaProducer, WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
