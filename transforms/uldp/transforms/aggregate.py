@@ -17,11 +17,10 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.count import CollectSlices, CountSupport, KeyedSpan
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedSpan, SumFixedWindows
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
-from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.internals import is_consistent_with, no_annotations
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.limit_senders import LimitSenders

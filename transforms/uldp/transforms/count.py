@@ -18,10 +18,11 @@ from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.coders import PartialCoder
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
-from uldp.transforms.windows import at_time
+from uldp.transforms.windows import at_time, window_fn
 
 #: By collection and version, the part of a time slice, which is that of the element's time.
 KeyedPartial = tuple[tuple[str, int], Partial]
@@ -227,3 +228,33 @@ class SumCounts(beam.CombineFn):
     def get_accumulator_coder(self) -> Coder:
         """Return our own coder, because accumulators are state and must not be pickles."""
         return PartialCoder()
+
+
+@dataclass
+class SumFixedWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[KeyedPartial]]):
+    """Sum spans of a bounded collection, whose slices are the windows. The result holds each window once.
+
+    A runner of Beam keeps a timer for each window of a key, and the local runner looks through all of them for each
+    window: 10,000 windows of one key take 40 times as long as 100. A bounded job needs none of these timers, because no
+    window fires before all input is read. So the runner groups by key and span in one global window, and the windows
+    get their times when their panes are sealed.
+
+    Each element of the result is in the window in which its span begins.
+    """
+
+    window: WindowSpec
+
+    def expand(self, spans: PCollection[KeyedSpan]) -> PCollection[KeyedPartial]:
+        """Sum by span, and then put each sum into a window."""
+        sums: PCollection[KeyedPartial] = (
+            spans
+            | "SumBlocks" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+            | "AtBlock" >> beam.Map(_at_span).with_output_types(KeyedPartial)
+            | "Window" >> beam.WindowInto(window_fn(self.window))
+        )
+        return sums
+
+
+def _at_span(element: KeyedSpan) -> WindowedValue:
+    (key, origin), span = element
+    return at_time(origin, (key, span))

@@ -9,8 +9,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests.transforms.test_slide import dated_windows, span
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.count import KeyedSpan
-from uldp.transforms.fixed import SumFixedWindows
+from uldp.transforms.count import KeyedSpan, SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn
 
 HOUR = WindowSpec.model_validate({"size": "1h"})
