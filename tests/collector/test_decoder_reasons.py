@@ -24,7 +24,7 @@ from tests.collector.decoding import (
 )
 from uldp.collector.batch import STORED_BYTES
 from uldp.collector.collections import YEAR_9000
-from uldp.collector.plain import MAX_MESSAGE_BYTES
+from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import HEADER_SIZE, MAGIC, header, load_schema, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason

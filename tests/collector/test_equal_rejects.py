@@ -6,7 +6,7 @@ import pytest
 
 from tests.build import START
 from tests.collector.decoding import SYMBOL, decode, report
-from uldp.collector.plain import PlainDecoder
+from uldp.collector.plain_decoder import PlainDecoder
 from uldp.schemas.records import Message
 
 N = 500

@@ -8,7 +8,7 @@ from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
 from tests.reports import reports_of
 from uldp.collector.parse import MessageParser, ParsedReports
-from uldp.collector.plain import MAX_MESSAGE_BYTES, Unparsed
+from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES, Unparsed
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec.packed import Bodies, PackedMessages
 from uldp.schemas.framing import HEADER_SIZE, header, load_schema

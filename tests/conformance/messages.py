@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests import build
-from uldp.collector.plain import MAX_MESSAGE_BYTES
+from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import header, load_schema
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report, ReportBatch

@@ -32,7 +32,7 @@ from tests.reports import reports_of
 from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from uldp.collector import plain, seen
+from uldp.collector import plain_decoder, seen
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.arrays import ReportIds
@@ -90,7 +90,7 @@ def run(batch: Sequence[Schedule], script: Script, out: Path, *, deduplicate: bo
             messages = pipeline | stream_of(batch, script.segment, clock)
             _ = messages | Aggregate(specs, deduplicate=deduplicate, shards=2) | WriteResults(str(out))
 
-    with mock.patch.object(plain, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
+    with mock.patch.object(plain_decoder, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
         if script.cut is not None:
             with suppress(InjectedError), failing(script.failures, script.cut):
                 job(script.clocks[0])

@@ -16,7 +16,7 @@ from uldp.collector.counting import accounted
 from uldp.collector.judge import COUNTED, LATE, REASONS, Judged, Uncounted
 from uldp.collector.origins import Senders
 from uldp.collector.partial import Partial, numbers_of
-from uldp.collector.plain import Unparsed
+from uldp.collector.plain_decoder import Unparsed
 from uldp.collector.rejects import rejected_records
 from uldp.schemas.arrays import Rows
 from uldp.schemas.codec.encode import encode_batch

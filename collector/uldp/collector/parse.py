@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.plain import Faulty, Group, PayloadFault, PlainDecoder, Record, Unparsed
+from uldp.collector.plain_decoder import Faulty, Group, PayloadFault, PlainDecoder, Record, Unparsed
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema

@@ -21,7 +21,7 @@ from uldp.collector.judge import judge, unit_of_time
 from uldp.collector.origins import Senders
 from uldp.collector.parse import Openings
 from uldp.collector.partial import Partial
-from uldp.collector.plain import Unparsed
+from uldp.collector.plain_decoder import Unparsed
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages

@@ -9,7 +9,7 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
 from uldp.collector.judge import COUNTED, REASONS, Judged, judge
 from uldp.collector.parse import MessageParser
-from uldp.collector.plain import Unparsed
+from uldp.collector.plain_decoder import Unparsed
 from uldp.collector.signals import IMPROBABLE
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks

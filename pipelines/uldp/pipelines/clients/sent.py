@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from uldp.collector.plain import MAX_MESSAGE_BYTES
+from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.records import records_of, rejected_in
 from uldp.schemas.errors import DataError
