@@ -13,7 +13,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.band import shares_up_to
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
-from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.inference.assumed_forgers import all_with_forgers, with_forgers
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -94,6 +94,20 @@ def test_forgers_may_all_report_about_one_attribute_of_a_record() -> None:
     assert table.values[at] > 0.5
     assert low[at] > 0.3
     assert low_forged[at] < 1 / 40 < high_forged[at]
+
+
+@pytest.mark.parametrize("name", ["cohort-olh", "bloom", "set-ss of pairs"])
+def test_what_forgers_alone_may_bring_about_is_not_found(name: str) -> None:
+    protocol, rng = examples()[name].protocol, np.random.default_rng(3)
+    cells = protocol.mechanism.statistic(protocol.perturb(examples()[name].hold(rng, N), rng))
+    tables = protocol.decoder.tables(cells, N, "empirical")
+    for share in (1e-9, 0.02, 0.9):
+        of = {table.name: table for table in all_with_forgers(tables, protocol.decoder, share, cells, N)}
+        least, *_ = ends(of[TableName.SHARE])
+        before = next(table for table in tables if table.name is TableName.FOUND).values
+        assert of[TableName.FOUND].values.tolist() == (before * (least > 0)).tolist()
+        assert before.any()
+        assert of[TableName.FOUND].values.any() == (share < 0.5)
 
 
 #: Numbers of 0 to 1, as functions of uniform ones.

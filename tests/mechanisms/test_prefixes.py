@@ -13,15 +13,18 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
+from uldp.mechanisms.families.prefixes.prefix_shares import PrefixShares
 from uldp.mechanisms.protocol.decoder import Cost
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, of_length, string_symbol
 from uldp.mechanisms.strings.screening import screen
 from uldp.mechanisms.strings.spelling import Spelling
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.alphabet import characters
 from uldp.schemas.specs.specfile import SpecError
@@ -208,6 +211,42 @@ def test_frequent_prefixes_of_rare_strings_are_not_found() -> None:
 @pytest.mark.nightly
 def test_a_string_that_nobody_holds_is_found_in_at_most_5_percent_of_runs() -> None:
     assert null_runs(200) <= 10
+
+
+@pytest.mark.parametrize("held_by_all", [0.0, 0.3])
+def test_a_string_is_as_seldom_more_frequent_than_its_prefixes_as_its_p_value_says(held_by_all: float) -> None:
+    """Of strings with no other string of their first piece: the share of a prefix is no larger, the least it can be."""
+    protocol, n, windows = protocol_of(cohorts=128, step=2, depth=2), 6_000, 25
+    decoder, words = protocol.decoder, ["ab", "bagg", "cede", "dance"]
+    assert isinstance(decoder, WalkDecoder)
+    rng, p_values = np.random.default_rng(9), list[float]()
+    for seed in range(windows):
+        shares = np.array([held_by_all, 0.02, 0.02, 0.02, 0.94 - held_by_all])
+        texts = rng.choice(np.array([*words, "ff"], dtype=np.object_), n, p=shares / shares.sum()).tolist()
+        cells = cells_of(protocol, texts, seed)
+        *of_lengths, whole = decoder.parts(cells, n)
+        levels = [decoder.decoders[0].cells_of(part.cells, part.n) for part in of_lengths]
+        linear = CandidateDecoder(protocol.mechanism.parts[-1], words, 8).linear(whole.cells, whole.n)
+        p_values += PrefixShares(decoder.walk, words).excess_p_values(linear, levels).tolist()
+    for level in (0.5, 0.1, 0.02):
+        expected = level * len(p_values)
+        assert sum(p <= level for p in p_values) <= expected + 3 * math.sqrt(expected)
+
+
+def test_forgers_who_draw_length_and_cohort_are_honest_users_of_another_distribution() -> None:
+    """So no test of the reports tells them apart: see docs/threats.md. In each cohort, of the buckets of all users."""
+    channel, forged = CohortHashing(4.0, 56, 512).cohort_channel, 0.01
+    p, q, g = channel.p, channel.q, channel.positions
+    own, known = np.arange(g) == 7, np.random.default_rng(2).dirichlet(np.ones(g))
+
+    def law(rare: float, frequent: float, holders: float) -> Floats:
+        """Return the law of buckets; the strings of ``rare`` users are too many to be alike in a bucket."""
+        assert rare + frequent + holders == pytest.approx(1)
+        return np.asarray(q + (p - q) * (rare / g + frequent * known + holders * own))
+
+    mixed = (1 - forged) * law(0.2, 0.8, 0.0) + forged * own
+    looks = law((1 - forged) * 0.2 - forged * g * q / (p - q), (1 - forged) * 0.8, forged / (p - q))
+    np.testing.assert_allclose(mixed, looks, rtol=1e-12)
 
 
 def test_large_shares_do_not_make_their_collisions_frequent() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.inference.assumed_forgers import all_with_forgers
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.slices import attributes_of, slice_of
@@ -24,8 +24,7 @@ def tables_of_each(
     for statistic, tables in zip(statistics, found, strict=True):
         enough = _of_enough(tables, spec.limits.min_reports)
         if spec.assume_forgers is not None:
-            share, n = spec.assume_forgers, statistic.n
-            enough = tuple(with_forgers(table, decoder, share, statistic.cells, n) for table in enough)
+            enough = all_with_forgers(enough, decoder, spec.assume_forgers, statistic.cells, statistic.n)
         yield enough
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.inference.assumed_forgers import all_with_forgers
 from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder, Part
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -131,7 +131,7 @@ class Span:
         enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
         if several or spec.assume_forgers is None:
             return enough
-        return tuple(with_forgers(table, decoder, spec.assume_forgers, self.cells, self.n) for table in enough)
+        return all_with_forgers(enough, decoder, spec.assume_forgers, self.cells, self.n)
 
     @cached_property
     def assumed(self) -> str:

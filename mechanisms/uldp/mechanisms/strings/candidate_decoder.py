@@ -1,5 +1,6 @@
 """The shares of candidates among strings that nobody lists beforehand, and the share of all other strings."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import cast
@@ -108,9 +109,12 @@ class CandidateDecoder(FindingDecoder):
 
     def estimate(self, cells: Counts, n: int, repeats: float = 0.0) -> CandidateEstimate:
         """Return ``linear`` with the errors of reports of different devices, and with what is known of collisions."""
-        supports, sizes = self._split(cells, n)
         require_reports(n)
-        return self._candidates.estimate(CohortCells(supports, sizes, self._response, repeats))
+        return self._candidates.estimate(self.cells_of(cells, n, repeats))
+
+    def cells_of(self, cells: Counts, n: int, repeats: float = 0.0) -> CohortCells:
+        """Return the cells by their cohorts; ValueError as ``check``."""
+        return CohortCells(*self._split(cells, n), self._response, repeats)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that n honest reports give a cell so small or so large a count.
@@ -161,9 +165,23 @@ class CandidateDecoder(FindingDecoder):
         if self._together < len(self.names):
             asked = f"{asked}, of which up to {self._together:,} that are found are fitted together"
         yield "candidates", asked if self.names else "none; estimates need candidates"
+        if self.names:
+            yield self.forged_fact(n, len(self.names))
         yield heaviest_fact(self.weight, n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self.error(n):.3g}; {shown}"
+
+    def forged_fact(self, n: int, tested: int, parts: int = 1) -> tuple[str, str]:
+        """Return the fact how many forged reports find a string that nobody holds, for ``describe``.
+
+        Args:
+            n: The number of reports of whole strings.
+            tested: How many strings are tested.
+            parts: How many parts there are, each with as many reports, in which forged ones are needed.
+        """
+        users = parts * n * min(self.least_found(n, tested), 1.0)
+        forged = math.ceil(users / self.weight)
+        return "forged", f"about {forged:,} reports find a string that nobody holds, as {math.ceil(users):,} users do"
 
     @property
     def weight(self) -> float:

@@ -1,18 +1,24 @@
 """The decoder that finds strings: it walks down their prefixes, and tests what it finds by reports of whole strings."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 
 from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
+from uldp.mechanisms.families.prefixes.prefix_shares import PrefixShares
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.decoder import Cost, FindingDecoder, require_reports, two_digits
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDecoder
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
+
+# Each pane compares candidates with their prefixes if these have so many positions together: for some 50 ms.
+_MOST_COMPARED = 1 << 22
 
 
 class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
@@ -21,6 +27,9 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
     The reports about prefixes show which strings may be frequent; see ``Walk``. These, and the candidates of the spec,
     are then tested by the reports of whole strings. Their users had no part in the choice, so Bonferroni's bound over
     the tested strings holds: that any string is found which nobody holds has a probability of at most 5 %.
+
+    A string that is held more often than its own prefixes is forged; see ``PrefixShares``. Such a one of the search is
+    left out, and such a candidate raises the flag ``improbable_counts``.
 
     The tables are those of ``CandidateDecoder``, of the candidates and of all other strings that are found.
     ``unexplained`` is the share of users who hold none of these; of sets of strings, ``mean_size`` is in its place.
@@ -95,8 +104,39 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         self.require(estimator)
         whole = self.parts(cells, n)[-1]
         require_reports(whole.n)
-        tested = self._build((*self.names, *self.found(cells, n)))
+        tested = self._build(self.credible((*self.names, *self.found(cells, n)), cells, n, repeats))
         return tested.tables_of_found(whole.cells, whole.n, estimator, repeats, asked=len(self.names))
+
+    def credible(self, names: Sequence[str], cells: Counts, n: int, repeats: float = 0.0) -> list[str]:
+        """Return the candidates, and the others of some strings that are not more frequent than their prefixes."""
+        if len(names) == len(self.names):
+            return list(names)
+        p_values = self._excess_p_values(PrefixShares(self.walk, names), self._build(names), cells, n, repeats)
+        doubted = (p_values < ALARM_LEVEL / len(names)) & (np.arange(len(names)) >= len(self.names))
+        return [name for name, doubt in zip(names, doubted.tolist(), strict=True) if not doubt]
+
+    def _excess_p_values(
+        self, prefixes: PrefixShares, tested: CandidateDecoder, cells: Counts, n: int, repeats: float = 0.0
+    ) -> Floats:
+        *of_lengths, whole = self.parts(cells, n)
+        pairs = zip(self.decoders[:-1], of_lengths, strict=True)
+        levels = [decoder.cells_of(part.cells, part.n, repeats) for decoder, part in pairs]
+        return prefixes.excess_p_values(tested.linear(whole.cells, whole.n, repeats), levels)
+
+    @cached_property
+    def _prefixes(self) -> PrefixShares | None:
+        """The prefixes of the candidates; None if there are no candidates, or too many to compare in each pane."""
+        compared = len(self.names) * len(self.walk.lengths) * self._channel.cohorts
+        return PrefixShares(self.walk, self.names) if 0 < compared <= _MOST_COMPARED else None
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """See the base class; with a test of whether a candidate is more frequent than its prefixes."""
+        found = dict(super().p_values(cells, n))
+        if self._prefixes is not None and self.parts(cells, n)[-1].n:
+            p_values = self._excess_p_values(self._prefixes, self._asked, cells, n)
+            least = min(found.get(Flag.IMPROBABLE_COUNTS, 1.0), len(self.names) * float(p_values.min()))
+            found[Flag.IMPROBABLE_COUNTS] = min(1.0, 2 * least)
+        return found
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""
@@ -107,9 +147,11 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         yield "discover", f"keeps {walk.keep:,} prefixes of each length, and tests up to {walk.most:,} strings"
         facts = dict(self._asked.describe(of_each, estimator))
         del facts["errors"]
+        facts.pop("forged", None)
         if not self.names:
             del facts["candidates"]
         yield from facts.items()
+        yield self._asked.forged_fact(of_each, self._most_tested, len(self.decoders))
         shown = f"half of the strings with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {of_each:,}: {self.error(n):.3g}; {shown}"
 
