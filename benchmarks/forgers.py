@@ -1,10 +1,12 @@
 """What forged reports move, and from which share of all reports on a window is flagged, for each mechanism.
 
     python -m benchmarks.forgers --users 20000
+    python -m benchmarks.forgers --users 2000 --null 1000
 
 100 values, of which the first ten are sensitive where a mechanism protects some alone; shares fall as 1, 1/2, 1/3, ...;
 epsilon is 1. Forgers want the last sensitive value, or the last one, to seem frequent. Of numbers, users hold those of
-a beta(1, 3) distribution, and forgers want a large mean.
+a beta(1, 3) distribution, and forgers want a large mean. Of sets and keys, they hold one or two, and rank candidates in
+any order; forgers want the last one to be frequent, or to be first. ``--null`` counts flags of honest windows.
 
 - all alike: each sends the payload that counts for most, of those that 80,000 honest devices with the target send.
 - noise elsewhere: each draws reports of honest devices with the target, and sends one that counts for the target. So
@@ -30,12 +32,14 @@ from uldp.collector.signals import signal_bits
 from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.schemas.arrays import Floats, Payloads
+from uldp.schemas.arrays import Floats, Payloads, Values
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets
 
 SIZE, SENSITIVE, USERS = 100, 10, 20_000
 #: The shares of forged reports to try.
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+_SET = {"set": {"of": {"size": 50}, "at_most": 3}}
 _VALUES, _NUMBER = {"size": SIZE}, {"number": {"low": 0, "high": 1}}
 _SOME = {"sensitive": list(range(SENSITIVE))}
 #: How many payloads of honest devices to choose from, of which about half or fewer count for the target.
@@ -69,6 +73,11 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "duchi": _keys("duchi", _NUMBER),
     "block": _keys("block", _NUMBER),
     "geometric": _keys("geometric", _NUMBER),
+    "set-ss": _keys("set-ss", _SET),
+    "set-ss, sizes": _keys("set-ss", _SET, sizes=0.2),
+    "set-olh": _keys("set-olh", _SET),
+    "set-ss, keys": _keys("set-ss", {"pairs": {"of": {"size": 20}, "at_most": 3, "low": 0, "high": 1}}),
+    "pairs": _keys("pairs", {"ranking": {"of": list("abcdefghij")}}),
 }
 
 
@@ -85,24 +94,44 @@ class Window:
         self._shared, self.users, rng = SharedSpecs.of([spec]), users, np.random.default_rng(7)
         self.served: ServedCollection = self._shared.served[spec.key]
         self._protocol = self.served.protocol
-        self._target = (SENSITIVE if spec.sensitive != "all" else SIZE) - 1
+        self._kind = self.served.spec.variables[""].kind
+        self._target = (SENSITIVE if spec.sensitive != "all" else self.served.spec.variables[""].size) - 1
+        if isinstance(self._kind, Ranking):
+            self._target = len(self._kind.of) - 1
         self.honest = self._sent(self._held(rng, users), rng)
-        wanted = np.full(_DRAWN * users, 1.0 if self._is_number else self._target)
-        self._of_target = self._sent(wanted, rng)
+        self._of_target = self._sent(self._wanted(_DRAWN * users), rng)
         self._counts = self._counted(self._of_target)
 
     @property
     def _is_number(self) -> bool:
-        return not self.served.spec.variables[""].kind.listed
+        return isinstance(self._kind, Number)
 
-    def _held(self, rng: Generator, n: int) -> Floats:
+    def _held(self, rng: Generator, n: int) -> Values | Floats:
+        """Draw what users hold: of sets, two of the items or keys; of rankings, any order."""
+        kind = self._kind
+        if isinstance(kind, Ranking):
+            return rng.permuted(np.tile(np.arange(len(kind.of)), (n, 1)), axis=1)
         if self._is_number:
             return rng.beta(1, 3, n)
-        return rng.choice(SIZE, n, p=falling_shares(SIZE)).astype(np.float64)
+        if not isinstance(kind, Sets):
+            return rng.choice(SIZE, n, p=falling_shares(SIZE))
+        size = self.served.spec.variables[""].size
+        items = rng.choice(size, (n, 2), p=falling_shares(size))
+        items[items[:, 0] == items[:, 1], 1] = -1
+        return np.stack([items, rng.random(items.shape)], axis=2) if isinstance(kind, Pairs) else items
 
-    def _sent(self, values: Floats, rng: Generator) -> Payloads:
-        held = values if self._is_number else values.astype(np.int64)
-        return self._protocol.perturb([Held(held, np.full(len(values), -1))], rng)
+    def _wanted(self, n: int) -> Values | Floats:
+        """Return what users hold who have the target: the first place, or the key with the largest number."""
+        if isinstance(self._kind, Ranking):
+            return np.tile(np.roll(np.arange(len(self._kind.of)), -1), (n, 1))
+        if self._is_number:
+            return np.ones(n)
+        if isinstance(self._kind, Pairs):
+            return np.tile([[float(self._target), 1.0]], (n, 1, 1))
+        return np.full((n, 1) if isinstance(self._kind, Sets) else n, self._target)
+
+    def _sent(self, values: Values | Floats, rng: Generator) -> Payloads:
+        return self._protocol.perturb([Held(values, np.full(len(values), -1))], rng)
 
     def _estimate(self, payloads: Payloads) -> float:
         """Return the unbiased estimate of the target, or of the mean."""
@@ -145,7 +174,15 @@ class Window:
 
     def flags(self, forged: Payloads, share: float) -> list[str]:
         """Return the flags of a window with this share of forged reports."""
-        payloads, times = self._mixed(forged, share), np.zeros(self.users, dtype=np.int64)
+        return self._flags(self._mixed(forged, share))
+
+    def false_alarm(self, seed: int) -> bool:
+        """Return whether a window of other honest reports has a flag."""
+        rng = np.random.default_rng([7, seed])
+        return bool(self._flags(self._sent(self._held(rng, self.users), rng)))
+
+    def _flags(self, payloads: Payloads) -> list[str]:
+        times = np.zeros(self.users, dtype=np.int64)
         _, improbable = self._protocol.mechanism.inspect(payloads)
         columns = ReportColumns(
             *self.served.spec.key, np.zeros((0, 2), np.uint64), times, payloads, signal_bits(times, times, improbable)
@@ -179,11 +216,23 @@ def rows(users: int, names: Iterable[str] = tuple(SPECS)) -> Iterator[tuple[str,
         )
 
 
+def false_alarms(users: int, windows: int, names: Iterable[str] = tuple(SPECS)) -> Iterator[tuple[str, int]]:
+    """Yield the name of a mechanism, and how many honest windows have a flag."""
+    for name in names:
+        window = Window(SPECS[name], users)
+        yield name, sum(map(window.false_alarm, range(windows)))
+
+
 def main() -> None:
-    """Print a Markdown table."""
+    """Print a Markdown table, or the false alarms."""
+    options = read_options(__doc__, users=USERS, null=0)
+    if options.null:
+        for name, found in false_alarms(options.users, options.null):
+            print(f"{name}: {found} of {options.null} honest windows have a flag", flush=True)
+        return
     print("| Mechanism | 1 % move, all alike | flagged from | 1 % move, noise elsewhere | flagged from |")
     print("| --- | ---: | --- | ---: | --- |")
-    for name, alike, first, noisy, then in rows(read_options(__doc__, users=USERS).users):
+    for name, alike, first, noisy, then in rows(options.users):
         print(f"| `{name}` | {alike:.1f} | {first} | {noisy:.1f} | {then} |", flush=True)
 
 

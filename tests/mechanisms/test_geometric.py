@@ -11,6 +11,7 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.geometric.spec import mean_decoder
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.schemas.specs.specfile import SpecError
 
 SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
@@ -73,6 +74,29 @@ def test_the_mean_has_the_error_that_it_says(mean: float) -> None:
         found.append((linear.values[0] - 8 * mean) / math.sqrt(linear.variance[0]))
     assert abs(np.mean(found)) < 4 / math.sqrt(len(found))
     assert np.std(found) == pytest.approx(1, abs=4 / math.sqrt(2 * len(found)))
+
+
+@pytest.mark.parametrize(("epsilon", "grid"), [(1.0, 16), (0.2, 3), (8.0, 2)])
+def test_honest_steps_are_seldom_improbable_and_no_symbol_has_other_bounds(epsilon: float, grid: int) -> None:
+    mechanism, n = Geometric(epsilon, grid), 2_000
+    decoder, least = mean_decoder(mechanism, 0.0, 1.0), list[float]()
+    for seed in range(100):
+        rng = default_rng(seed)
+        symbols = rng.integers(0, grid + 1, n) if seed % 2 else np.full(n, rng.integers(0, grid + 1))
+        (p_value,) = decoder.p_values(mechanism.statistic(mechanism.perturb(symbols, rng)), n).values()
+        least.append(p_value)
+    assert min(least) > 1e-3
+    assert np.mean(np.array(least) < 0.05) <= 0.1
+
+
+@pytest.mark.parametrize(("step", "forged"), [(120, 20), (70, 100), (44, 300)])
+def test_one_payload_of_many_reports_is_improbable(step: int, forged: int) -> None:
+    """The farther out it is, the fewer: 20 of 20,000 at seven and a half times the range."""
+    mechanism, rng, n = Geometric(1.0, 16), default_rng(4), 20_000
+    cells = mechanism.statistic(mechanism.perturb(rng.integers(0, 17, n - forged), rng))
+    cells[mechanism.margin + step] += forged
+    (p_value,) = mean_decoder(mechanism, 0.0, 1.0).p_values(cells, n).values()
+    assert p_value < ALARM_LEVEL
 
 
 def test_a_spec_says_what_it_takes() -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.collector.repeats import CELLS, is_sketched
+from uldp.collector.repeats import CELLS, Sketched
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
@@ -54,9 +54,9 @@ class ServedCollection:
         return self.protocol.mechanism
 
     @cached_property
-    def sketched(self) -> bool:
-        """Whether windows have a sketch of their payloads; see ``uldp.collector.repeats``."""
-        return is_sketched(self.mechanism)
+    def sketched(self) -> Sketched | None:
+        """Which payloads are in the sketch of a window; None without a sketch. See ``uldp.collector.repeats``."""
+        return Sketched.of(self.mechanism)
 
     @cached_property
     def device_digest(self) -> str:
@@ -118,7 +118,7 @@ class ServedCollection:
     @cached_property
     def slice_cells(self) -> int:
         """The cells of a time slice: of its statistic, and of the sketch of its payloads."""
-        return self.mechanism.statistic_size + CELLS * self.sketched
+        return self.mechanism.statistic_size + CELLS * (self.sketched is not None)
 
     @cached_property
     def span_size(self) -> int:
@@ -133,7 +133,7 @@ class ServedCollection:
         statistic, and whether there are sketches.
         """
         period = 0 if self.spec.window.period is None else self.slice_size
-        of = self.window_size, period, self.offset, self.mechanism.statistic_size, int(self.sketched)
+        of = self.window_size, period, self.offset, self.mechanism.statistic_size, int(self.sketched is not None)
         return " ".join(map(str, of))
 
     @cached_property

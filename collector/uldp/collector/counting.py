@@ -10,7 +10,7 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import ReportColumns, slice_groups, slices_of_many
 from uldp.collector.groups import Place
 from uldp.collector.partial import Partial, numbers_of
-from uldp.collector.repeats import CELLS, payload_cells
+from uldp.collector.repeats import CELLS, Sketched, payload_cells
 from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
 from uldp.schemas.arrays import Packed, SignalBits, Symbols, Times
@@ -39,7 +39,7 @@ def count_support(
     of, starts, groups = slices_of_many(np.concatenate([part.slices for part in parts]), reports, served.slice_size)
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
-    payloads = _sketches(parts, groups, k) if served.sketched else None
+    payloads = _sketches(served.sketched, parts, groups, k) if served.sketched else None
     signals = np.concatenate([part.signals for part in parts])
     n, skew, improbable = np.bincount(groups), skew_counts(signals, groups, k), improbable_counts(signals, groups, k)
     numbers = numbers_of(k, skew, improbable, received=n, counted=n)
@@ -60,9 +60,14 @@ def count_support(
         yield (keys[named[first]].group, int(spans[first])), span
 
 
-def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[Cells]:
+def _sketches(sketched: Sketched, parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[Cells]:
     """Return the sketch of the payloads of each of k groups of reports; few reports have a sparse one."""
-    hashed = np.concatenate([payload_cells(cast(Packed, part.payloads)) for part in parts])
+    payloads = [cast(Packed, part.payloads) for part in parts]
+    if sketched.parts is not None:
+        rows = [sketched.rows(each) for each in payloads]
+        payloads = [each[of] for each, of in zip(payloads, rows, strict=True)]
+        groups = groups[np.concatenate(rows)]
+    hashed = np.concatenate([payload_cells(each) for each in payloads])
     counted = count_symbols(hashed, groups, k, CELLS)
     return [smallest(as_sparse(cells)) if isinstance(cells, np.ndarray) else cells for cells in counted]
 

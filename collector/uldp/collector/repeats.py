@@ -5,21 +5,27 @@ seeds. Each report counts in one of ``CELLS`` cells, which a fixed hash of its p
 can be added, and equal payloads are in one cell. Whoever knows the hash can send different payloads of one cell, and so
 raise the flag; or different payloads of many cells, which no test can tell from honest ones by their equality.
 
-Of payloads that repeat, as symbols, the tests of the counts know as much as a sketch: there is none.
+Of payloads that repeat, as symbols, the tests of the counts know as much as a sketch: there is none. Of strata, it has
+the reports of those parts whose payloads are seldom.
 """
 
 import math
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.schemas.arrays import Packed, Words
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.arrays import Mask, Packed, Words
 
 #: The number of cells.
 CELLS = 1 << 12
-#: Two honest reports have the same payload with this probability at most, where a sketch is kept.
-SELDOM = 1e-9
+#: A sketch is kept where no cell has a larger share of the honest reports.
+MOST_OF_A_CELL = 0.005
+# The natural logarithm of the probability that some payloads fill one cell with more than ``cell_share`` says.
+_SURE = 28.0
 _BITS = 12
 # Odd numbers: multiples of the golden ratio, one for each word of a payload.
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -27,12 +33,53 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _BYTES_AT_ONCE = 1 << 18
 
 
-def is_sketched(mechanism: Mechanism) -> bool:
-    """Return whether honest payloads of a mechanism repeat so seldom that equal ones are improbable.
+def cell_share(mechanism: Mechanism) -> float:
+    """Bound the share of honest reports that a cell has.
 
-    A device that keeps its response may send it again.
+    A cell has the share 1/m of all payloads, chosen by a hash that no device follows. So its probability X under the
+    payloads' law has the mean 1/m, and a variance below c/m, where c is the probability of a repeat; no payload adds
+    more than its own probability, at most b. By Bernstein's inequality X exceeds 1/m + t, with L = 28 and
+    t = L b/3 + sqrt((L b/3)^2 + 2 L c/m), with a probability below e^-28: some cell of a spec's, of 4,096, with one
+    below 3e-9.
     """
-    return mechanism.form.width is not None and not mechanism.memory and mechanism.repeat_probability <= SELDOM
+    far = _SURE * mechanism.largest_probability / 3
+    return 1 / CELLS + far + math.sqrt(far**2 + 2 * _SURE * mechanism.repeat_probability / CELLS)
+
+
+@dataclass(frozen=True, eq=False)
+class Sketched:
+    """Which reports of a mechanism are in a sketch.
+
+    Attributes:
+        mechanism: The mechanism.
+        share: The share of honest reports that a cell has at the most.
+        parts: Shape (S,): which parts of strata are in it; None if all are, or the mechanism has none.
+    """
+
+    mechanism: Mechanism
+    share: float
+    parts: Mask | None = None
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "Sketched | None":
+        """Return the sketch of a mechanism; None if too many honest payloads repeat for one.
+
+        A device that keeps its response may send it again.
+        """
+        if mechanism.form.width is None or mechanism.memory:
+            return None
+        of_each = {id(part): cell_share(part) for part in mechanism.parts or (mechanism,)}
+        shares = np.array([of_each[id(part)] for part in mechanism.parts or (mechanism,)])
+        seldom = shares <= MOST_OF_A_CELL
+        if not seldom.any():
+            return None
+        return cls(mechanism, float(shares[seldom].max()), None if seldom.all() else seldom)
+
+    def rows(self, payloads: Packed) -> Mask:
+        """Return which payloads are in the sketch, shape (n,)."""
+        if self.parts is None:
+            return np.ones(len(payloads), dtype=np.bool_)
+        return self.parts[cast(Strata, self.mechanism).part_numbers(payloads)]
 
 
 def payload_cells(payloads: Packed) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
@@ -62,17 +109,12 @@ def _sums(payloads: Packed) -> Words:
     return sums
 
 
-def repeats_p_value(most: int, n: int, repeat_probability: float) -> float:
+def repeats_p_value(most: int, n: int, share: float) -> float:
     """Bound the probability that some cell has so many of n honest reports, by Bonferroni.
-
-    A cell has the share 1/m of all payloads, chosen by a hash that no device follows. So its probability X under the
-    payloads' law has the mean 1/m and a variance below c/m, where c is the probability of a repeat, and no payload has
-    more than sqrt(c). By Bernstein's inequality X exceeds 1/m + 24 sqrt(c) with a probability below e^-36.
 
     Args:
         most: The largest count of a cell.
         n: The number of reports.
-        repeat_probability: See ``Mechanism``; at most ``SELDOM``.
+        share: See ``Sketched``.
     """
-    share = 1 / CELLS + 24 * math.sqrt(repeat_probability)
     return min(1.0, CELLS * lower_tail(n - most, n, 1 - share))

@@ -72,17 +72,14 @@ def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag,
     improbable = signals.improbable_reports
     if improbable and excess_p_value(improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
-    if most_alike and _repeats_p_value(served, total) < ALARM_LEVEL:
+    sketched = served.sketched
+    if most_alike and sketched and repeats_p_value(most_alike, accounting.counted, sketched.share) < ALARM_LEVEL:
         yield Flag.EQUAL_PAYLOADS
     yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = signals.busiest_sender
     if most is not None and busiest is not None and busiest.reports > most:
         yield Flag.BUSY_SENDER
-
-
-def _repeats_p_value(served: ServedCollection, total: WindowSum) -> float:
-    return repeats_p_value(total.most_alike, total.accounting.counted, served.mechanism.repeat_probability)
 
 
 def _exceeds(limit: float | None, part: int, received: int) -> bool:

@@ -151,8 +151,16 @@ class Mechanism(ABC):
 
     @property
     def repeat_probability(self) -> float:
-        """The most that two independent honest reports have the same payload with, whatever their symbols."""
+        """The most that two independent honest reports have the same payload with, whatever their symbols.
+
+        An upper bound; 1 where none is known.
+        """
         return 1.0
+
+    @property
+    def largest_probability(self) -> float:
+        """The most probability that an honest report has one payload with, whatever its symbol; an upper bound."""
+        return math.sqrt(self.repeat_probability)
 
     @abstractmethod
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
@@ -357,10 +365,29 @@ class UniformNoise(Mechanism):
 
     @property
     def repeat_probability(self) -> float:
-        """See ``Mechanism``. Under LDP no payload has more than e^epsilon times the mean probability of all."""
-        if self.guarantee.epsilon is None or self.guarantee.privacy is not Privacy.LDP:
+        """See ``Mechanism``. Under LDP exact, as ``largest_probability``: two reports of one symbol are the most alike.
+
+        With N payloads and the uniform probability u, a payload has a = u/N, or E a if the symbol makes it likelier;
+        S of these take the rest, S (E - 1) a = 1 - u. So the squares sum to a^2 N + (E^2 - 1) a^2 S.
+        """
+        if self._odds is None:
             return 1.0
-        return math.exp(min(0.0, self.guarantee.epsilon - self.log_payloads))
+        u = self.uniform_probability
+        return math.exp(math.log(u * (u + (1 - u) * (self._odds + 1))) - self.log_payloads)
+
+    @property
+    def largest_probability(self) -> float:
+        """See ``Mechanism``: E a."""
+        return (
+            1.0 if self._odds is None else self._odds * math.exp(math.log(self.uniform_probability) - self.log_payloads)
+        )
+
+    @property
+    def _odds(self) -> float | None:
+        """E, by which the most probable payloads are likelier than the others; None if some symbol is not protected."""
+        if self.guarantee.epsilon is None or self.guarantee.privacy is not Privacy.LDP:
+            return None
+        return math.exp(self.guarantee.epsilon)
 
     @abstractmethod
     def uniform(self, n: int, randomness: Randomness) -> Payloads:
@@ -395,3 +422,8 @@ class BitNoise(Mechanism):
         """See ``Mechanism``. Two reports of one symbol are the most alike, and differ by their noise alone."""
         alike = [cleared**2 + (1 - cleared) ** 2 for cleared in self.bit_law]
         return float(np.prod(np.maximum(*alike)))
+
+    @property
+    def largest_probability(self) -> float:
+        """See ``Mechanism``: each bit is the more probable one."""
+        return float(np.prod(np.maximum(*[np.maximum(cleared, 1 - cleared) for cleared in self.bit_law])))

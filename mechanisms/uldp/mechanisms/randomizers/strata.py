@@ -123,6 +123,11 @@ class Strata(Mechanism):
         """See ``Mechanism``: that of the part whose payloads repeat the most."""
         return max(part.repeat_probability for part in self.parts)
 
+    @property
+    def largest_probability(self) -> float:
+        """See ``Mechanism``: that of the part with the most probable payload."""
+        return max(part.largest_probability for part in self.parts)
+
     def draw(self, n: int, randomness: Randomness) -> Symbols:
         """Draw the number of a part for each of n devices."""
         return np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
@@ -167,7 +172,7 @@ class Strata(Mechanism):
         possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
         if self.counts_payloads:
             return payloads < self.statistic_size, improbable
-        named = self._named(payloads)
+        named = self.part_numbers(payloads)
         for (mechanism, _), rows in self._split(named):
             possible[rows], improbable[rows] = mechanism.inspect(self._own(mechanism, payloads[rows], named[rows]))
             if self.form.width is not None:
@@ -195,7 +200,7 @@ class Strata(Mechanism):
         payloads = parts[0] if len(parts) == 1 else cast(Payloads, np.concatenate(parts))
         if self.counts_payloads:
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)
-        named = self._named(payloads)
+        named = self.part_numbers(payloads)
         rows_of_groups: list[list[Cells]] = [[np.zeros(0, np.int64)] * len(self.parts) for _ in range(k)]
         for (mechanism, numbers), rows in self._split(named):
             own = self._own(mechanism, payloads[rows], named[rows])
@@ -228,11 +233,11 @@ class Strata(Mechanism):
 
     def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
         """See the base class."""
-        named = self._named(payloads)
+        named = self.part_numbers(payloads)
         for number, (part, rows) in enumerate(zip(self.parts, _rows_of(named, len(self.parts)), strict=True)):
             yield number, rows, self._own(part, payloads[rows], named[rows])
 
-    def _named(self, payloads: Payloads) -> Symbols:
+    def part_numbers(self, payloads: Payloads) -> Symbols:
         """Return the number of the part of each payload, shape (n,); that of an impossible one may be of no part."""
         if self.form.width is not None:
             return _bytes_of(cast(Packed, payloads), 0, 2).view("<u2")[:, 0]

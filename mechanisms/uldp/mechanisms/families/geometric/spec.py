@@ -7,8 +7,9 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
+from uldp.mechanisms.families.geometric.decoder import StepsDecoder
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
+from uldp.mechanisms.numbers.outputs import NumberLaw
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
 from uldp.schemas.specs.epsilon import protects
@@ -62,7 +63,7 @@ class GeometricSpec(MechanismFamily):
         return LdpProtocol(encoding, mechanism, mean_decoder(mechanism, number.low, number.high))
 
 
-def mean_decoder(mechanism: Geometric, low: float, high: float) -> OutputsDecoder:
+def mean_decoder(mechanism: Geometric, low: float, high: float) -> StepsDecoder:
     """Return the decoder of the mean of a number in [low, high].
 
     The noise is symmetric, so the mean of the payloads is that of the symbols. Sums that are moved to an end move it by
@@ -73,4 +74,6 @@ def mean_decoder(mechanism: Geometric, low: float, high: float) -> OutputsDecode
     law = NumberLaw((high - low) / 2, step**2 * noise)
     least, largest = mechanism.ends(IMPOSSIBLE_TAIL)
     fact = "noise", f"standard deviation {step * math.sqrt(noise):.3g}, in steps of {step:.3g}"
-    return OutputsDecoder(low, high, numbers, law, step=step, possible=slice(least, largest + 1), fact=fact)
+    return StepsDecoder(
+        low, high, numbers, law, mechanism=mechanism, step=step, possible=slice(least, largest + 1), fact=fact
+    )

@@ -65,6 +65,17 @@ class CohortSetHashing(CohortMechanism):
         others = [(buckets - held) / (buckets - hit) for hit in range(1, held + 1)]
         self.hits = [math.floor(DRAWS * self._p * -math.expm1(-epsilon) * each) for each in others]
 
+    @property
+    def repeat_probability(self) -> float:
+        """See ``Mechanism``: that of two devices which hit the same l buckets of each cohort."""
+        other = (1 - self.held * self._p) / (self.buckets - self.held)
+        return (self.held * self._p**2 + (self.buckets - self.held) * other**2) / self.cohorts
+
+    @property
+    def largest_probability(self) -> float:
+        """See ``Mechanism``."""
+        return self._p / self.cohorts
+
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """See the base class. The draws are the same for each report, whatever it holds."""
         symbols = self.held_symbols(symbols, self.held)
