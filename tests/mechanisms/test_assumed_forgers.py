@@ -17,7 +17,7 @@ from uldp.mechanisms.inference.assumed_forgers import all_with_forgers, with_for
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Payloads
 from uldp.schemas.specs.kinds import Ranking
 from uldp.schemas.table import Table, TableName
 
@@ -94,6 +94,58 @@ def test_forgers_may_all_report_about_one_attribute_of_a_record() -> None:
     assert table.values[at] > 0.5
     assert low[at] > 0.3
     assert low_forged[at] < 1 / 40 < high_forged[at]
+
+
+def moved_farthest(protocol: LdpProtocol, payloads: Payloads, entry: Callable[[Counts], float], least: bool) -> Counts:
+    """Return cells of ``N`` reports, of which the last ``FORGED`` all are the payload that moves an entry farthest."""
+    honest = protocol.mechanism.statistic(payloads[:-FORGED])
+    tried = [*map(as_dense, protocol.mechanism.tally([payloads[:300]], np.arange(300), 300))]
+    windows = [honest + FORGED * each for each in tried]
+    return (min if least else max)(windows, key=entry)
+
+
+@pytest.mark.parametrize(("name", "quantity", "least", "missed"), [
+    ("cohort-olh", TableName.UNEXPLAINED, False, False),
+    ("set-olh of strings", TableName.MEAN_SIZE, False, True),
+    ("set-olh of strings", TableName.MEAN_SIZE, True, False),
+])  # fmt: skip
+def test_the_heaviest_payload_leaves_the_sum_of_shares_in_the_interval(
+    name: str, quantity: TableName, least: bool, missed: bool
+) -> None:
+    example, rng = examples()[name], np.random.default_rng(8)
+    payloads = example.protocol.perturb(example.hold(rng, N), rng)
+    total = example.truth.sum()
+    cells = moved_farthest(
+        example.protocol, payloads, lambda of: example.protocol.decoder.linear(of, N).values.sum(), least
+    )
+    lower, low, high, upper = (float(end[0]) for end in ends(forged_table(example.protocol, cells, quantity)))
+    truth = total if quantity is TableName.MEAN_SIZE else 1 - total
+    assert lower <= truth <= upper
+    assert (low <= truth <= high) != missed
+
+
+@pytest.mark.parametrize("least", [False, True])
+def test_the_heaviest_payload_leaves_a_conditional_share_in_the_interval(least: bool) -> None:
+    record = {"a": {"size": 3}, "b": {"size": 2}, "c": {"size": 2}}
+    mechanism = {"name": "marginals", "epsilon": 3.0, "views": "pairs"}
+    protocol = build_protocol(build.spec(domain={"record": record}, mechanism=mechanism, given=[["a", "b"]]))
+    rng, hidden = np.random.default_rng(5), np.full(N, -1)
+    a, c = rng.integers(0, 3, N), rng.integers(0, 2, N)
+    b = (rng.random(N) < np.array([0.2, 0.5, 0.7])[a]).astype(np.int64)
+    payloads = protocol.perturb([Held(each, hidden) for each in (a, b, c)], rng)
+
+    def entry(cells: Counts) -> float:
+        tables = protocol.decoder.tables(cells, N, "empirical")
+        return next(float(table.values[1]) for table in tables if table.name is TableName.GIVEN)
+
+    cells = moved_farthest(protocol, payloads, entry, least)
+    lower, low, high, upper = (
+        float(end[1]) for end in ends(forged_table(protocol, cells, TableName.GIVEN, ("a", "b")))
+    )
+    assert lower <= 0.2 <= upper
+    assert not low <= 0.2 <= high
+    assert lower < low or lower == 0
+    assert upper > high or upper == 1
 
 
 @pytest.mark.parametrize("name", ["cohort-olh", "bloom", "set-ss of pairs"])

@@ -189,7 +189,9 @@ class CandidateDecoder(FindingDecoder):
         return self.channel.weight / self.channel.left(self._together)
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class; known of the shares of candidates."""
+        """See the base class."""
+        if table.name in (TableName.UNEXPLAINED, TableName.MEAN_SIZE):
+            return self._candidates.reach_of_sum if self.names else None
         return self.weight if table.name is TableName.SHARE else None
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:

@@ -140,6 +140,20 @@ class CandidateShares:
         (own,) = sums_at(channel, self.symbols, [np.ones((channel.cohorts, channel.positions))])
         return np.asarray(own * (1 - 2 * beta) / channel.cohorts + channel.positions * beta**2)
 
+    @cached_property
+    def reach_of_sum(self) -> float | None:
+        """By how much one of n reports moves the sum of all shares at the most, times n.
+
+        A report of a cohort counts for all candidates with its bucket there. None if not all candidates are fitted
+        together, or a report supports several positions.
+        """
+        channel = self.channel
+        if len(self.symbols) > self.together or not channel.one_position:
+            return None
+        fit = self._whole
+        counted = (fit.covered(fit.inverse.sum(axis=0)) - channel.covered) / (channel.p - channel.q)
+        return float(max(counted.max(), channel.held - counted.min()))
+
     def estimate(self, cells: CohortCells) -> CandidateEstimate:
         """Return the estimate of the shares of all candidates, of reports of different devices.
 

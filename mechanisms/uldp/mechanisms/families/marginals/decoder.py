@@ -12,7 +12,7 @@ import numpy as np
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
-from uldp.mechanisms.families.marginals.linear import TablesEstimate, conditional, independence
+from uldp.mechanisms.families.marginals.linear import Conditional, TablesEstimate, independence
 from uldp.mechanisms.families.marginals.views import squared_error
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends
@@ -133,7 +133,7 @@ class MarginalsDecoder(SharesOfParts):
         ]
         for given, asked in self.asked.given:
             if (both := tuple(sorted((given, asked)))) in shares:
-                found.append(conditional(linear, both, given, shares, of=self._names((given, asked))))
+                found.append(Conditional(linear, both, given).table(shares, self._names((given, asked))))
         tested = independence(linear, self._tested(linear))
         if tested:
             keys = tuple(" x ".join(self._names(pair)) for pair in tested)
@@ -184,13 +184,31 @@ class MarginalsDecoder(SharesOfParts):
         """See the base class: a table is of all views, and names its attributes."""
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class. A forger chooses the view and the payload; of conditional tables it is not known."""
+        """See the base class. A forger chooses the view and the payload; see ``forged_ends``, too."""
         if table.name is not TableName.SHARE:
             return None
-        attributes = tuple(self.asked.names.index(name) for name in table.of)
+        attributes = self._attributes(table)
+        return self._about_all(attributes) * self._weight(attributes)
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> Ends | None:
+        """See the base class: a report moves cell - v row of a share v by no more than both of them."""
+        if table.name is not TableName.GIVEN or table.low is None or table.high is None:
+            return super().forged_ends(table, cells, forged)
+        given, _ = named = self._attributes(table)
+        both = tuple(sorted(named))
+        weight = self._about_all(both) * (self._weight(both) + self._weight((given,)))
+        linear = self._pooled(self.estimates(cells, sum(n for _, n in self.strata.split_cells(cells))), 0.0)
+        shares = Conditional(linear, both, given)
+        honest, wider = (shares.interval(moved) for moved in (0.0, min(forged / table.n, 1.0) * weight))
+        return table.low - (honest[0] - wider[0]), table.high + (wider[1] - honest[1])
+
+    def _attributes(self, table: Table) -> Attributes:
+        return tuple(self.asked.names.index(name) for name in table.of)
+
+    def _about_all(self, attributes: Attributes) -> float:
+        """Return the share of the reports that are about all of some attributes."""
         of_views = zip(self._views, self.shares, strict=True)
-        about = sum(share for view, share in of_views if set(attributes) <= set(view))
-        return about * self._weight(attributes)
+        return sum(share for view, share in of_views if set(attributes) <= set(view))
 
     def _weight(self, table: Attributes) -> float:
         """Return the number of all reports for which the heaviest counts in a cell of a table.

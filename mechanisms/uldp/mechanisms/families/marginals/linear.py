@@ -9,6 +9,7 @@ import numpy as np
 from uldp.mechanisms.decoders.table_of import table_from
 from uldp.mechanisms.laws.cumulants import Cumulants, chained
 from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.pooling.cell_errors import CellErrors
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions
@@ -59,42 +60,57 @@ class TablesEstimate(Estimate):
 _NUMBERS = 1 << 20
 
 
-def conditional(
-    linear: TablesEstimate, both: Attributes, given: int, shares: Mapping[Attributes, Floats], *, of: tuple[str, ...]
-) -> Table:
-    """Return the shares of the values of one attribute among the users with each value of another, the ``given`` one.
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """The shares of the values of one attribute among the users with each value of another, the ``given`` one.
 
-    ``both`` are the two attributes, ascending; ``of`` are their names, that of ``given`` first, which has the rows.
+    Attributes:
+        linear: The unbiased tables.
+        both: The two attributes, ascending.
+        given: One of them.
     """
-    shape = tuple(linear.design.sizes[attribute] for attribute in both)
 
-    def rows(values: Floats) -> Floats:
-        table = values.reshape(shape)
-        return table if both.index(given) == 0 else table.T
+    linear: TablesEstimate
+    both: Attributes
+    given: int
 
-    cells, published = rows(linear.values[linear.of_tables[both]]), rows(shares[both])
-    whole = np.repeat(linear.values[linear.of_tables[given,]], cells.shape[1])
+    def rows(self, values: Floats) -> Floats:
+        """Return numbers of the table of both as a matrix, with a row for each value of the given one."""
+        table = values.reshape([self.linear.design.sizes[attribute] for attribute in self.both])
+        return table if self.both.index(self.given) == 0 else table.T
 
-    def cumulants(ratios: Floats) -> Cumulants:
-        table = ratios.reshape(cells.shape)
-        found = linear.errors.cumulants(both, (given,), table if both.index(given) == 0 else table.T)
-        return Cumulants(*(rows(each).ravel() for each in found))
+    def interval(self, moved: float = 0.0) -> Ends:
+        """Return intervals of all shares, row by row; see ``ratio_interval``."""
+        cells = self.rows(self.linear.values[self.linear.of_tables[self.both]])
+        whole = np.repeat(self.linear.values[self.linear.of_tables[self.given,]], cells.shape[1])
+        return ratio_interval(cells.ravel(), whole, self.cumulants, INTERVAL_LEVEL, moved=moved)
 
-    sums = published.sum(axis=1, keepdims=True)
-    values = np.divide(published, sums, out=np.full_like(published, 1 / cells.shape[1]), where=sums > 0).clip(0.0, 1.0)
-    # By the delta method, at the published shares.
-    spread = np.sqrt(cumulants(values).variance.reshape(cells.shape))
-    stderr = np.divide(spread, sums, out=np.ones_like(spread), where=sums > 0).clip(0.0, 1.0)
-    return table_from(
-        TableName.GIVEN,
-        values.ravel(),
-        stderr.ravel(),
-        ratio_interval(cells.ravel(), whole, cumulants, INTERVAL_LEVEL),
-        Basis.SCORE,
-        of=of,
-        shape=cells.shape,
-        n=linear.reports[linear.tables.index(both)],
-    )
+    def cumulants(self, ratios: Floats) -> Cumulants:
+        """Return those of cell - ratio row, row by row."""
+        table = ratios.reshape(self.rows(self.linear.values[self.linear.of_tables[self.both]]).shape)
+        table = table if self.both.index(self.given) == 0 else table.T
+        found = self.linear.errors.cumulants(self.both, (self.given,), table)
+        return Cumulants(*(self.rows(each).ravel() for each in found))
+
+    def table(self, shares: Mapping[Attributes, Floats], of: tuple[str, ...]) -> Table:
+        """Return the table; ``of`` are the names, that of the given one first, which has the rows."""
+        published = self.rows(shares[self.both])
+        sums = published.sum(axis=1, keepdims=True)
+        values = np.divide(published, sums, out=np.full_like(published, 1 / published.shape[1]), where=sums > 0)
+        values = values.clip(0.0, 1.0)
+        # By the delta method, at the published shares.
+        spread = np.sqrt(self.cumulants(values).variance.reshape(values.shape))
+        stderr = np.divide(spread, sums, out=np.ones_like(spread), where=sums > 0).clip(0.0, 1.0)
+        return table_from(
+            TableName.GIVEN,
+            values.ravel(),
+            stderr.ravel(),
+            self.interval(),
+            Basis.SCORE,
+            of=of,
+            shape=values.shape,
+            n=self.linear.reports[self.linear.tables.index(self.both)],
+        )
 
 
 def independence(linear: TablesEstimate, pairs: Sequence[Attributes]) -> dict[Attributes, float]:

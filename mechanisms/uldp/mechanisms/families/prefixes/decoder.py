@@ -15,7 +15,7 @@ from uldp.mechanisms.strings.candidate_decoder import LARGE_SHARE, CandidateDeco
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import Table
+from uldp.schemas.table import Table, TableName
 
 # Each pane compares candidates with their prefixes if these have so many positions together: for some 50 ms.
 _MOST_COMPARED = 1 << 22
@@ -76,6 +76,14 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
     def part_of(self, table: Table) -> int:
         """See the base class: all tables are of whole strings."""
         return len(self.decoders) - 1
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class; of sums of shares it depends on what is found."""
+        return super().heaviest(table) if table.name is TableName.SHARE else None
+
+    def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
+        """See the base class."""
+        return super().forged_ends(table, cells, forged) if table.name is TableName.SHARE else None
 
     @property
     def _most_tested(self) -> int:
