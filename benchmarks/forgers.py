@@ -32,15 +32,17 @@ from uldp.collector.signals import signal_bits
 from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.schemas.arrays import Floats, Payloads, Values
+from uldp.schemas.arrays import Floats, Payloads, Texts, Values
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets
+from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings
 
 SIZE, SENSITIVE, USERS = 100, 10, 20_000
 #: The shares of forged reports to try.
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
 _SET = {"set": {"of": {"size": 50}, "at_most": 3}}
 _VALUES, _NUMBER = {"size": SIZE}, {"number": {"low": 0, "high": 1}}
+_STRINGS = {"strings": {"longest": 8}}
+_TEXTS: Texts = np.array([f"text{i}" for i in range(SIZE)], dtype=np.object_)
 _SOME = {"sensitive": list(range(SENSITIVE))}
 #: How many payloads of honest devices to choose from, of which about half or fewer count for the target.
 _DRAWN = 4
@@ -73,6 +75,11 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "duchi": _keys("duchi", _NUMBER),
     "block": _keys("block", _NUMBER),
     "geometric": _keys("geometric", _NUMBER),
+    "hybrid": _keys("hybrid", _NUMBER),
+    "tree": _keys("tree", _NUMBER),
+    "blh": _keys("blh"),
+    "cohort-olh": _keys("cohort-olh", _STRINGS) | {"candidates": _TEXTS.tolist()},
+    "bloom": _keys("bloom", _STRINGS) | {"candidates": _TEXTS.tolist()},
     "set-ss": _keys("set-ss", _SET),
     "set-ss, sizes": _keys("set-ss", _SET, sizes=0.2),
     "set-olh": _keys("set-olh", _SET),
@@ -98,21 +105,24 @@ class Window:
         self._target = (SENSITIVE if spec.sensitive != "all" else self.served.spec.variables[""].size) - 1
         if isinstance(self._kind, Ranking):
             self._target = len(self._kind.of) - 1
+        elif isinstance(self._kind, Strings):
+            self._target = SIZE - 1
+        elif isinstance(self._kind, Number):  # the mean, or the last bin
+            self._target = -1
         self.honest = self._sent(self._held(rng, users), rng)
         self._of_target = self._sent(self._wanted(_DRAWN * users), rng)
         self._counts = self._counted(self._of_target)
 
-    @property
-    def _is_number(self) -> bool:
-        return isinstance(self._kind, Number)
-
-    def _held(self, rng: Generator, n: int) -> Values | Floats:
+    def _held(self, rng: Generator, n: int) -> Values | Floats | Texts:
         """Draw what users hold: of sets, two of the items or keys; of rankings, any order."""
         kind = self._kind
         if isinstance(kind, Ranking):
-            return rng.permuted(np.tile(np.arange(len(kind.of)), (n, 1)), axis=1)
-        if self._is_number:
+            orders: Values = rng.permuted(np.tile(np.arange(len(kind.of)), (n, 1)), axis=1)
+            return orders
+        if isinstance(kind, Number):
             return rng.beta(1, 3, n)
+        if isinstance(kind, Strings):
+            return _TEXTS.take(rng.choice(SIZE, n, p=falling_shares(SIZE)))
         if not isinstance(kind, Sets):
             return rng.choice(SIZE, n, p=falling_shares(SIZE))
         size = self.served.spec.variables[""].size
@@ -120,37 +130,38 @@ class Window:
         items[items[:, 0] == items[:, 1], 1] = -1
         return np.stack([items, rng.random(items.shape)], axis=2) if isinstance(kind, Pairs) else items
 
-    def _wanted(self, n: int) -> Values | Floats:
+    def _wanted(self, n: int) -> Values | Floats | Texts:
         """Return what users hold who have the target: the first place, or the key with the largest number."""
         if isinstance(self._kind, Ranking):
             return np.tile(np.roll(np.arange(len(self._kind.of)), -1), (n, 1))
-        if self._is_number:
+        if isinstance(self._kind, Number):
             return np.ones(n)
+        if isinstance(self._kind, Strings):
+            return _TEXTS.take(np.full(n, self._target))
         if isinstance(self._kind, Pairs):
             return np.tile([[float(self._target), 1.0]], (n, 1, 1))
         return np.full((n, 1) if isinstance(self._kind, Sets) else n, self._target)
 
-    def _sent(self, values: Values | Floats, rng: Generator) -> Payloads:
+    def _sent(self, values: Values | Floats | Texts, rng: Generator) -> Payloads:
         return self._protocol.perturb([Held(values, np.full(len(values), -1))], rng)
 
     def _estimate(self, payloads: Payloads) -> float:
-        """Return the unbiased estimate of the target, or of the mean."""
+        """Return the unbiased estimate of the target, of the mean, or of the last bin."""
         values = self._protocol.decoder.linear(self._protocol.mechanism.statistic(payloads), len(payloads)).values
-        return float(values[0 if self._is_number else self._target])
+        return float(values[self._target])
 
     def _counted(self, payloads: Payloads) -> Floats:
         """Return as how many users each report counts for the target, up to a factor and a term."""
         base = self.honest[:100]
         cells = self._protocol.mechanism.statistic(base)
         rows = self._protocol.mechanism.tally([payloads], np.arange(len(payloads)), len(payloads))
-        at = 0 if self._is_number else self._target
         found: dict[bytes, float] = {}
         counts = np.empty(len(payloads))
         for row, of in enumerate(rows):
             added = as_dense(of)
             key = added.tobytes()
             if key not in found:
-                found[key] = float(self._protocol.decoder.linear(cells + added, len(base) + 1).values[at])
+                found[key] = float(self._protocol.decoder.linear(cells + added, len(base) + 1).values[self._target])
             counts[row] = found[key]
         return counts
 
