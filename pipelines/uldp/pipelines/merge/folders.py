@@ -47,6 +47,7 @@ _FILES = 8
 #: Collection, version, and the start of a time slice.
 Slice = tuple[str, int, int]
 _ID = 16
+NO_IDS: Ids = np.empty(0, f"S{_ID}")
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,13 @@ class Merging:
         yield from (header for header, _ in self._counts.values())
         yield from (header for of_window in self._estimates.values() for header, _ in of_window)
 
-    def part(self, number: int, key: Key, ids: Ids | None) -> Part:
+    def part(self, number: int, key: Key, ids: Ids) -> Part:
         """Read the newest panes of a window with their cells, if these are there, and its newest estimates.
 
         Args:
             number: The number of this folder.
             key: The window.
-            ids: The ids of its counted reports.
+            ids: The ids that it keeps of the window.
 
         Raises:
             ResultsError: if a file is damaged, or another command has removed it since its headers were read.
@@ -294,7 +295,7 @@ def ids_of(key: Key, size: int, ids: Mapping[Slice, Ids]) -> Ids:
     """Return the ids of a window from those of its time slices, of which no two have an id in common."""
     collection, version, start, end = key
     parts = [ids[collection, version, at] for at in range(start, end, size) if (collection, version, at) in ids]
-    return np.unique(np.concatenate(parts)) if parts else np.empty(0, f"S{_ID}")
+    return np.unique(np.concatenate(parts)) if parts else NO_IDS
 
 
 def record_of(folders: Sequence[Merging]) -> bytes:

@@ -1,25 +1,26 @@
 """Join what folders have of one window into one pane, or say that nothing shows that each report is counted once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations, zip_longest
 
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.estimating import estimates_of
-from uldp.collector.published import differs, public
+from uldp.collector.published import Reports, differs, public
 from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.pipelines.merge.part import (
     Ids,
     Part,
     Proof,
-    compared,
-    equal_statistics,
+    ids_decide,
+    number_in_common,
     summed_accounting,
     summed_signals,
-    without_late,
 )
 from uldp.schemas.errors import DataError
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Pane, PaneHeader
 from uldp.schemas.statistic import Statistic
@@ -28,100 +29,163 @@ from uldp.schemas.statistic import Statistic
 _KEPT = (Flag.EQUAL_PAYLOADS,)
 #: Flags of which a sum is free, unless all parts have them.
 _OF_ALL = (Flag.INCOMPLETE, Flag.FEW_AT_ENDS)
+#: Says something of two folders, by their parts of a window.
+Says = Callable[[Part, Part], bool]
 
 
 class UnprovedError(DataError):
-    """Nothing shows that each report of a window is counted once; the text says why, and what to do."""
+    """Nothing shows that each report of a window is counted once; the text says why, and what to do.
+
+    Attributes:
+        folders: The numbers of two folders that show it.
+    """
+
+    def __init__(self, text: str, folders: tuple[int, int]) -> None:
+        super().__init__(text)
+        self.folders = folders
 
 
 _TOGETHER = "backfill both sources into one directory"
 
 
-def join(
-    one: Part, other: Part, served: ServedCollection, *, copies: bool, late: bool, estimating: bool = True
-) -> Part:
-    """Join what two folders have of a window.
+def join(parts: Sequence[Part], served: ServedCollection, *, copies: Says, late: Says, estimating: bool = True) -> Part:
+    """Join what folders have of a window; the order of the parts decides nothing.
 
     Args:
-        one: What the first folder has, or those that are joined already.
-        other: What a further folder has.
+        parts: What each folder has.
         served: The collection.
-        copies: Whether windows with equal statistics are of the same reports; see ``are_copies``.
-        late: Whether the further folder counts reports that the first was too late for.
-        estimating: Whether to estimate a sum; not if it is only asked whether the two can be joined.
+        copies: Whether all statistics that two folders share are equal, and show that their reports are the same; see
+            ``are_copies``. It is asked only where ids do not decide.
+        late: Whether the first folder counts reports that the second was too late for.
+        estimating: Whether to estimate a sum; not if it is only asked whether the parts can be joined.
 
     Raises:
         UnprovedError: if it cannot be shown which reports they have in common.
     """
-    found = Proof.EQUAL if copies and equal_statistics(one, other) else compared(one, other)
-    if found is None and (one.ids is None or other.ids is None):
-        raise UnprovedError(
-            f"nothing shows that they have no report in common; run their jobs with --keep-ids, or {_TOGETHER}"
-        )
-    if found is None:
-        assert one.ids is not None
-        assert other.ids is not None
-        common = len(np.intersect1d(one.ids, other.ids, assume_unique=True))
-        raise UnprovedError(f"{common:,} of their reports are the same, and each has others; {_TOGETHER}")
-    folders, ids = one.folders + other.folders, _union(one.ids, other.ids)
-    if found is Proof.DISJOINT:
-        return _summed(one, other, served, folders, ids, late=late, estimating=estimating)
-    larger = max(one, other, key=lambda part: (part.newest.n, part.newest.accounting.received))
-    return replace(larger, folders=folders, ids=ids, proof=found)
+
+    def rank(part: Part) -> tuple[bool, int, bool, int, int]:
+        its_late = any(late(other, part) for other in parts)
+        accounting = part.newest.accounting
+        return not part.has_ids, -accounting.counted, not its_late, -accounting.received, part.folders[0]
+
+    apart: list[Part] = []
+    for part in sorted(parts, key=rank):
+        if not any(copies(one, part) and not ids_decide(one, part) for one in apart):
+            apart.append(part)
+    folders = tuple(sorted(number for part in parts for number in part.folders))
+    if len(apart) == 1:
+        return replace(apart[0], folders=folders, proof=Proof.EQUAL)
+    _check_ids(apart)
+    ids: Ids = np.unique(np.concatenate([part.ids for part in apart]))
+    summed = apart if sum(len(part.ids) for part in apart) == len(ids) else _cover(apart, ids)
+    if summed is None:
+        raise _overlapping(apart)
+    if len(summed) == 1:
+        inside = any(part.newest.n < len(ids) for part in apart)
+        return replace(summed[0], folders=folders, proof=Proof.INSIDE if inside else Proof.EQUAL)
+    of_late = [part for part in summed if any(late(part, other) for other in summed)]
+    panes, estimates = _summed(summed, of_late, served, estimating=estimating)
+    proof = Proof.DISJOINT if len(summed) == len(apart) else Proof.COVERED
+    return Part(folders, panes, estimates, ids, proof)
 
 
-def _union(one: Ids | None, other: Ids | None) -> Ids | None:
-    return other if one is None else one if other is None else np.union1d(one, other)
+def _check_ids(parts: Sequence[Part]) -> None:
+    for part in parts:
+        if not part.has_ids:
+            other = next(each for each in parts if each is not part)
+            said = "nothing shows that they have no report in common; "
+            if part.lost_ids:
+                raise UnprovedError(
+                    f"the second keeps {len(part.ids):,} ids of its {part.newest.n:,} reports, so {said}restore the"
+                    f" files of ids, or {_TOGETHER}",
+                    (other.folders[0], part.folders[0]),
+                )
+            one, two = sorted((part.folders[0], other.folders[0]))
+            raise UnprovedError(f"{said}run their jobs with --keep-ids, or {_TOGETHER}", (one, two))
+
+
+def _cover(parts: Sequence[Part], ids: Ids) -> list[Part] | None:
+    """Return parts that have all of these ids, each in one of them; None if there are none.
+
+    Args:
+        parts: In the order in which they are preferred. Those without reports are taken too.
+        ids: The ids, ascending.
+    """
+    if not len(ids):
+        return [part for part in parts if not len(part.ids)]
+    for part in parts:
+        # A part of these ids alone that has the first of them begins with it.
+        if len(part.ids) and part.ids[0] == ids[0] and np.isin(part.ids, ids, assume_unique=True).all():
+            others = _cover(parts, np.setdiff1d(ids, part.ids, assume_unique=True))
+            if others is not None:
+                return [part, *others]
+    return None
+
+
+def _overlapping(parts: Sequence[Part]) -> UnprovedError:
+    """Name two parts with reports in common, each of which has others; without such two, the largest cover all."""
+    for one, other in combinations(sorted(parts, key=lambda part: part.folders), 2):
+        common = number_in_common(one, other)
+        if 0 < common < min(len(one.ids), len(other.ids)):
+            break
+    text = f"{common:,} of their reports are the same, and each has others; {_TOGETHER}"
+    return UnprovedError(text, (one.folders[0], other.folders[0]))
 
 
 def _summed(
-    one: Part,
-    other: Part,
-    served: ServedCollection,
-    folders: tuple[int, ...],
-    ids: Ids | None,
-    *,
-    late: bool,
-    estimating: bool,
-) -> Part:
-    parts = [one.newest, other.newest]
-    pane = _sealed(parts, served, late=late)
-    before = [each.published for each in (one, other)]
-    shown = [each for each in before if each is not None and _is_public(each, served)]
-    if all(_differs(each, pane, served) for each in shown):
-        return Part(folders, (pane,), tuple(estimates_of(served, pane)) if estimating else (), ids, Proof.DISJOINT)
-    # Who has the published pane would see the few reports by which the sum differs from it.
-    held = replace(pane, flags=(*pane.flags, Flag.FEW_MORE))
-    largest = max(shown, key=lambda each: each.n)
-    estimates = next(each.estimates for each in (one, other) if each.published is largest)
-    return Part(folders, (held, largest), estimates, ids, Proof.DISJOINT)
+    parts: Sequence[Part], late: Sequence[Part], served: ServedCollection, *, estimating: bool
+) -> tuple[tuple[PaneHeader, ...], tuple[Estimate, ...]]:
+    pane = _sealed([(part, part.newest) for part in parts], late, served)
+    shown = [(part, part.published) for part in parts]
+    before = [(part, each) for part, each in shown if isinstance(each, Statistic) and _is_public(each, served)]
+    if _differs([each for _, each in before], pane, served):
+        return (pane,), tuple(estimates_of(served, pane)) if estimating else ()
+    # Who has the published panes would see the few reports by which the sum differs from them.
+    fired = replace(pane.pane, revision=1 + pane.pane.revision)  # after the sum of the published panes
+    held = replace(pane, pane=fired, flags=(*pane.flags, Flag.FEW_MORE))
+    if len(before) == 1:
+        ((part, last),) = before
+        return (held, last), part.estimates
+    last = _sealed(before, late, served)
+    return (held, last), tuple(estimates_of(served, last)) if estimating else ()
 
 
-def _sealed(parts: Sequence[PaneHeader], served: ServedCollection, *, late: bool) -> Statistic:
-    counted = [part for part in parts if isinstance(part, Statistic) and part.n]
-    cells = np.sum([part.cells for part in counted], axis=0) if counted else None
-    accounting = [part.accounting for part in parts]
+def _sealed(panes: Sequence[tuple[Part, PaneHeader]], late: Sequence[Part], served: ServedCollection) -> Statistic:
+    """Add panes of parts, some of which are of late reports."""
+    counted = [pane for _, pane in panes if isinstance(pane, Statistic) and pane.n]
+    cells = np.sum([pane.cells for pane in counted], axis=0) if counted else None
     try:
-        total = without_late(*accounting) if late else summed_accounting(accounting)
+        total = summed_accounting(
+            [pane.accounting for part, pane in panes if part not in late],
+            [pane.accounting for part, pane in panes if part in late],
+        )
     except ValueError as error:
-        raise UnprovedError(f"{error}; {_TOGETHER}") from error
-    window = WindowSum(cells, total, summed_signals([part.signals for part in parts]))
+        raise UnprovedError(f"{error}; {_TOGETHER}", (panes[0][0].folders[0], late[0].folders[0])) from error
+    window = WindowSum(cells, total, summed_signals([pane.signals for _, pane in panes]))
     (p_values,) = p_values_of(served.protocol.decoder, [window])
-    kind = max((part.pane.kind for part in parts), key=["early", "on_time", "late"].index)
-    fired = Pane(kind, 1 + max(part.pane.revision for part in parts))
-    pane = seal(served, window, parts[0].window_start, parts[0].window_end, fired, p_values)
-    kept = [flag for flag in _KEPT if any(flag in part.flags for part in parts)]
-    kept += [flag for flag in _OF_ALL if all(flag in part.flags for part in parts)]
+    kind = max((pane.pane.kind for _, pane in panes), key=["early", "on_time", "late"].index)
+    fired = Pane(kind, 1 + max(pane.pane.revision for _, pane in panes))
+    start, end = panes[0][1].window_start, panes[0][1].window_end
+    pane = seal(served, window, start, end, fired, p_values)
+    kept = [flag for flag in _KEPT if any(flag in pane.flags for _, pane in panes)]
+    kept += [flag for flag in _OF_ALL if all(flag in pane.flags for _, pane in panes)]
     return replace(pane, flags=tuple(dict.fromkeys((*pane.flags, *kept))))
 
 
 def _is_public(pane: PaneHeader, served: ServedCollection) -> bool:
-    return isinstance(pane, Statistic) and not withheld(served.spec.limits, pane.flags)
+    return not withheld(served.spec.limits, pane.flags)
 
 
-def _differs(before: PaneHeader, after: Statistic, served: ServedCollection) -> bool:
-    """Return whether each published table of a pane has enough reports more in a later one."""
-    assert isinstance(before, Statistic)
+def _differs(before: Sequence[Statistic], after: Statistic, served: ServedCollection) -> bool:
+    """Return whether each table that panes have published has enough reports more in their sum with others.
+
+    The panes have no report in common, so what all of them leave of the sum is the least that a reader of some sees.
+    """
     decoder, least = served.protocol.decoder, served.spec.limits.min_reports
-    shown, now = (decoder.reports(pane.cells, pane.n) if pane.n else () for pane in (before, after))
-    return differs(public(shown, least), now, least, or_equals=True)
+
+    def reports(pane: Statistic) -> Reports:
+        return decoder.reports(pane.cells, pane.n) if pane.n else ()
+
+    shown = (public(reports(pane), least) for pane in before)
+    summed = tuple(map(sum, zip_longest(*shown, fillvalue=0)))
+    return differs(summed, reports(after), least, or_equals=True)

@@ -1,8 +1,9 @@
 """Merge folders of results into one, in which each report is counted once.
 
-A window of one folder is taken as it is. Windows that several folders have are joined if they are copies, or if the ids
-of their reports show that they have none in common, or that one has all of the others'. Otherwise nothing is written:
-sums of what may overlap would count reports twice.
+A window of one folder is taken as it is. Windows that several folders have are joined if the ids of their reports show
+that they have none in common, or that one has all of the others'. Where a folder keeps no ids, copies of it show it by
+statistics that no other reports would have. Otherwise nothing is written: sums of what may overlap would count reports
+twice.
 
 The record of a merge is in two files: ``merged.json`` names the folders, and ``provenance.jsonl`` says of each window
 which folders it is from, and why each of its reports is counted once. Late and rejected reports stay where they are.
@@ -12,14 +13,15 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.kept_specs import keep_specs
-from uldp.pipelines.merge.folders import READ, Merging, folders_to_merge, ids_of, record_of, slices_of
+from uldp.pipelines.merge.folders import NO_IDS, READ, Merging, folders_to_merge, ids_of, record_of, slices_of
 from uldp.pipelines.merge.joining import UnprovedError, join
-from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance
+from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance, number_in_common
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
 from uldp.pipelines.results.selection import Key
@@ -116,16 +118,12 @@ class _Windows:
         """Raise ResultsError if a window cannot be joined."""
         unproved: list[str] = []
         for key in self._shared:
-            parts = self._parts(key)
-            total = parts[0]
-            for part in parts[1:]:
-                try:
-                    total = self._join(total, part, key, estimating=False)
-                except UnprovedError as error:
-                    names = [plain(self.folders[each.folders[-1]].name) for each in (total, part)]
-                    window = f"the window of {key[0]} v{key[1]} from {iso(key[2])}"
-                    unproved.append(f"{' and '.join(names)} both have {window}, and {error}")
-                    break
+            try:
+                self._join(self._parts(key), key, estimating=False)
+            except UnprovedError as error:
+                one, other = (plain(self.folders[number].name) for number in error.folders)
+                window = f"the window of {key[0]} v{key[1]} from {iso(key[2])}"
+                unproved.append(f"{one} and {other} both have {window}, and {error}")
         if unproved:
             more = f" (and {len(unproved) - 1:,} windows more)" if len(unproved) > 1 else ""
             raise ResultsError(f"{unproved[0]}{more}")
@@ -133,43 +131,50 @@ class _Windows:
     def __iter__(self) -> Iterator[Part]:
         """Read each window, in order, and join what the folders have of it."""
         for key in sorted(self._having):
-            total, *parts = self._parts(key)
-            for part in parts:
-                total = self._join(total, part, key, estimating=True)
-            yield total
+            parts = self._parts(key)
+            yield parts[0] if len(parts) == 1 else self._join(parts, key, estimating=True)
 
     def _parts(self, key: Key) -> list[Part]:
         """Read what each folder has of a window, with the ids of its reports if several have it."""
         found = []
         for number in self._having[key]:
-            part, own = self.folders[number].part(number, key, None), None
-            if len(self._having[key]) > 1:
-                self.folders[number].check_cells(part.panes)
-                own = ids_of(key, self._sizes[key[:2]], self._ids[number])
-            # Otherwise the folder lacks ids.
-            found.append(part if own is None or len(own) != part.newest.n else replace(part, ids=own))
+            shared = len(self._having[key]) > 1
+            ids = ids_of(key, self._sizes[key[:2]], self._ids[number]) if shared else NO_IDS
+            found.append(self.folders[number].part(number, key, ids))
+            if shared:
+                self.folders[number].check_cells(found[-1].panes)
         return found
 
-    def _join(self, total: Part, part: Part, key: Key, *, estimating: bool) -> Part:
-        before = [self.folders[number] for number in total.folders]
-        late = any(self.folders[part.folders[0]].is_of_late(each) for each in before)
-        copies = (total.folders[0], part.folders[0], key[:2]) in self._copies
-        return join(total, part, self._served[key[:2]], copies=copies, late=late, estimating=estimating)
+    def _join(self, parts: Sequence[Part], key: Key, *, estimating: bool) -> Part:
+        def copies(one: Part, other: Part) -> bool:
+            return (frozenset((*one.folders, *other.folders)), key[:2]) in self._copies
 
-    def _found_copies(self) -> set[tuple[int, int, CollectionKey]]:
-        """Return the pairs of folders whose windows of a version are all equal; see ``are_copies``."""
-        alike: dict[tuple[int, int, CollectionKey], list[float]] = defaultdict(list)
-        differ = set()
+        def late(part: Part, stream: Part) -> bool:
+            return self.folders[part.folders[0]].is_of_late(self.folders[stream.folders[0]])
+
+        return join(parts, self._served[key[:2]], copies=copies, late=late, estimating=estimating)
+
+    def _found_copies(self) -> set[tuple[frozenset[int], CollectionKey]]:
+        """Return the pairs of folders whose windows of a version are all equal; see ``are_copies``.
+
+        Ids that differ behind equal statistics show that equal statistics of this version prove nothing.
+        """
+        alike: dict[tuple[frozenset[int], CollectionKey], list[float]] = defaultdict(list)
+        differ, refuted = set(), set()
         for key in self._shared:
-            parts = self._parts(key)
-            for at, one in enumerate(parts):
-                for other in parts[at + 1 :]:
-                    pair = one.folders[0], other.folders[0], key[:2]
-                    if equal_statistics(one, other):
-                        alike[pair].append(log_chance(one))
-                    else:
-                        differ.add(pair)
-        return {pair for pair, chances in alike.items() if pair not in differ and are_copies(chances)}
+            for one, other in combinations(self._parts(key), 2):
+                pair = frozenset((*one.folders, *other.folders)), key[:2]
+                if not equal_statistics(one, other):
+                    differ.add(pair)
+                    continue
+                alike[pair].append(log_chance(one))
+                if one.has_ids and other.has_ids and number_in_common(one, other) < one.newest.n:
+                    refuted.add(key[:2])
+        return {
+            pair
+            for pair, chances in alike.items()
+            if pair not in differ and pair[1] not in refuted and are_copies(chances)
+        }
 
 
 def _specs(folders: Sequence[Merging]) -> list[CollectionSpec]:

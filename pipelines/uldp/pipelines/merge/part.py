@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 from itertools import zip_longest
@@ -28,6 +28,7 @@ class Proof(StrEnum):
     EQUAL = "the folders have the same reports"
     INSIDE = "one folder has all reports of the others"
     DISJOINT = "no report is in two folders"
+    COVERED = "folders without a common report have all reports of the others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +40,25 @@ class Part:
         panes: The newest pane, and the newest that is not held back if that is another. Those of which the cells cannot
             be read are headers.
         estimates: The newest estimate of each estimator.
-        ids: The ids of the counted reports; None if the folder keeps none.
+        ids: The ids of reports that the folder keeps of the window; they count if there is one for each report.
         proof: Why each report is counted once.
     """
 
     folders: tuple[int, ...]
     panes: tuple[PaneHeader, ...]
     estimates: tuple[Estimate, ...]
-    ids: Ids | None
+    ids: Ids
     proof: Proof = field(default=Proof.ALONE)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether there is an id for each counted report."""
+        return len(self.ids) == self.newest.n
+
+    @property
+    def lost_ids(self) -> bool:
+        """Whether some ids are there, and not those of the counted reports: they are damaged or partly removed."""
+        return len(self.ids) > 0 and not self.has_ids
 
     @property
     def newest(self) -> PaneHeader:
@@ -67,15 +78,14 @@ def chosen(panes: Sequence[PaneHeader]) -> list[PaneHeader]:
     return [last, *(pane for pane in newest_published(panes) if pane.age != last.age)]
 
 
-def compared(one: Part, other: Part) -> Proof | None:
-    """Return what the ids of two parts prove about their reports; None if they have some in common, or keep none."""
-    if one.ids is None or other.ids is None:
-        return None
-    common = len(np.intersect1d(one.ids, other.ids, assume_unique=True))
-    if not common:
-        return Proof.DISJOINT
-    sizes = len(one.ids), len(other.ids)
-    return Proof.EQUAL if sizes == (common, common) else Proof.INSIDE if common in sizes else None
+def number_in_common(one: Part, other: Part) -> int:
+    """Return the number of ids that two parts share."""
+    return len(np.intersect1d(one.ids, other.ids, assume_unique=True))
+
+
+def ids_decide(one: Part, other: Part) -> bool:
+    """Return whether ids say which reports two parts share, or are damaged; equal statistics are no proof then."""
+    return one.lost_ids or other.lost_ids or (one.has_ids and other.has_ids and one.newest.n + other.newest.n > 0)
 
 
 def equal_statistics(one: Part, other: Part) -> bool:
@@ -124,20 +134,18 @@ def _added(ranges: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(map(sum, zip_longest(*ranges, fillvalue=0)))
 
 
-def summed_accounting(accounting: Sequence[Accounting]) -> Accounting:
-    """Add the accounting of parts without a report in common."""
-    return reduce(Accounting.__add__, accounting)
+def summed_accounting(parts: Sequence[Accounting], late: Sequence[Accounting]) -> Accounting:
+    """Add the accounting of parts without a report in common.
 
-
-def without_late(live: Accounting, late: Accounting) -> Accounting:
-    """Add the accounting of a stream, and that of the backfill of its late reports, which it has received already.
+    Args:
+        parts: The accounting of each part, but those of ``late``.
+        late: That of each backfill of late reports, which a stream among ``parts`` has received already.
 
     Raises:
-        ValueError: if the stream knows of fewer late reports.
+        ValueError: if the parts know of fewer late reports.
     """
-    if late.received > live.late:
-        raise ValueError(f"{late.received:,} reports are counted again, but only {live.late:,} were late")
-    total = live + late
-    return Accounting(
-        live.received, total.counted, total.duplicate, total.late - late.received, total.rejected, total.missing
-    )
+    again, known = sum(each.received for each in late), sum(each.late for each in parts)
+    if again > known:
+        raise ValueError(f"{again:,} reports are counted again, but only {known:,} were late")
+    total = reduce(Accounting.__add__, (*parts, *late))
+    return replace(total, received=total.received - again, late=total.late - again)
