@@ -52,6 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="takes minutes; set ULDP_NIGHTLY=1, or run make nightly"))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how large the matrix of faults was, if it has run; see ``tests.faults``."""
+    reports = [report for of in ("passed", "failed") for report in terminalreporter.stats.get(of, ())]
+    cells = sum(value for report in reports for name, value in report.user_properties if name == "cells")
+    if cells:
+        terminalreporter.write_line(f"tests/faults: {cells:,} damaged files under commands")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep temporary files where pytest removes them: Beam leaves a folder for each pipeline that never runs."""

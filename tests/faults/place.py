@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ SPEC = build.MINIMAL | {
     "window": {"size": "30m", "allowed_lateness": "5m"},
     "limits": {"min_reports": 21, "max_rejected_ratio": 0.9},
 }
+OTHER_SPEC = SPEC | {"collection": "d", "domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0}}
 
 
 class Ran(NamedTuple):
@@ -73,10 +74,12 @@ def uldp(*arguments: str | Path) -> Ran:
 
 
 def messages(segment: int) -> Iterator[Message]:
-    """Twenty minutes of reports, some of them late, copied or wrong; the last window has few."""
+    """Twenty minutes of reports of two collections, some of them late, copied or wrong; the last windows have few."""
     began = START + segment * 20 * MINUTE
     for number in range(20 if segment < SEGMENTS - 1 else 4):
-        yield build.message(build.report(100 * segment + number, number % 5, began + number * MINUTE // 2))
+        time = began + number * MINUTE // 2
+        yield build.message(build.report(100 * segment + number, number % 5, time))
+        yield build.message(build.report(100 * segment + number, number % 3, time, ("d", 1)))
     published = began + 12 * MINUTE
     yield build.message(build.report(100 * segment, 0, began), published)
     yield build.message(build.report(100 * segment + 50, 1, began - 2 * HOUR), published)
@@ -86,24 +89,33 @@ def messages(segment: int) -> Iterator[Message]:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with ``spec.yaml`` and ``stream``, and what commands have made of them.
+    """A folder with specs and ``stream``, and what commands have made of them.
 
-    These are the results ``live`` of a job, ``apart`` of another one with ``--private-to private``, ``batch`` of a
-    backfill, ``joined``, in which ``uldp compact`` has joined panes, and ``zoned``, with answers about zones; and
-    ``client``, a stream of one value.
+    These are the results ``live`` of a job that was resumed, with rows in ``tables/rows.duckdb``; ``apart`` of another
+    one with ``--private-to private``, with rows in ``rows``; ``batch`` of a backfill; ``joined``, in which ``uldp
+    compact`` has joined panes; ``merged`` from a stream and a backfill; and ``zoned``, with answers about zones.
+    ``client`` is a stream of one value.
     """
 
     root: Path
 
     @property
-    def spec(self) -> Path:
-        return self.root / "spec.yaml"
+    def specs(self) -> list[str | Path]:
+        return [each for name in ("c", "d") for each in ("--spec", self.root / f"{name}.yaml")]
 
     def __truediv__(self, name: str) -> Path:
         return self.root / name
 
-    def copy(self, root: Path) -> "Place":
-        shutil.copytree(self.root, root)
+    def copy(self, root: Path, names: Collection[str] | None = None) -> "Place":
+        """Copy all, or the specs and some folders, and let jobs know their sources and sinks there."""
+        root.mkdir(exist_ok=True)
+        for path in self.root.iterdir():
+            if path.is_dir() and (names is None or path.name in names):
+                shutil.copytree(path, root / path.name)
+            elif path.is_file():
+                shutil.copy2(path, root)
+        for path in [*root.glob("*/job.json"), *root.glob("*/merged.json")]:
+            path.write_text(path.read_text().replace(str(self.root), str(root)))
         return Place(root)
 
 
@@ -137,44 +149,69 @@ def run_zoned(place: Place) -> Ran:
     return uldp("stream", "--spec", spec, "--from", hiding, "--to", place / "zoned")
 
 
-def prepare(root: Path) -> tuple[Place, Place]:
-    """Make a place, and return what was there earlier, and what is there now."""
-    now = Place(root / "now")
-    now.root.mkdir()
-    now.spec.write_text(yaml.safe_dump(SPEC))
-    stream = LocalStream.create(now / "stream", simulated_clock=True)
+def write_specs(place: Place) -> None:
+    for spec in (SPEC, OTHER_SPEC):
+        (place / f"{spec['collection']}.yaml").write_text(yaml.safe_dump(spec))
+
+
+@contextmanager
+def stop_after_half(stream: LocalStream) -> Iterator[None]:
+    """Send half of the segments; a job stops behind them, at one that is empty and that nobody finds later."""
     for segment in range(SEGMENTS // 2):
         stream.append(list(messages(segment)))
     breaks_off = stream.path / f"{SEGMENTS // 2:012d}.avro"
     breaks_off.touch()
-    assert run_stream(now).code == 1
+    yield
     breaks_off.unlink()
+
+
+def prepare(root: Path) -> tuple[Place, Place]:
+    """Make a place, and return what was there earlier, and what is there now."""
+    now = Place(root / "now")
+    now.root.mkdir()
+    write_specs(now)
+    stream = LocalStream.create(now / "stream", simulated_clock=True)
+    (now / "tables").mkdir()
+    with stop_after_half(stream):
+        assert run_stream_with_rows(now).code == 1
+        assert run_stream_apart(now).code == 1
+    assert run_backfill(now).code == 0
     earlier = now.copy(root / "earlier")
+    shutil.rmtree(now / "batch")
     for segment in range(SEGMENTS // 2, SEGMENTS):
         stream.append(list(messages(segment)))
     stream.close()
-    assert run_stream(now).code == 0
-    assert run_backfill(now).code == 0
-    assert run_stream_apart(now).code == 0
+    for run in (run_stream_with_rows, run_stream_apart, run_backfill):
+        assert run(now).code == 0
     shutil.copytree(now / "live", now / "joined")
     assert compact(now, "joined").code == 0
     assert any((now / "joined").rglob("shared/*.avro"))
+    assert merge(now, "merged").code == 0
     assert run_zoned(now).code == 0
     send_one_value(now / "client")
     return earlier, now
 
 
 def run_stream(place: Place, to: str = "live", *options: str | Path) -> Ran:
-    arguments = ("--spec", place.spec, "--from", place / "stream", "--to", place / to, "--watermark-delay", "0s")
+    arguments = (*place.specs, "--from", place / "stream", "--to", place / to, "--watermark-delay", "0s", "--keep-ids")
     return uldp("stream", *arguments, *options)
 
 
+def run_stream_with_rows(place: Place) -> Ran:
+    return run_stream(place, "live", "--estimates-to", f"duckdb:{place / 'tables' / 'rows.duckdb'}")
+
+
 def run_stream_apart(place: Place) -> Ran:
-    return run_stream(place, "apart", "--private-to", place / "private")
+    rows = f"parquet:{place / 'rows'}"
+    return run_stream(place, "apart", "--private-to", place / "private", "--estimates-to", rows)
 
 
-def run_backfill(place: Place) -> Ran:
-    return uldp("backfill", "--spec", place.spec, "--from", place / "stream", "--to", place / "batch")
+def run_backfill(place: Place, to: str = "batch", source: str = "stream") -> Ran:
+    return uldp("backfill", *place.specs, "--from", place / source, "--to", place / to, "--keep-ids")
+
+
+def merge(place: Place, out: str, *folders: str) -> Ran:
+    return uldp("merge", *(place / each for each in folders or ("live", "batch")), "--to", place / out)
 
 
 def state(out: Path, private: Path | None = None) -> dict[str, Any]:

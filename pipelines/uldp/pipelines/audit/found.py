@@ -13,7 +13,7 @@ from uldp.pipelines.results.files import Damaged, ResultsError, finished
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, newest_published
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.specs import Specs
+from uldp.pipelines.results.specs import Specs, missing_spec
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import missing_messages
@@ -61,12 +61,14 @@ class Found:
             damaged: Called for each damaged file.
 
         Raises:
-            ResultsError: if ``out`` is not a results directory, or its identity is damaged.
+            ResultsError: if ``out`` is not a results directory, its identity is damaged, or it lacks a spec.
         """
         folder = ResultsFolder(out, damaged, private)
         specs = folder.specs
         fired = folder.panes()
         panes = {pane.key: pane for pane in newest(fired)}
+        for collection, version in sorted({key[:2] for key in panes} - specs.keys()):
+            raise missing_spec(f"{collection}-v{version}")
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}

@@ -92,7 +92,7 @@ def late(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: bool
     lost = _lost(out, folder)
     groups = groups_of_late(late_in(folder, damaged.append))
     _show(out, private, groups, load(specs), as_json, "late reports")
-    name_damaged([*damaged, *lost])
+    name_damaged([*damaged, *lost, *([] if specs else _without_spec(out, groups))])
 
 
 def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
@@ -101,6 +101,15 @@ def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
     from uldp.pipelines.results.signed import Signed
 
     return list(Signed.read(out).lost_files(folder, pruned_before(folder.parent)))
+
+
+def _without_spec(out: Path, groups: "list[Group]") -> "Iterable[ResultsError]":
+    """Yield an error for each collection and version of late reports of which the job's spec is gone."""
+    from uldp.pipelines.results.specs import load_all_kept, missing_spec
+
+    kept = load_all_kept(out) if (out / "specs").is_dir() else {}
+    known = {f"{collection} v{version}" for collection, version in kept}
+    yield from (missing_spec(group.name.replace(" ", "-")) for group in groups if kept and group.name not in known)
 
 
 def _show(

@@ -226,9 +226,10 @@ def folders_to_merge(places: Sequence[tuple[str, Path]], private: Sequence[tuple
     apart = [(_job_of(path), path) for _, path in private]
     for (name, _), (job, _) in zip(private, apart, strict=True):
         if job is None or job not in jobs:
+            files = " or ".join(plain(f"{each}/{JOB}") for each, _ in places)
             raise ResultsError(
                 f"{plain(name)}: is not the private directory of any of the results; give that of --private-to of"
-                " one of their jobs"
+                f" one of their jobs, or restore {files}"
             )
     return [
         Merging(name, path, (path, *(place for of, place in apart if of == job)))

@@ -16,6 +16,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.hidden import Hidden
 from uldp.pipelines.results.newest import firing, newest_published
 from uldp.pipelines.results.panes import FEW_PANES, HEADERS, PANES, Panes, read_files
+from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.results.signed import Signed
@@ -27,6 +28,7 @@ from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.folders import FEW
 
 _FEW_HEADERS = replace(HEADERS, folder=FEW_PANES.folder)
 
@@ -55,6 +57,7 @@ class Kept:
         versions: dict[CollectionKey, Version] = {}
         left_out: dict[tuple[CollectionKey, str], list[int]] = {}
         panes: dict[CollectionKey, list[tuple[PaneHeader, Path]]] = {}
+        pruned = folder.private is None or pruned_before(folder.private) > 0
         cells = {firing(pane): path for pane, path in apart.items()}
         newest = newest_published(headers)
         chosen = selection.windows({pane.key for pane in newest})
@@ -67,6 +70,8 @@ class Kept:
             path = cells.get(firing(pane)) if pane.apart else headers[pane]
             stopped = withheld(version.spec.limits, pane.flags) and not pane.apart
             if path is None or stopped:
+                if path is None and not pruned:
+                    folder.damaged(_lost_cells(folder, pane))
                 reason = "stopped at its limit" if stopped else "few reports"
                 left_out.setdefault((key, reason), []).append(pane.n)
             else:
@@ -99,6 +104,11 @@ class Kept:
                 self.folder.damaged(ResultsError(f"{plain(str(path))}: the counts of {window} are impossible: {error}"))
                 continue
             yield Statistic(**pane.header(), cells=statistic.cells)
+
+
+def _lost_cells(folder: ResultsFolder, pane: PaneHeader) -> ResultsError:
+    place = plain(f"{folder.private}/{FEW}/{pane.collection}-v{pane.version}")
+    return ResultsError(f"{place}: lacks the counts of the window from {iso(pane.window_start)}; restore them")
 
 
 def _statistics(path: Path, of: str, wanted: set[tuple[Any, ...]]) -> dict[tuple[Any, ...], Statistic]:

@@ -62,7 +62,7 @@ def load_all_kept(out: Path) -> dict[CollectionKey, CollectionSpec]:
 
 def missing_spec(name: str) -> ResultsError:
     """Return the error about results without the spec that they were made under; ``name`` is that of its folder."""
-    return ResultsError(f"specs/{name}/spec.yaml is missing beside the estimates of {name}; copy the spec there")
+    return ResultsError(f"specs/{name}/spec.yaml is missing beside the results of {name}; copy the spec there")
 
 
 def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
