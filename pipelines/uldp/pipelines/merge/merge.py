@@ -6,7 +6,8 @@ statistics that no other reports would have. Otherwise nothing is written: sums 
 twice.
 
 The record of a merge is in two files: ``merged.json`` names the folders, and ``provenance.jsonl`` says of each window
-which folders it is from, and why each of its reports is counted once. Late and rejected reports stay where they are.
+which folders it is from, and why each of its reports is counted once. A journal signs what is written, as that of a job
+does. Late and rejected reports stay where they are.
 """
 
 import json
@@ -26,6 +27,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
 from uldp.pipelines.results.selection import Key
 from uldp.pipelines.results.text import number_of
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
@@ -34,6 +36,7 @@ from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, is_remote, kind_of
+from uldp.transforms.io.local.journal import JOURNAL, PaneWritten, encode_entry
 from uldp.transforms.io.remote import fetched, matching
 from uldp.transforms.io.results.panes import filed_cells, filed_estimates
 from uldp.transforms.io.results.writers import FilesWriter
@@ -224,9 +227,11 @@ def _write(windows: _Windows, out: str, private: str) -> Merged:
     counts, few = FilesWriter(out, filed_cells(COUNTS)), FilesWriter(private, filed_cells(FEW), private=True)
     estimates = FilesWriter(out, filed_estimates())
     provenance: list[bytes] = []
+    journal: list[bytes] = []
     proofs: dict[Proof, int] = defaultdict(int)
     reports = 0
     for part in windows:
+        journal += map(_signed, (*part.panes, *part.estimates))
         for pane in part.panes:
             if not pane.apart:
                 counts.add(pane)
@@ -241,9 +246,17 @@ def _write(windows: _Windows, out: str, private: str) -> Merged:
         reports += part.newest.n
     for writer in (counts, few, estimates):
         writer.finish()
+    write_file(f"{out.rstrip('/')}/{JOURNAL}", b"".join(journal))
     write_file(f"{out.rstrip('/')}/{PROVENANCE}", b"".join(provenance))
     write_file(f"{out.rstrip('/')}/{MERGED}", record_of(windows.folders))
     return Merged(proofs, reports)
+
+
+def _signed(pane: PaneHeader) -> bytes:
+    """Return the line of the journal by which readers notice that a statistic or an estimate is gone."""
+    estimator = pane.estimator if isinstance(pane, Estimate) else ""
+    received, revision = pane.accounting.received, pane.pane.revision
+    return encode_entry(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
 
 
 def _provenance(part: Part) -> bytes:

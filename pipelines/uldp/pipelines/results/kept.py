@@ -4,6 +4,7 @@ Of a window of few reports, the cells are apart: they are read if the reader may
 named, because a sum without them is not the sum of all.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -57,7 +58,7 @@ class Kept:
         versions: dict[CollectionKey, Version] = {}
         left_out: dict[tuple[CollectionKey, str], list[int]] = {}
         panes: dict[CollectionKey, list[tuple[PaneHeader, Path]]] = {}
-        pruned = folder.private is None or pruned_before(folder.private) > 0
+        pruned = math.inf if folder.private is None else pruned_before(folder.private) * 1000
         cells = {firing(pane): path for pane, path in apart.items()}
         newest = newest_published(headers)
         chosen = selection.windows({pane.key for pane in newest})
@@ -70,7 +71,7 @@ class Kept:
             path = cells.get(firing(pane)) if pane.apart else headers[pane]
             stopped = withheld(version.spec.limits, pane.flags) and not pane.apart
             if path is None or stopped:
-                if path is None and not pruned:
+                if path is None and pane.window_start > pruned:
                     folder.damaged(_lost_cells(folder, pane))
                 reason = "stopped at its limit" if stopped else "few reports"
                 left_out.setdefault((key, reason), []).append(pane.n)
