@@ -91,13 +91,13 @@ def _prune(place: Place, out: str) -> Ran:
 
 
 def _status(place: Place, out: str, *options: str | Path) -> Ran:
-    """What ``uldp status`` says of reports, without what it says of times and of the disk."""
+    """What ``uldp status`` says of reports, without what it says of times, of the disk and of where a job goes on."""
     ran = uldp("status", "--json", place / out, *options)
     try:
         said = json.loads(ran.out)
     except ValueError:
         return ran
-    said = {key: value for key, value in said.items() if key not in ("at", "disk", "free_bytes")}
+    said = {key: value for key, value in said.items() if key not in ("at", "disk", "free_bytes", "resumes_at")}
     for each in said.get("collections", ()):
         each.pop("last_pane", None)
     return ran._replace(out=json.dumps(said), err=ran.err + json.dumps(said.get("faults", ())))
@@ -368,6 +368,8 @@ class Bench:
             return None  # it was not there, as if it were removed now, or it is as it was
         before = set(path.parent.iterdir())
         DAMAGES[damage](path, earlier)
+        if damage == "restored" and path.suffix == ".json":  # of this place
+            path.write_text(path.read_text().replace(str(self.earlier.root), str(self._root)))
         new = set(path.parent.iterdir()) - before
         within = f"{self.folder}/{Path(file).parts[0]}" if "/" in file else f"{self.folder}: "
         named = [*names_of(file), *(each.name for each in new), within]

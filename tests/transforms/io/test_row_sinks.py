@@ -462,3 +462,18 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(EndpointError, match=rf"pip install 'uldp-stream\[{extra}\].*'$"):
         parse_endpoint(uri).check_estimates()
+
+
+def test_a_file_of_parquet_that_is_cut_is_not_there_and_a_copy_of_one_is_named(tmp_path: Path) -> None:
+    endpoint = parse_endpoint(f"parquet:{tmp_path / 'rows'}")
+    publish(endpoint, ALL)
+    before = kept_panes(endpoint)
+    path = next((tmp_path / "rows").rglob("*.parquet"))
+    content = path.read_bytes()
+    for cut in (b"", content[:-1]):
+        path.write_bytes(cut)
+        assert len(before - kept_panes(endpoint)) == 1
+    path.write_bytes(content)
+    path.with_name(f"copy-of-{path.name}").write_bytes(content)
+    with pytest.raises(EndpointError, match=r"copy-of-.*, which no job has written; remove it"):
+        kept_panes(endpoint)

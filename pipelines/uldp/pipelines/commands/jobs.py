@@ -42,6 +42,7 @@ def backfill(
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     """
     from uldp.pipelines.jobs import local
+    from uldp.pipelines.results.prune import refuse_lost
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import published
 
@@ -50,6 +51,8 @@ def backfill(
     show_log(_KAFKA, logging.WARNING)
     _silence_workers(ctx)
     archive = published(parse_endpoint(source, kafka_config), published_by)
+    if Path(source).name == "late":
+        refuse_lost(Path(source))
     options = local.pipeline_options(ctx.args)
     local.backfill(
         load(specs),

@@ -199,14 +199,12 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
 
     Example: uldp replay results/rejected --to stream
     """
-    from uldp.pipelines.results.prune import pruned_before
+    from uldp.pipelines.results.prune import refuse_lost
     from uldp.pipelines.results.records import read_rejected_folder
     from uldp.pipelines.results.replay import replay as send_again
-    from uldp.pipelines.results.signed import Signed
     from uldp.transforms.io.endpoints import parse_endpoint
 
-    for lost in Signed.read(rejected.parent).lost_files(rejected, pruned_before(rejected.parent)):
-        raise lost
+    refuse_lost(rejected)
     records = read_rejected_folder(rejected)
     with parse_endpoint(to, kafka_config).writing(simulated_clock=False) as stream:
         sent = send_again(records, stream, max_attempts=max_attempts)

@@ -11,7 +11,7 @@ from pathlib import Path
 from uldp.pipelines.live.headers import Headers
 from uldp.pipelines.live.rejected import RejectedReasons
 from uldp.pipelines.results.files import ResultsError, finished
-from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.newest import firing, newest
 from uldp.pipelines.results.records import records_of
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.pane import Accounting, PaneHeader, PaneKind
@@ -26,7 +26,7 @@ class CollectionFigures:
 
     Attributes:
         accounting: Where the reports went that could be given to a window, each once.
-        panes: The number of panes whose files are there.
+        panes: The number of panes that are there.
         windows: The number of windows that have fired.
         flagged: The number of windows by the flags of their newest panes.
         last: The newest pane of the last window that has fired on time, or of the last one if none has.
@@ -110,7 +110,7 @@ def collections_of(
 ) -> Iterable[tuple[CollectionKey, CollectionFigures]]:
     """Return the figures of each version of a collection, from all panes and the times of their files."""
     all_panes = list(panes)
-    number = Counter(pane.key[:2] for pane in all_panes)
+    number = Counter(key[:2] for key in set(map(firing, all_panes)))  # each once, whatever the number of its files
     for key, group in groupby(newest(all_panes), lambda pane: pane.key[:2]):
         mine = list(group)
         yield (

@@ -11,6 +11,8 @@ from uldp.pipelines.results.files import ResultsError, finished
 from uldp.pipelines.results.records import records_of
 from uldp.schemas.rejected import Rejected, count_reasons, each_once
 from uldp.transforms.io.folders import SOURCE_DIGITS
+from uldp.transforms.io.message_files import opened
+from uldp.transforms.io.stored_files import read_stored
 
 
 class RejectedReasons:
@@ -40,9 +42,15 @@ class RejectedReasons:
         with suppress(FileNotFoundError):  # removed since they were listed
             now = tuple((path.name, os.stat(path).st_mtime_ns) for path in files)
             if self._files.get(source) != now:
-                records = records_of(files, "rejected", Rejected.from_avro, _pass_over)
+                own = [path for path in files if not self._is_copy(path)]
+                records = records_of(own, "rejected", Rejected.from_avro, _pass_over)
                 self._counts[source] = count_reasons(each_once(records))
                 self._files[source] = now
+
+    def _is_copy(self, path: Path) -> bool:
+        """Return whether a file has another name than its job gave it, and the file of that name is there too."""
+        header = read_stored(str(path), opened)
+        return header is not None and header.name != path.stem and (self._folder / f"{header.name}.avro").exists()
 
 
 def _pass_over(damage: ResultsError) -> None:

@@ -19,6 +19,7 @@ from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, list
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.moved import JOINED
 from uldp.pipelines.results.newest import estimate_key
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
@@ -50,6 +51,16 @@ def pruned_before(private: Path) -> float:
         return 0.0
     except (ValueError, TypeError, LookupError):
         raise ResultsError(f"{path}: does not say up to which time files were removed; remove it") from None
+
+
+def refuse_lost(folder: Path) -> None:
+    """Refuse to read a folder of late or rejected reports of which files are gone that ``prune`` has not removed.
+
+    Raises:
+        ResultsError: if the journal beside the folder has signed such a file.
+    """
+    for lost in Signed.read(folder.parent).lost_files(folder, pruned_before(folder.parent)):
+        raise lost
 
 
 @dataclass(frozen=True, slots=True)

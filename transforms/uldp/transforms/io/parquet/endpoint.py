@@ -1,6 +1,7 @@
 """A folder of Parquet files as an endpoint, which keeps the rows of estimates: one file for each pane."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ _SCHEME = "parquet:"
 _ENDING = ".parquet"
 #: The files of panes, below the folder.
 _FILES = f"*/*/*{_ENDING}"
+#: The last bytes of each file of Parquet.
+_MAGIC = b"PAR1"
+#: An age in the name of a file; see ``_name``.
+_AGE = re.compile(r"[0-9a-f]+(-[0-9a-f]+){3}")
 
 
 def parse(uri: str, config: Path | None = None) -> "ParquetEndpoint":
@@ -78,16 +83,29 @@ class ParquetEndpoint(RowSink):
         )
 
     def panes(self) -> Iterator[KeptPane]:
-        """List the names of all files, which name all panes."""
+        """List the names of all files, which name all panes; of a file that is cut, the pane is not there.
+
+        Raises:
+            EndpointError: if a file is a copy of another one: whoever reads the folder has its rows twice.
+        """
         if is_remote(self.folder):
             paths = [file.path for file in matching(f"{self.folder}/{_FILES}")]
         else:
-            paths = [path.as_posix() for path in paths_below(Path(self.folder), _FILES)]
+            paths = [path.as_posix() for path in paths_below(Path(self.folder), _FILES) if _is_whole(path)]
         for path in paths:
             *_, collection, span, name = path.split("/")
             match name.removesuffix(_ENDING).split("."):
                 case [age, device_digest, estimator]:  # another file is none of ours
+                    if not _AGE.fullmatch(age):
+                        raise EndpointError(f"{self}: holds {path}, which no job has written; remove it")
                     yield KeptPane(f"{collection}/{span}", device_digest, estimator, age.replace("-", "/"))
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether a file ends as files of Parquet do."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - len(_MAGIC), 0))
+        return file.read() == _MAGIC
 
 
 def _name(estimate: Estimate) -> str:
