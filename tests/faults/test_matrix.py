@@ -154,10 +154,13 @@ def _merge(*folders: str, private: Sequence[str] = ()) -> Command:
     return Command(ran, _of(OUT))
 
 
-def _kept_records(private: str) -> Mapping[str, Command]:
+def _kept_records(out: str, private: str) -> Mapping[str, Command]:
+    def said(command: str) -> Command:
+        return Command(lambda place: uldp(command, place / out, "--private", place / private))
+
     return {
-        "rejected": Command(lambda place: uldp("rejected", place / private)),
-        "late": Command(lambda place: uldp("late", place / private)),
+        "rejected": said("rejected"),
+        "late": said("late"),
         "replay": Command(
             lambda place: uldp("replay", place / private / "rejected", "--to", place / OUT), _messages_of
         ),
@@ -197,7 +200,7 @@ OF_CLIENTS: Mapping[str, Command] = {
 #: What reads or writes the results of a stream.
 OF_RESULTS: Mapping[str, Command] = {
     **_readers("live"),
-    **_kept_records("live"),
+    **_kept_records("live", "live"),
     "audit": _audit("live"),
     "prune": _kept(_prune, "live"),
     "compact": _kept(compact, "live"),
@@ -218,14 +221,14 @@ OF_APART: Mapping[str, Command] = {
 }
 OF_PRIVATE: Mapping[str, Command] = {
     **{name: command for name, command in OF_APART.items() if name != "show"},
-    **_kept_records("private"),
+    **_kept_records("apart", "private"),
     "prune": _kept(_prune, "private", "apart"),
     "compact": _kept(compact, "private", "apart"),
 }
 #: What reads or writes the results of a backfill.
 OF_BATCH: Mapping[str, Command] = {
     **_readers("batch"),
-    **_kept_records("batch"),
+    **_kept_records("batch", "batch"),
     "audit": _audit("batch"),
     "prune": _kept(_prune, "batch"),
     "compact": _kept(compact, "batch"),
@@ -288,6 +291,10 @@ OTHERS = {
 ENDLESS = {("closed", damage, command) for damage in ("removed", "restored") for command in ("stream", "resume")}
 #: Not exact yet: a folder of private results has no journal, which is beside the others. An audit names the file.
 APART = {(damage, "replay") for damage in ("removed", "restored")}
+#: A backfill without a journal is one that was killed before its end, and ``uldp status`` says so.
+UNSIGNED = {("batch", "journal.jsonl", "removed", "status")}
+#: Not exact yet: a job names a file that is strange to a place of rows, and goes on. An audit fails.
+NAMED = {("rows", "doubled", "resume")}
 
 
 Exact = Callable[[str, str], Any]
@@ -400,8 +407,11 @@ class Bench:
 
 
 def _known(folder: str, damage: str, name: str, file: str) -> bool:
-    return (file, damage, name) in ENDLESS or (
-        folder == "private" and file.startswith("rejected") and (damage, name) in APART
+    return (
+        (file, damage, name) in ENDLESS
+        or (folder, file, damage, name) in UNSIGNED
+        or (folder == "private" and file.startswith("rejected") and (damage, name) in APART)
+        or (folder, damage, name) in NAMED
     )
 
 
