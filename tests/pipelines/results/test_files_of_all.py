@@ -12,7 +12,7 @@ from tests.pipelines.results.files_of_all import NAMES, pane, results, save_of_a
 from uldp.pipelines.cli import cli
 from uldp.pipelines.live.headers import Headers
 from uldp.pipelines.live.watch import Watch
-from uldp.pipelines.merge.folders import Merging
+from uldp.pipelines.merge.folders import NO_IDS, Merging
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.kept import Kept
@@ -101,7 +101,7 @@ def test_readers_find_the_same(
     parts = []
     for out in (one, other):
         merging = Merging(str(out), out, (out,))
-        parts.append([repr(merging.part(0, key, None)) for key in sorted(merging.windows)])
+        parts.append([repr(merging.part(0, key, NO_IDS)) for key in sorted(merging.windows)])
     assert parts[0] == parts[1]
 
 
@@ -158,12 +158,12 @@ def test_a_merge_takes_the_pane_that_is_not_marked(other: int, tmp_path: Path) -
     save_of_all(results(tmp_path), [replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early])
     save_of_all(tmp_path, [*early, pane("e-2", 0, 0, "early", n=1 + other)])
     of_files = Merging("out", tmp_path, (tmp_path,))
-    assert [each.flags for key in of_files.windows for each in of_files.part(0, key, None).panes] == [()] * 3
+    assert [each.flags for key in of_files.windows for each in of_files.part(0, key, NO_IDS).panes] == [()] * 3
     (tmp_path / "joined").mkdir()
     panes = [*early, *(replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early)]
     save_of_all(tmp_path / "joined", [*panes, pane("e-2", 0, 0, "early", n=1 + other)])
     of_one = Merging("joined", tmp_path / "joined", (tmp_path / "joined",))
-    assert [each.flags for key in of_one.windows for each in of_one.part(0, key, None).panes] == [()] * 3
+    assert [each.flags for key in of_one.windows for each in of_one.part(0, key, NO_IDS).panes] == [()] * 3
 
 
 @pytest.mark.parametrize("kind", [COUNTS, "mle", FEW])
@@ -175,5 +175,5 @@ def test_a_merge_says_that_a_file_was_removed_meanwhile(kind: str, tmp_path: Pat
     assert (list(merging.headers), merging._few) != ([], {})  # the headers are in memory now
     paths[kind].unlink()
     with pytest.raises(ResultsError) as error:
-        merging.part(0, key, None)
+        merging.part(0, key, NO_IDS)
     assert str(error.value) == f"{paths[kind]}: was removed meanwhile; run the command again"
