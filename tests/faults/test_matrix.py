@@ -281,6 +281,7 @@ OTHERS = {
     "collect": "specs and what devices post",
     "demo": "examples",
     "device-table": "a spec",
+    "give-up": "a stream",
     "vectors": "a spec",
     "init": "answers",
     "schema": "the models of specs",

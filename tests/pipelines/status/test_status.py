@@ -125,7 +125,7 @@ def test_a_damaged_identity_is_named(uldp: Run, tmp_path: Path, text: str) -> No
     path = tmp_path / "job.json"
     path.write_text(text)
     code, out, err = uldp("status", tmp_path)
-    assert (code, out.splitlines()[0]) == (1, "job: unknown, for job.json is damaged; not running")
+    assert (code, out.splitlines()[0]) == (1, "job: unknown, for job.json is damaged or missing; not running")
     assert err.splitlines()[0] == (
         f"error: {path}: not the identity of a job; restore the original file, or choose another --to"
     )

@@ -27,7 +27,6 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
 from uldp.pipelines.results.selection import Key
 from uldp.pipelines.results.text import number_of
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
@@ -35,14 +34,14 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, Kind, is_remote, kind_of
-from uldp.transforms.io.local.journal import JOURNAL, PaneWritten, encode_entry
+from uldp.transforms.io.folders import COUNTS, FEW, MERGED, Kind, is_remote, kind_of
 from uldp.transforms.io.remote import fetched, matching
 from uldp.transforms.io.results.panes import filed_cells, filed_estimates
+from uldp.transforms.io.results.signing import line_of_pane, write_journal
 from uldp.transforms.io.results.writers import FilesWriter
 
-#: The file that names the folders of a merge, and that of what each window is from.
-MERGED, PROVENANCE = "merged.json", "provenance.jsonl"
+#: The file that says from which folders each window is.
+PROVENANCE = "provenance.jsonl"
 
 
 @dataclass(frozen=True)
@@ -231,7 +230,7 @@ def _write(windows: _Windows, out: str, private: str) -> Merged:
     proofs: dict[Proof, int] = defaultdict(int)
     reports = 0
     for part in windows:
-        journal += map(_signed, (*part.panes, *part.estimates))
+        journal += map(line_of_pane, (*part.panes, *part.estimates))
         for pane in part.panes:
             if not pane.apart:
                 counts.add(pane)
@@ -246,17 +245,10 @@ def _write(windows: _Windows, out: str, private: str) -> Merged:
         reports += part.newest.n
     for writer in (counts, few, estimates):
         writer.finish()
-    write_file(f"{out.rstrip('/')}/{JOURNAL}", b"".join(journal))
+    write_journal(out, journal)
     write_file(f"{out.rstrip('/')}/{PROVENANCE}", b"".join(provenance))
     write_file(f"{out.rstrip('/')}/{MERGED}", record_of(windows.folders))
     return Merged(proofs, reports)
-
-
-def _signed(pane: PaneHeader) -> bytes:
-    """Return the line of the journal by which readers notice that a statistic or an estimate is gone."""
-    estimator = pane.estimator if isinstance(pane, Estimate) else ""
-    received, revision = pane.accounting.received, pane.pane.revision
-    return encode_entry(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
 
 
 def _provenance(part: Part) -> bytes:

@@ -16,7 +16,7 @@ from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.status.digests import digests_of
 from uldp.pipelines.status.uncounted import late_in
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.folders import JOB, MERGED
 from uldp.transforms.io.local.journal import JOURNAL, begins_with
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
@@ -45,7 +45,9 @@ def job_of(out: Path) -> JobIdentity | None:
     try:
         return JobIdentity.read(path)
     except FileNotFoundError:
-        return None
+        if not (out / JOURNAL).exists() or (out / MERGED).exists():
+            return None
+        raise ResultsError(f"{plain(str(path))}: missing, although a job has begun; restore it") from None
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ResultsError(

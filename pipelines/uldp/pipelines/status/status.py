@@ -99,7 +99,7 @@ class Status:
 
     def lines(self) -> Iterator[str]:
         """Yield it as text."""
-        job = f"unknown, for {JOB} is damaged" if self.unknown else self.job or "none has begun"
+        job = f"unknown, for {JOB} is damaged or missing" if self.unknown else self.job or "none has begun"
         yield f"job: {job}; {'running' if self.running else 'not running'}"
         if self.signed is False and not self.running:
             yield "  it has not signed its results: it has not ended, or an earlier version of uldp has written them"

@@ -19,6 +19,8 @@ JOB = "job.json"
 COUNTS = "counts"
 #: The folder of the statistics of too few reports, with their cells. Only the owner may read it.
 FEW = "few"
+#: The file that names the folders of a merge, beside its results.
+MERGED = "merged.json"
 #: The folder of records of missing messages.
 MISSING = "missing"
 #: The folder of the ids of counted reports, if the job keeps them.
