@@ -3,7 +3,7 @@
 import http.client
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,11 +12,11 @@ from tests.pipelines.command import ULDP
 
 
 class Collecting:
-    """``uldp collect`` by a spec, or by a folder of specs; a context manager."""
+    """``uldp collect`` by a spec, or by a folder of specs; a context manager. ``under`` is a program that runs it."""
 
-    def __init__(self, spec: Path, to: Path | str, *options: str, port: int = 0) -> None:
+    def __init__(self, spec: Path, to: Path | str, *options: str, port: int = 0, under: Sequence[str] = ()) -> None:
         specs = "--specs" if spec.is_dir() else "--spec"
-        self._command = [str(ULDP), "collect", specs, str(spec), "--to", str(to), "--port", str(port), *options]
+        self._command = [*under, str(ULDP), "collect", specs, str(spec), "--to", str(to), "--port", str(port), *options]
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

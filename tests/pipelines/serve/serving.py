@@ -34,14 +34,16 @@ class Answer(NamedTuple):
 class Serving:
     """Serves folders at a free port; a context manager. Each request looks at the folders anew."""
 
-    def __init__(self, *folders: Path, app: ASGIApp | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *folders: Path, app: ASGIApp | None = None, most: int = MOST_CONNECTIONS, **settings: Any
+    ) -> None:
         self.folders = served(folders)
         for each in self.folders.values():
             watch: Watch = each.watch
             watch.least, watch.share = 0.0, 1.0
         self._socket = bound("127.0.0.1", 0)
         self.port: int = self._socket.getsockname()[1]
-        self._server = server_of(app or application(self.folders, **settings), MOST_CONNECTIONS)
+        self._server = server_of(app or application(self.folders, **settings), most)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
 
     def __enter__(self) -> Self:
@@ -55,10 +57,15 @@ class Serving:
         self._thread.join()
         self._socket.close()
 
+    @property
+    def connections(self) -> Collection[Any]:
+        """Those that are open."""
+        return list(self._server.server_state.connections)
+
     def wait(self, condition: Callable[[Collection[Any]], bool]) -> None:
         """Wait until the connections of the server are as they should be."""
         ends = time.monotonic() + 60
-        while not condition(list(self._server.server_state.connections)):
+        while not condition(self.connections):
             assert time.monotonic() < ends
             time.sleep(0.01)
 

@@ -70,7 +70,8 @@ def collect(
     from uldp.pipelines.intake.tokens import Tokens
     from uldp.transforms.io.endpoints import parse_endpoint
 
-    show_log("uldp.pipelines.intake", logging.WARNING)
+    for package in ("intake", "web"):
+        show_log(f"uldp.pipelines.{package}", logging.WARNING)
     take(
         load_or_follow(specs, specs_in, None),
         parse_endpoint(to, kafka_config),

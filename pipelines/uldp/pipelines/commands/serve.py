@@ -1,11 +1,12 @@
 """The command that shows results over HTTP: serve."""
 
+import logging
 import os
 from pathlib import Path
 
 import click
 
-from uldp.pipelines.commands.output import say
+from uldp.pipelines.commands.output import say, show_log
 from uldp.pipelines.options import FOLDER, SPEC
 from uldp.pipelines.process import end_at_signals
 from uldp.schemas.errors import RequestError
@@ -52,6 +53,7 @@ def serve(out: tuple[Path, ...], port: int, host: str, token_file: Path | None, 
     except ImportError as error:
         raise RequestError(f"serving needs {error.name}; install it: {install('serve')}") from error
 
+    show_log("uldp.pipelines.web", logging.WARNING)
     serve_folders(out, host=host, port=port, names=names, token=_token(token_file), say=say, until=end_at_signals)
 
 

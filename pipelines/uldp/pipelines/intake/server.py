@@ -20,9 +20,8 @@ from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
 
 _LOG = logging.getLogger(__name__)
-#: The bytes of messages that may wait, and the connections that may be open.
-#: Each connection may hold a message that is coming, so both together take 320 MiB at the most.
-MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 256
+#: The bytes of messages that may wait, and the connections that may be open; see ``Places``.
+MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 512
 #: Seconds that a broker has, when the server ends, to take what is under way.
 CLOSE_SECONDS = 10.0
 

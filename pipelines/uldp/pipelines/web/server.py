@@ -1,19 +1,33 @@
 """A server of HTTP at an address of this machine."""
 
+import asyncio
 import errno
+import logging
 import socket
+from functools import partial
 from ipaddress import ip_address
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from uldp.pipelines.web.connections import InTime
+from uldp.pipelines.web.connections import InTime, Places
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.specs.mistakes import plain
+
+try:
+    import resource
+except ImportError:  # on Windows, which has no such limit
+    resource = None  # type: ignore[assignment]
+
+_LOG = logging.getLogger(__name__)
 
 #: The bytes of the headers of a request.
 MOST_HEADER_BYTES = 16 << 10
 #: An answer that is under way when the server ends has so many seconds.
 _ENDING = 3
+#: Connections that the kernel holds, and that are taken at once; for a moment these are open besides the others.
+_BACKLOG = 128
 
 
 def is_loopback(host: str) -> bool:
@@ -61,19 +75,44 @@ def url_of(opened: socket.socket) -> str:
 
 
 def server_of(app: ASGIApp, most_connections: int) -> uvicorn.Server:
-    """Return a server, which ends at SIGTERM and SIGINT if it runs in the main thread."""
+    """Return a server, which ends at SIGTERM and SIGINT if it runs in the main thread.
+
+    Args:
+        app: The application.
+        most_connections: How many connections may be open; see ``Places``. They take half of the files that this
+            process may open at the most.
+    """
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
+    places = Places(most_connections if files < 0 else min(most_connections, files // 2))
     config = uvicorn.Config(
         app,
-        http=InTime,
+        http=partial(InTime, places=places),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=most_connections,
+        backlog=_BACKLOG,
         h11_max_incomplete_event_size=MOST_HEADER_BYTES,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=_ENDING,
     )
-    return uvicorn.Server(config)
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """Says in one line what the event loop would say in a traceback, as that no file can be opened any more."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        asyncio.get_running_loop().set_exception_handler(_say)
+        await super().startup(sockets)
+
+
+def _say(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error = context.get("exception")
+    if isinstance(error, OSError):
+        _LOG.warning("a connection could not be taken: %s", plain(error.strerror or str(error)))
+    else:
+        loop.default_exception_handler(context)
