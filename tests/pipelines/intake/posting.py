@@ -3,7 +3,7 @@
 import http.client
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -42,7 +42,11 @@ class Collecting:
 
 
 def post(
-    port: int, body: bytes, method: str = "POST", path: str = "/v1/reports", headers: Mapping[str, Any] | None = None
+    port: int,
+    body: bytes | Iterable[bytes],
+    method: str = "POST",
+    path: str = "/v1/reports",
+    headers: Mapping[str, Any] | None = None,
 ) -> tuple[int, Mapping[str, str], bytes]:
     """Send a request, and return status, headers and body of its answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

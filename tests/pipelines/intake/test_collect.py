@@ -17,7 +17,7 @@ from tests import build
 from tests.pipelines.command import Run
 from tests.pipelines.intake.posting import Collecting, post
 from uldp.collector import Collector, ReportReader
-from uldp.pipelines.intake.app import MOST_BYTES
+from uldp.pipelines.intake.edge import MOST_BYTES
 from uldp.schemas.records import SENDER
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream

@@ -54,7 +54,14 @@ class Away(Endpoint):
 def test_a_server_whose_broker_is_away_ends_and_counts_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "CLOSE_SECONDS", 0.5)
     away, said, ends = Away(), queue.Queue[str](), queue.Queue[Callable[[], object]]()
-    settings: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "tokens": None, "origins": (), "registry_ids": None}
+    settings: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "port": 0,
+        "tokens": None,
+        "origins": (),
+        "megabytes": 60,
+        "registry_ids": None,
+    }
     serving = threading.Thread(
         target=collect, args=([build.spec()], away), kwargs={**settings, "say": said.put, "until": ends.put}
     )

@@ -40,6 +40,14 @@ from uldp.schemas.extras import install
     metavar="URL",
     help="Origin of pages whose browsers may post, as https://app.example; may be repeated.",
 )
+@click.option(
+    "--megabytes",
+    default=60,
+    show_default=True,
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Million bytes that a token may post from one address in a minute. A gateway may need more.",
+)
 @REGISTRY_IDS
 @KAFKA_CONFIG
 def collect(
@@ -50,6 +58,7 @@ def collect(
     host: str,
     tokens: Path | None,
     origins: tuple[str, ...],
+    megabytes: int,
     registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
 ) -> None:
@@ -79,6 +88,7 @@ def collect(
         port=port,
         tokens=None if tokens is None else Tokens.read(tokens),
         origins=origins,
+        megabytes=megabytes,
         registry_ids=registry_ids,
         say=say,
         until=end_at_signals,

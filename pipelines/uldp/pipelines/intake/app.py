@@ -2,94 +2,118 @@
 
 import asyncio
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
-from uldp.pipelines.intake.judging import Refusal
+from uldp.pipelines.intake.edge import EdgeError, again, body_of
+from uldp.pipelines.intake.judging import Again, Refusal
 from uldp.pipelines.intake.tokens import Tokens
-from uldp.schemas.errors import RequestError
+from uldp.pipelines.web.connections import network_of
 from uldp.schemas.records import SENDER
 
 #: Where devices post.
 PATH = "/v1/reports"
-#: The bytes of a message that the server takes, and the seconds in which it must have come.
-MOST_BYTES, BODY_SECONDS = 1 << 20, 20.0
-#: What a browser may send from the page of another origin.
-_METHODS, _HEADERS = ("POST",), ("authorization", "content-type")
-#: The sender tries again after so many seconds.
-_AGAIN = {"Retry-After": "1"}
+#: The seconds in which a message must have come.
+BODY_SECONDS = 20.0
+#: What a browser may send from the page of another origin, and what its page may read.
+_METHODS, _HEADERS, _SHOWN = ("POST",), ("authorization", "content-encoding", "content-type"), ("Retry-After",)
+#: Whose word about the address of a client is taken: a proxy on this machine.
+_PROXIES = "127.0.0.0/8, ::1"
 
 
-class TooLargeError(RequestError):
-    """A message has more bytes than the server takes."""
-
-
-def application(commits: Commits, *, tokens: Tokens | None, origins: Sequence[str]) -> Starlette:
-    """Make the application.
+class Intake:
+    """Takes posts.
 
     Args:
         commits: Where posts go.
         tokens: Who may post, and as whom; None for everybody, as nobody.
         origins: Of which pages browsers may post; ``*`` for all.
+        allowance: What each sender may send from each address.
     """
 
-    async def post(request: Request) -> Response:
-        # A browser sends some requests of any page without asking, so CORS alone would only hide the answer.
-        origin = request.headers.get("origin")
-        if origin is not None and "*" not in origins and origin not in origins:
-            return _error(403, "browsers may post from named origins alone; see --origin of uldp collect", {})
-        attributes: dict[str, str] = {}
-        if tokens is not None:
-            sender = tokens.sender(request.headers.get("authorization", ""))
-            if sender is None:
-                return _error(401, "bring a token, as Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
-            attributes[SENDER] = sender
+    def __init__(
+        self, commits: Commits, *, tokens: Tokens | None, origins: Sequence[str], allowance: Allowance
+    ) -> None:
+        self._commits, self._tokens, self._origins, self._allowance = commits, tokens, origins, allowance
+        self._others = Starlette(routes=[Route(PATH, _only_posts, methods=["POST"]), Route("/healthz", _healthy)])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer. Posts take a short way: all else that Starlette does for a request costs as much as judging it."""
+        if not scope["path"].startswith("/"):  # the absolute form, which servers have to understand
+            scope = {**scope, "path": urlsplit(scope["path"]).path or "/"}
+        is_post = scope["path"] == PATH and scope["method"] == "POST"
+        await (await self._answer(scope, receive) if is_post else self._others)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Response:
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                data = await _body(request)
-            found = await commits.put(data, attributes)
-        except TooLargeError:
-            text = f"a message has {MOST_BYTES:,} bytes at the most; put fewer reports into a batch"
-            return _error(413, text, {"Connection": "close"})
-        except (TimeoutError, ClientDisconnect):
+            return await self._take(scope, receive)
+        except EdgeError as error:
+            return _error(error.status, str(error), error.headers)
+        except TimeoutError:
             return _error(408, f"the message did not come in {BODY_SECONDS:g} seconds", {"Connection": "close"})
         except FullError:
-            return _error(429, "too many messages wait; send this one again", _AGAIN)
+            return _error(429, "too many messages wait; send this one again", again(1))
         except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
-            return _error(503, "the message is not written yet; send it again", _AGAIN)
+            return _error(503, "the message is not written yet; send it again", again(1))
+
+    async def _take(self, scope: Scope, receive: Receive) -> Response:
+        headers = dict(scope["headers"])
+        sender = self._sender(headers)
+        address = f"{network_of(scope['client'][0] if scope['client'] else '')} {sender or ''}"
+        async with asyncio.timeout(BODY_SECONDS):
+            data = await body_of(headers, receive, lambda number: self._allowance.take(address, number))
+        found = await self._commits.put(data, {} if sender is None else {SENDER: sender})
+        if isinstance(found, Again):
+            return JSONResponse(found.refusal.to_json(), 429, again(found.seconds))
         if isinstance(found, Refusal):
             return JSONResponse(found.to_json(), 422)
         return Response(status_code=202) if found is None else JSONResponse(found._asdict(), 202)
 
-    async def healthy(request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
+    def _sender(self, headers: dict[bytes, bytes]) -> str | None:
+        """Return who sends a post, if tokens say so.
 
-    routes = [Route(PATH, post, methods=["POST"]), Route("/healthz", healthy)]
-    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=_METHODS, allow_headers=_HEADERS)
-    return Starlette(routes=routes, middleware=[cors] if origins else [])
+        Raises:
+            EdgeError: if nobody may send it.
+        """
+        # A browser sends some requests of any page without asking, so CORS alone would only hide the answer.
+        origin = headers.get(b"origin")
+        if origin is not None and "*" not in self._origins and origin.decode("latin-1") not in self._origins:
+            raise EdgeError(403, "browsers may post from named origins alone; see --origin of uldp collect")
+        if self._tokens is None:
+            return None
+        sender = self._tokens.sender(headers.get(b"authorization", b"").decode("latin-1"))
+        if sender is None:
+            raise EdgeError(401, "bring a token, as Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
+        return sender
 
 
-async def _body(request: Request) -> bytes:
-    """Read the body.
+def application(
+    commits: Commits, *, tokens: Tokens | None, origins: Sequence[str], allowance: Allowance | None = None
+) -> ASGIApp:
+    """Make the application; ``Intake`` has the arguments, and without an allowance senders have a large one."""
+    app: ASGIApp = Intake(commits, tokens=tokens, origins=origins, allowance=allowance or Allowance(1 << 40, 60.0))
+    if origins:
+        app = CORSMiddleware(
+            app, allow_origins=origins, allow_methods=_METHODS, allow_headers=_HEADERS, expose_headers=_SHOWN
+        )
+    return ProxyHeadersMiddleware(app, _PROXIES)  # type: ignore[arg-type, return-value]
 
-    Raises:
-        TooLargeError: as soon as it is known.
-    """
-    announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced) > MOST_BYTES:
-        raise TooLargeError
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > MOST_BYTES:
-            raise TooLargeError
-    return bytes(data)
+
+async def _healthy(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _only_posts(request: Request) -> Response:
+    raise AssertionError("Intake takes posts itself")
 
 
 def _error(status: int, text: str, headers: dict[str, str]) -> Response:

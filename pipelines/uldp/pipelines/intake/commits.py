@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from uldp.pipelines.intake.judging import Judge, Late, Refusal
+from uldp.pipelines.intake.judging import Judge, Late, Verdict
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.endpoints import Writer
@@ -31,7 +31,7 @@ class _Post(NamedTuple):
 
     data: bytes
     attributes: Mapping[str, str]
-    done: "asyncio.Future[Refusal | Late | None]"
+    done: "asyncio.Future[Verdict | None]"
 
 
 class Commits:
@@ -43,29 +43,37 @@ class Commits:
         judge: Refuses what can never be counted.
         stream: Where all other messages go.
         most_waiting: Bytes of posts that may wait or be under way.
-        failed: Called once for each failure to write, and once if writing takes too long.
+        failed: Called with each failure to write that is not the same as the last one, and once if writing takes too
+            long.
+        room: Raises EndpointError if the stream has no room.
 
     Attributes:
         late: The number of reports that were written and late.
     """
 
     def __init__(
-        self, judge: Judge, stream: Writer, most_waiting: int, failed: Callable[[Exception], None] = lambda error: None
+        self,
+        judge: Judge,
+        stream: Writer,
+        most_waiting: int,
+        failed: Callable[[Exception], None] = lambda error: None,
+        room: Callable[[], None] = lambda: None,
     ) -> None:
-        self._judge, self._stream, self._failed = judge, stream, failed
+        self._judge, self._stream, self._failed, self._room = judge, stream, failed, room
         self._most_waiting, self._bytes = most_waiting, 0
         self._waiting: list[_Post] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
         self._published = self.late = 0
         self._under_way = 0  # posts that the thread has not written yet
-        self._told = False  # that the posts under way take too long
+        self._told = ""  # why the posts under way are not written
 
-    async def put(self, data: bytes, attributes: Mapping[str, str]) -> Refusal | Late | None:
+    async def put(self, data: bytes, attributes: Mapping[str, str]) -> Verdict | None:
         """Write a message; return when it is durable.
 
         Returns:
-            Why it is not written, if it can never be counted; or how many of its reports are late, if some are.
+            Why it is not written, if it can not be counted, never or not yet; or how many of its reports are late, if
+            some are.
 
         Raises:
             FullError: if too much waits.
@@ -83,10 +91,14 @@ class Commits:
             async with asyncio.timeout(WRITE_SECONDS):
                 return await asyncio.shield(post.done)
         except TimeoutError:
-            if not self._told:
-                self._told = True
-                self._failed(TimeoutError(f"took nothing for {WRITE_SECONDS:g} seconds; check that it can be reached"))
+            self._tell(TimeoutError(f"took nothing for {WRITE_SECONDS:g} seconds; check that it can be reached"))
             raise NotWrittenError from None
+
+    def _tell(self, error: Exception) -> None:
+        """Tell once of a failure that goes on."""
+        if self._told != str(error):
+            self._told = str(error)
+            self._failed(error)
 
     def close(self, seconds: float) -> int:
         """Wait for the posts that are being written, for a broker so many seconds at the most.
@@ -106,14 +118,15 @@ class Commits:
             try:
                 found = await loop.run_in_executor(self._thread, self._write, posts)
             except Exception as error:
-                self._failed(error)
+                self._tell(error)
                 for post in posts:
                     _settle(post, error=NotWrittenError())
             else:
+                self._told = ""
                 for row, post in enumerate(posts):
                     _settle(post, found.get(row))
             self._bytes -= sum(map(_size, posts))
-            self._told, self._under_way = False, 0
+            self._under_way = 0
         self._running = None
 
     def _take(self) -> list[_Post]:
@@ -127,13 +140,14 @@ class Commits:
         taken, self._waiting = self._waiting, []
         return taken
 
-    def _write(self, posts: Sequence[_Post]) -> dict[int, Refusal | Late]:
+    def _write(self, posts: Sequence[_Post]) -> dict[int, Verdict]:
         """Judge posts, and append those that can be accounted; runs in the thread."""
         # A clock that was set back must not put messages behind those that are there.
         self._published = max(self._published, self._stream.now())
         messages = [Message(post.data, self._published, post.attributes) for post in posts]
         found = self._judge.judge(messages)
-        if kept := [message for row, message in enumerate(messages) if not isinstance(found.get(row), Refusal)]:
+        if kept := [message for row, message in enumerate(messages) if isinstance(found.get(row), Late | None)]:
+            self._room()
             self._stream.append(kept)
             self._stream.flush()
         self.late += sum(each.late for each in found.values() if isinstance(each, Late))
@@ -146,7 +160,7 @@ def _size(post: _Post) -> int:
     return len(post.data) + _OVERHEAD
 
 
-def _settle(post: _Post, found: Refusal | Late | None = None, error: Exception | None = None) -> None:
+def _settle(post: _Post, found: Verdict | None = None, error: Exception | None = None) -> None:
     """Tell the sender of a post, unless it has gone."""
     if post.done.done():
         return

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from uldp.collector.admission import Admission
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.schemas.places import numbers_in
@@ -19,6 +20,13 @@ from uldp.schemas.specs.collection import CollectionSpec
 _LATER = frozenset({Reason.UNKNOWN_VERSION})
 #: Those of a collection too, if the specs are those of a folder.
 _LATER_OF_FOLDER = _LATER | {Reason.UNKNOWN_COLLECTION}
+#: So many bytes of these are kept in an hour: nobody may ever read them.
+_MOST_LATER, _HOUR = 64 << 20, 3600
+#: Reports that are refused now and may be counted after some time.
+_CURED_BY_TIME = _LATER_OF_FOLDER | {Reason.TOO_EARLY}
+#: The seconds after which a message is judged anew, and its sender is asked to come again, but after a day at the most.
+_WAITS = 15, 60, 300, 1800, 7200, 28_800, 86_400, 604_800
+_DAY = 86_400
 #: A judge has no steps that a spec could need.
 _ADMISSION = Admission(sender_key=True, caps_senders=True)
 
@@ -42,6 +50,18 @@ class Refusal(NamedTuple):
             "detail": self.detail,
             "remedy": REMEDY[self.reason],
         }
+
+
+class Again(NamedTuple):
+    """When to send a message again that cannot be counted now.
+
+    Attributes:
+        seconds: After so many seconds.
+        refusal: Why not now.
+    """
+
+    seconds: int
+    refusal: Refusal
 
 
 class Late(NamedTuple):
@@ -69,6 +89,7 @@ class Judge:
             shared, judge_lateness=True, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
         )
         self._specs, self._later = shared, _LATER
+        self._kept = Allowance(_MOST_LATER, _HOUR)
         self._latest: int | None = None
         self._look: Callable[[int | None], object] = lambda latest: None
 
@@ -99,8 +120,8 @@ class Judge:
         judge._later, judge._look = _LATER_OF_FOLDER, watch.look
         return judge
 
-    def judge(self, messages: Sequence[Message]) -> dict[int, Refusal | Late]:
-        """Return, by row, the messages of which no report can be accounted, and those of which reports are late.
+    def judge(self, messages: Sequence[Message]) -> "dict[int, Verdict]":
+        """Return, by row, the messages of which no report can be accounted now, and those of which reports are late.
 
         A message with a report that can be counted, or can be later, is not refused: the job rejects its other reports,
         and keeps them.
@@ -112,7 +133,7 @@ class Judge:
             self._specs.wanted = True
         late = [int(message.source.removeprefix("post:")) for message in decoded.late]
         one_each = decoded.late_reports == len(late)  # to judge a message alone takes longer than many together
-        found: dict[int, Refusal | Late] = {row: Late(1 if one_each else self._late(messages[row])) for row in late}
+        found: dict[int, Verdict] = {row: Late(1 if one_each else self._late(messages[row])) for row in late}
         rows = {row for record in decoded.rejected for row in numbers_in(record.place[1]).tolist()}
         refusals = ((row, self._refusal(messages[row])) for row in rows - found.keys())
         return found | {row: refusal for row, refusal in refusals if refusal is not None}
@@ -121,10 +142,31 @@ class Judge:
         """Return how many reports of one message are late."""
         return self._reader.decode([message]).late_reports
 
-    def _refusal(self, message: Message) -> Refusal | None:
+    def _refusal(self, message: Message) -> Refusal | Again | None:
         """Judge one message alone, of which no report is late."""
         decoded = self._reader.decode([message])
-        if decoded.columns or any(record.reason in self._later for record in decoded.rejected):
+        if decoded.columns:
             return None
-        first = decoded.rejected[0]
-        return Refusal(Reason(first.reason), first.detail)
+        first, reasons = decoded.rejected[0], {Reason(record.reason) for record in decoded.rejected}
+        refusal = Refusal(Reason(first.reason), first.detail)
+        if seconds := self._cured_after(message) if reasons & _CURED_BY_TIME else 0:
+            return Again(min(seconds, _DAY), refusal)
+        if reasons & self._later:
+            seconds = self._kept.take("", len(message.data))
+            return Again(seconds, refusal) if seconds else None
+        return refusal
+
+    def _cured_after(self, message: Message) -> int:
+        """Return after how many seconds a report of a message is taken; 0 if not in a week, nor once all specs open."""
+
+        def cured(seconds: int) -> bool:
+            decoded = self._reader.decode([message._replace(publish_time=message.publish_time + 1000 * seconds)])
+            return bool(decoded.columns or decoded.late)
+
+        opens = max(each.opens for each in self._specs.served.values())
+        last = max(_WAITS[-1], -((message.publish_time - opens) // 1000))
+        return next(filter(cured, _WAITS), last) if cured(last) else 0
+
+
+#: What becomes of a message of which not every report is counted now.
+Verdict = Refusal | Again | Late

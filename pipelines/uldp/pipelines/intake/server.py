@@ -4,9 +4,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.app import PATH, application
 from uldp.pipelines.intake.commits import Commits
+from uldp.pipelines.intake.edge import origin_of
 from uldp.pipelines.intake.judging import Judge
+from uldp.pipelines.intake.room import Room
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
@@ -21,6 +24,7 @@ from uldp.transforms.io.message_files import StreamError
 
 _LOG = logging.getLogger(__name__)
 #: The bytes of messages that may wait, and the connections that may be open; see ``Places``.
+#: Each connection may hold a message that is coming, so both together take 576 MiB at the most.
 MOST_WAITING, MOST_CONNECTIONS = 64 << 20, 512
 #: Seconds that a broker has, when the server ends, to take what is under way.
 CLOSE_SECONDS = 10.0
@@ -34,6 +38,7 @@ def collect(
     port: int,
     tokens: Tokens | None,
     origins: Sequence[str],
+    megabytes: int,
     registry_ids: Mapping[int, str] | None,
     say: Callable[[str], None],
     until: Callable[[Callable[[], object]], None],
@@ -47,12 +52,14 @@ def collect(
         port: The port; 0 for any.
         tokens: Who may post; None for everybody.
         origins: Of which pages browsers may post.
+        megabytes: How many million bytes each sender may post from one address in a minute.
         registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.
         say: Called with each line of output.
         until: Called with the function that ends the server, before it begins.
 
     Raises:
-        RequestError: if others would reach the address, and there are no tokens; or if the folder has no spec.
+        RequestError: if others would reach the address, and there are no tokens; if an origin is none; or if the folder
+            has no spec.
         EndpointError: if the port cannot be opened, the stream takes no messages, or there is no folder.
     """
     if tokens is None and not is_loopback(host):
@@ -60,10 +67,14 @@ def collect(
             f"--host {quote(host)}: others reach this address, so senders need tokens; write a table of token,sender,"
             " and name it by --tokens"
         )
+    origins = [origin_of(each) for each in origins]
     judge = Judge.following(specs, say, registry_ids) if isinstance(specs, SpecFolder) else Judge(specs, registry_ids)
     with bound(host, port) as opened, _writing(to) as stream:
-        commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))))
-        server = server_of(application(commits, tokens=tokens, origins=origins), MOST_CONNECTIONS)
+        room = Room(stream.path).check if isinstance(stream, LocalStream) else lambda: None
+        commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))), room)
+        allowance = Allowance(megabytes * 1_000_000, 60.0)
+        app = application(commits, tokens=tokens, origins=origins, allowance=allowance)
+        server = server_of(app, MOST_CONNECTIONS)
         until(lambda: setattr(server, "should_exit", True))
         say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")
         server.run(sockets=[opened])

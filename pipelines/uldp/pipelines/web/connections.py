@@ -11,13 +11,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 #: So many seconds may pass until the headers of a request are there, and while a reader takes nothing.
 SECONDS = 20.0
+#: The characters of an address.
+_LONGEST = 45
 
 
 def network_of(host: str) -> str:
     """Return whom an address belongs to: itself, or the 64 bits of IPv6 within which one sender chooses at will."""
     if ":" not in host:
-        return host
-    plain = IPv6Address(host.partition("%")[0])
+        return host[:_LONGEST]
+    try:
+        plain = IPv6Address(host.partition("%")[0])
+    except ValueError:  # a proxy may write anything
+        return ""
     return str(plain.ipv4_mapped or ip_network((plain, 64), strict=False))
 
 

@@ -1,0 +1,127 @@
+"""What the edge makes of a post before anybody looks at its message: who sends it, its headers, and its bytes."""
+
+import zlib
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from starlette.types import Receive
+
+from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.mistakes import quote
+
+#: The bytes of a message that the server takes, as they come and when inflated.
+MOST_BYTES = 1 << 20
+_CLOSE = {"Connection": "close"}
+#: Parameters of zlib: only gzip, with its largest window.
+_GZIP = 16 + zlib.MAX_WBITS
+_TOO_LARGE = f"a message has {MOST_BYTES:,} bytes at the most, inflated too; put fewer reports into a batch"
+
+
+class EdgeError(RequestError):
+    """A post is answered before anybody looks at its message.
+
+    Attributes:
+        status: The status of the answer.
+        headers: The headers of the answer.
+    """
+
+    def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status, self.headers = status, dict(headers or {})
+
+
+async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callable[[int], int]) -> bytes:
+    """Read the message of a post.
+
+    Args:
+        headers: The headers, by names in lower case.
+        receive: As of ASGI.
+        take: Takes bytes from the allowance of the sender; see ``Allowance.take``.
+
+    Raises:
+        EdgeError: as soon as it is known that the server does not take it.
+    """
+    announced, chunked = headers.get(b"content-length"), b"transfer-encoding" in headers
+    if announced is not None and chunked:  # of which a proxy before the server may believe the other one
+        raise EdgeError(400, "a post has Content-Length or Transfer-Encoding, not both", _CLOSE)
+    coding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in (b"identity", b"gzip", b"x-gzip"):
+        raise EdgeError(415, "send the message as it is, or with Content-Encoding: gzip", {"Accept-Encoding": "gzip"})
+    length = int(announced or 0)  # h11 lets digits alone through
+    if length > MOST_BYTES:
+        raise EdgeError(413, _TOO_LARGE, _CLOSE)
+    _check(take(length))
+    data = await _read(receive, take if chunked else lambda number: 0)
+    return data if coding == b"identity" else inflated(data)
+
+
+async def _read(receive: Receive, take: Callable[[int], int]) -> bytes:
+    data = bytearray()
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise EdgeError(408, "the message did not come whole", _CLOSE)
+        part, more = message.get("body", b""), message.get("more_body", False)
+        if len(data) + len(part) > MOST_BYTES:
+            raise EdgeError(413, _TOO_LARGE, _CLOSE)
+        _check(take(len(part)))
+        data += part
+    return bytes(data)
+
+
+def _check(seconds: int) -> None:
+    if seconds:
+        raise EdgeError(429, "this sender has sent too many bytes; send this message again later", again(seconds))
+
+
+def again(seconds: int) -> dict[str, str]:
+    """Return the header by which a sender comes again after some seconds."""
+    return {"Retry-After": str(seconds)}
+
+
+def inflated(data: bytes) -> bytes:
+    """Inflate a message that gzip has compressed.
+
+    Raises:
+        EdgeError: if it is none, or too large.
+    """
+    inflater = zlib.decompressobj(_GZIP)
+    try:
+        found = inflater.decompress(data, MOST_BYTES + 1)
+    except zlib.error:
+        found = b""
+    if len(found) > MOST_BYTES:
+        raise EdgeError(413, _TOO_LARGE)
+    if not inflater.eof or inflater.unused_data:
+        raise EdgeError(400, "the message is not one whole stream of gzip, as Content-Encoding says")
+    return found
+
+
+def origin_of(text: str) -> str:
+    """Return an origin as browsers write it: in lower case, without a slash, and without the usual port.
+
+    Raises:
+        RequestError: if it is none.
+    """
+    if text == "*":
+        return text
+    try:
+        url = urlsplit(text.strip().lower())
+        port = url.port
+    except ValueError:
+        url, port = urlsplit(""), None
+    if (
+        not url.scheme
+        or not url.hostname
+        or url.path not in ("", "/")
+        or url.query
+        or url.fragment
+        or "@" in url.netloc
+    ):
+        raise RequestError(
+            f"--origin {quote(text)}: not an origin; write scheme and host, as https://app.example, or *"
+        )
+    usual = {"http": 80, "https": 443}.get(url.scheme)
+    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+    return f"{url.scheme}://{host}" + (f":{port}" if port is not None and port != usual else "")
