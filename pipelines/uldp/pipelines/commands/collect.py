@@ -66,7 +66,7 @@ def collect(
 
     A device posts a report or a batch to /v1/reports, as it would send it to a broker. The answer is 202 when the
     message is on disk, or when the broker has it; 422 with the reason, if it can never be counted; 413 if it is too
-    large; 429 or 503 if the device has to send it again later. No address of a device is kept. A local stream that is
+    large; 429 or 503 if the device has to send it again later. No address of a device is stored. A local stream that is
     not there is begun, and stays open when the command ends.
 
     Example: uldp collect --spec examples/manhattan/spec.yaml --to posted

@@ -46,6 +46,7 @@ class Commits:
         failed: Called with each failure to write that is not the same as the last one, and once if writing takes too
             long.
         room: Raises EndpointError if the stream has no room.
+        clock: Returns the publish time of what is written now; the stream's clock, if none is given.
 
     Attributes:
         late: The number of reports that were written and late.
@@ -58,13 +59,15 @@ class Commits:
         most_waiting: int,
         failed: Callable[[Exception], None] = lambda error: None,
         room: Callable[[], None] = lambda: None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         self._judge, self._stream, self._failed, self._room = judge, stream, failed, room
+        self._clock = clock or stream.now
         self._most_waiting, self._bytes = most_waiting, 0
         self._waiting: list[_Post] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
-        self._published = self.late = 0
+        self.late = 0
         self._under_way = 0  # posts that the thread has not written yet
         self._told = ""  # why the posts under way are not written
 
@@ -142,9 +145,8 @@ class Commits:
 
     def _write(self, posts: Sequence[_Post]) -> dict[int, Verdict]:
         """Judge posts, and append those that can be accounted; runs in the thread."""
-        # A clock that was set back must not put messages behind those that are there.
-        self._published = max(self._published, self._stream.now())
-        messages = [Message(post.data, self._published, post.attributes) for post in posts]
+        published = self._clock()
+        messages = [Message(post.data, published, post.attributes) for post in posts]
         found = self._judge.judge(messages)
         if kept := [message for row, message in enumerate(messages) if isinstance(found.get(row), Late | None)]:
             self._room()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.app import PATH, application
+from uldp.pipelines.intake.clock import SteadyClock
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import origin_of
 from uldp.pipelines.intake.judging import Judge
@@ -71,7 +72,10 @@ def collect(
     judge = Judge.following(specs, say, registry_ids) if isinstance(specs, SpecFolder) else Judge(specs, registry_ids)
     with bound(host, port) as opened, _writing(to) as stream:
         room = Room(stream.path).check if isinstance(stream, LocalStream) else lambda: None
-        commits = Commits(judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))), room)
+        clock = SteadyClock(stream.now, lambda line: _LOG.warning("%s: %s", to, line))
+        commits = Commits(
+            judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))), room, clock.now
+        )
         allowance = Allowance(megabytes * 1_000_000, 60.0)
         app = application(commits, tokens=tokens, origins=origins, allowance=allowance)
         server = server_of(app, MOST_CONNECTIONS)
