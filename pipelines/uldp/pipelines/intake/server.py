@@ -20,6 +20,7 @@ from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.endpoints import Endpoint, Writer
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.listing import is_empty
+from uldp.transforms.io.local.begun import remove_abandoned
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
 
@@ -117,4 +118,5 @@ def _writing(to: Endpoint) -> Iterator[Writer]:
     stream = LocalStream.open(to.path)
     if stream.closed or stream.simulated_clock or (to.path / UNFINISHED).exists():
         raise StreamError(f"{to.path}: the stream of another command, such as uldp simulate; name another directory")
+    remove_abandoned(to.path)
     yield stream

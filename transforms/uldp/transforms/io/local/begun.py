@@ -4,20 +4,22 @@ If the command fails or is killed before its end, a mark stays in the directory,
 """
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uldp.schemas.file_errors import named
 from uldp.schemas.locks import release, try_lock
 from uldp.schemas.regular_files import is_at
-from uldp.transforms.io.durable_files import make_folder
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
-from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
+from uldp.transforms.io.local.stream import UNFINISHED, LocalStream, make_stream_folder
 from uldp.transforms.io.message_files import StreamError
 
 #: What the mark holds once the stream is whole, so that nobody who locks it before it is removed begins anew.
 _ENDED = b"ended\n"
+#: A segment before it has a number, and the seconds after which its writer is no more.
+_UNNAMED, _ABANDONED = f".{'[0-9a-f]' * 16}", 3600.0
 
 
 @contextmanager
@@ -32,8 +34,8 @@ def begun(path: Path, *, simulated_clock: bool) -> Iterator[LocalStream]:
     mark = path / UNFINISHED
     if not mark.exists():
         LocalStream.refuse_used(path)
+    make_stream_folder(path)
     with named(path):
-        make_folder(path.absolute())
         descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     try:
         if not (try_lock(descriptor, mark) and is_at(descriptor, mark)):  # the end of another command removes it
@@ -58,8 +60,15 @@ def is_unfinished(path: Path) -> bool:
     return path.is_dir() and ((path / UNFINISHED).exists() or not any(path.iterdir()))
 
 
+def remove_abandoned(path: Path) -> None:
+    """Remove segments that a killed writer left without a number an hour ago or more; others may be writing there."""
+    for left in path.glob(_UNNAMED):
+        with suppress(FileNotFoundError):  # it has a number now
+            if time.time() - left.lstat().st_mtime > _ABANDONED:
+                left.unlink()
+
+
 def _clear(path: Path) -> None:
     """Remove the segments and the settings of an unfinished stream, and segments that were not named yet."""
-    segments, unnamed = path.glob(f"{'[0-9]' * 12}.avro"), path.glob(f".{'[0-9a-f]' * 16}")
-    for left in (*segments, *unnamed, path / STREAM_SETTINGS, path / CLOSED):
+    for left in (*path.glob(f"{'[0-9]' * 12}.avro"), *path.glob(_UNNAMED), path / STREAM_SETTINGS, path / CLOSED):
         left.unlink(missing_ok=True)

@@ -75,8 +75,8 @@ class LocalStream:
             StreamError: if the directory holds anything.
         """
         cls.refuse_used(path)
+        make_stream_folder(path)
         with named(path / STREAM_SETTINGS):
-            make_folder(path.absolute())
             stream = cls(path, simulated_clock, secrets.token_hex(16))
             StreamSettings(simulated_clock=simulated_clock, id=stream.id).write(path)
         return stream
@@ -154,7 +154,7 @@ class LocalStream:
                 if (given_up := self.given_up_at(number)) is not None:
                     number = max(given_up.last + 1, self.end)
                 segment, before = self._segment(number), self._before_segment(number)
-                with aside.open("wb") as file:
+                with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                     write_messages(file, encoded, segment.stem, str(before))
                     file.flush()
                     os.fsync(file.fileno())
@@ -359,6 +359,17 @@ class LocalStream:
                 if watched.seen(partial(self.refuse_holes, number)):
                     yield None
                 time.sleep(poll_seconds)
+
+
+def make_stream_folder(path: Path) -> None:
+    """Make the directory of a stream, unless it is there: only its owner may read reports.
+
+    Raises:
+        OSError: if the operating system refuses to make it.
+    """
+    with named(path):
+        make_folder(path.absolute().parent)
+        make_folder(path.absolute(), 0o700)
 
 
 class _Watched:
