@@ -1,7 +1,9 @@
-"""The application: one address that takes messages, and one that says that the server lives."""
+"""The application: addresses that take messages, give tables to devices, and tell how the server is."""
 
 import asyncio
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -16,8 +18,12 @@ from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
 from uldp.pipelines.intake.edge import EdgeError, again, body_of
 from uldp.pipelines.intake.judging import Again, Refusal
+from uldp.pipelines.intake.tables import Tables
+from uldp.pipelines.intake.tally import Tally
 from uldp.pipelines.intake.tokens import Tokens
+from uldp.pipelines.live.exposition import MEDIA_TYPE
 from uldp.pipelines.web.connections import network_of
+from uldp.pipelines.web.server import MOST_HEADER_BYTES, is_loopback
 from uldp.schemas.records import SENDER
 
 #: Where devices post.
@@ -25,7 +31,10 @@ PATH = "/v1/reports"
 #: The seconds in which a message must have come.
 BODY_SECONDS = 20.0
 #: What a browser may send from the page of another origin, and what its page may read.
-_METHODS, _HEADERS, _SHOWN = ("POST",), ("authorization", "content-encoding", "content-type"), ("Retry-After",)
+_METHODS, _SHOWN = ("GET", "HEAD", "POST"), ("ETag", "Retry-After")
+_HEADERS = "authorization", "content-encoding", "content-type", "if-none-match"
+#: What the server says of itself.
+_OPENAPI = Path(__file__).with_name("openapi.json")
 #: Whose word about the address of a client is taken: a proxy on this machine.
 _PROXIES = "127.0.0.0/8, ::1"
 
@@ -38,13 +47,30 @@ class Intake:
         tokens: Who may post, and as whom; None for everybody, as nobody.
         origins: Of which pages browsers may post; ``*`` for all.
         allowance: What each sender may send from each address.
+        tally: What counts posts.
+        tables: The tables for devices.
     """
 
     def __init__(
-        self, commits: Commits, *, tokens: Tokens | None, origins: Sequence[str], allowance: Allowance
+        self,
+        commits: Commits,
+        *,
+        tokens: Tokens | None,
+        origins: Sequence[str],
+        allowance: Allowance,
+        tally: Tally,
+        tables: Tables,
     ) -> None:
         self._commits, self._tokens, self._origins, self._allowance = commits, tokens, origins, allowance
-        self._others = Starlette(routes=[Route(PATH, _only_posts, methods=["POST"]), Route("/healthz", _healthy)])
+        self._tally, self._tables = tally, tables
+        routes = [
+            Route(PATH, _only_posts, methods=["POST"]),
+            Route("/v1/tables/{name}", self._table),
+            Route("/v1/openapi.json", _openapi),
+            Route("/metrics", self._metrics),
+            Route("/healthz", _healthy),
+        ]
+        self._others = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer. Posts take a short way: all else that Starlette does for a request costs as much as judging it."""
@@ -57,26 +83,49 @@ class Intake:
         try:
             return await self._take(scope, receive)
         except EdgeError as error:
-            return _error(error.status, str(error), error.headers)
+            answer = _error(error.status, str(error), error.headers)
         except TimeoutError:
-            return _error(408, f"the message did not come in {BODY_SECONDS:g} seconds", {"Connection": "close"})
+            answer = _error(408, f"the message did not come in {BODY_SECONDS:g} seconds", {"Connection": "close"})
         except FullError:
-            return _error(429, "too many messages wait; send this one again", again(1))
+            answer = _error(429, "too many messages wait; send this one again", again(1))
         except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
-            return _error(503, "the message is not written yet; send it again", again(1))
+            answer = _error(503, "the message is not written yet; send it again", again(1))
+        self._tally.refused(answer.status_code)
+        return answer
 
     async def _take(self, scope: Scope, receive: Receive) -> Response:
         headers = dict(scope["headers"])
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADER_BYTES:
+            raise EdgeError(431, "the headers are too long", {"Connection": "close"})
         sender = self._sender(headers)
         address = f"{network_of(scope['client'][0] if scope['client'] else '')} {sender or ''}"
         async with asyncio.timeout(BODY_SECONDS):
             data = await body_of(headers, receive, lambda number: self._allowance.take(address, number))
+        began = time.monotonic()
         found = await self._commits.put(data, {} if sender is None else {SENDER: sender})
-        if isinstance(found, Again):
-            return JSONResponse(found.refusal.to_json(), 429, again(found.seconds))
-        if isinstance(found, Refusal):
-            return JSONResponse(found.to_json(), 422)
+        if isinstance(found, Again | Refusal):
+            status, refusal = (429, found.refusal) if isinstance(found, Again) else (422, found)
+            self._tally.refused(status, refusal.reason, len(data))
+            return JSONResponse(refusal.to_json(), status, again(found.seconds) if isinstance(found, Again) else None)
+        self._tally.written(sender, len(data), time.monotonic() - began, 0 if found is None else found.late)
         return Response(status_code=202) if found is None else JSONResponse(found._asdict(), 202)
+
+    async def _metrics(self, request: Request) -> Response:
+        """The metrics, which name senders: they are for this machine alone."""
+        if request.client is None or not is_loopback(request.client.host):
+            return _error(403, "metrics are for clients of this machine", {})
+        return Response(self._tally.text(), headers={"Content-Type": MEDIA_TYPE})
+
+    async def _table(self, request: Request) -> Response:
+        """The table of a collection and version, which a page of a named origin may read too."""
+        table = self._tables.get(request.path_params["name"])
+        if table is None:
+            return _error(404, "no table has this name; write COLLECTION-vVERSION", {})
+        headers = {"ETag": f'"{table.digest}"', "Cache-Control": "public, max-age=300"}
+        asked = request.headers.get("if-none-match", "")
+        if asked == "*" or headers["ETag"] in (each.strip().removeprefix("W/") for each in asked.split(",")):
+            return Response(status_code=304, headers=headers)
+        return Response(table.text, media_type="application/json", headers=headers)
 
     def _sender(self, headers: dict[bytes, bytes]) -> str | None:
         """Return who sends a post, if tokens say so.
@@ -97,10 +146,23 @@ class Intake:
 
 
 def application(
-    commits: Commits, *, tokens: Tokens | None, origins: Sequence[str], allowance: Allowance | None = None
+    commits: Commits,
+    *,
+    tokens: Tokens | None,
+    origins: Sequence[str],
+    allowance: Allowance | None = None,
+    tally: Tally | None = None,
+    tables: Tables | None = None,
 ) -> ASGIApp:
-    """Make the application; ``Intake`` has the arguments, and without an allowance senders have a large one."""
-    app: ASGIApp = Intake(commits, tokens=tokens, origins=origins, allowance=allowance or Allowance(1 << 40, 60.0))
+    """Make the application; ``Intake`` has the arguments. Without an allowance, senders have a large one."""
+    app: ASGIApp = Intake(
+        commits,
+        tokens=tokens,
+        origins=origins,
+        allowance=allowance or Allowance(1 << 40, 60.0),
+        tally=tally or Tally(),
+        tables=tables or Tables(dict),
+    )
     if origins:
         app = CORSMiddleware(
             app, allow_origins=origins, allow_methods=_METHODS, allow_headers=_HEADERS, expose_headers=_SHOWN
@@ -110,6 +172,10 @@ def application(
 
 async def _healthy(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
+
+
+async def _openapi(request: Request) -> Response:
+    return Response(_OPENAPI.read_bytes(), media_type="application/json")
 
 
 async def _only_posts(request: Request) -> Response:

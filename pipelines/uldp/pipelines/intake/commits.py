@@ -103,6 +103,10 @@ class Commits:
             self._told = str(error)
             self._failed(error)
 
+    def waiting_bytes(self) -> int:
+        """Return the bytes of the posts that wait or are under way."""
+        return self._bytes
+
     def close(self, seconds: float) -> int:
         """Wait for the posts that are being written, for a broker so many seconds at the most.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from uldp.collector.admission import Admission
+from uldp.collector.collections import ServedCollection
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.intake.allowance import Allowance
@@ -14,7 +15,7 @@ from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.schemas.places import numbers_in
 from uldp.schemas.reasons import MEANING, REMEDY, Reason
 from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: Reports of a version that only the specs of tomorrow may know are kept, and can be replayed then.
 _LATER = frozenset({Reason.UNKNOWN_VERSION})
@@ -119,6 +120,10 @@ class Judge:
         judge = cls(specs, registry_ids)
         judge._later, judge._look = _LATER_OF_FOLDER, watch.look
         return judge
+
+    def served(self) -> Mapping[CollectionKey, ServedCollection]:
+        """Return the collections as they are now."""
+        return self._specs.served
 
     def judge(self, messages: Sequence[Message]) -> "dict[int, Verdict]":
         """Return, by row, the messages of which no report can be accounted now, and those of which reports are late.

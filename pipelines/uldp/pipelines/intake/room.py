@@ -20,6 +20,10 @@ class Room:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def free(self) -> int:
+        """Return the bytes that are free."""
+        return shutil.disk_usage(self._path).free
+
     def check(self) -> None:
         """Do nothing while the disk has room.
 

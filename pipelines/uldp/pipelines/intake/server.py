@@ -11,6 +11,8 @@ from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import origin_of
 from uldp.pipelines.intake.judging import Judge
 from uldp.pipelines.intake.room import Room
+from uldp.pipelines.intake.tables import Tables
+from uldp.pipelines.intake.tally import Tally
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
@@ -72,13 +74,24 @@ def collect(
     origins = [origin_of(each) for each in origins]
     judge = Judge.following(specs, say, registry_ids) if isinstance(specs, SpecFolder) else Judge(specs, registry_ids)
     with bound(host, port) as opened, _writing(to) as stream:
-        room = Room(stream.path).check if isinstance(stream, LocalStream) else lambda: None
+        room = Room(stream.path) if isinstance(stream, LocalStream) else None
         clock = SteadyClock(stream.now, lambda line: _LOG.warning("%s: %s", to, line))
         commits = Commits(
-            judge, stream, MOST_WAITING, lambda error: _LOG.error("%s: %s", to, plain(str(error))), room, clock.now
+            judge,
+            stream,
+            MOST_WAITING,
+            lambda error: _LOG.error("%s: %s", to, plain(str(error))),
+            room.check if room else lambda: None,
+            clock.now,
         )
-        allowance = Allowance(megabytes * 1_000_000, 60.0)
-        app = application(commits, tokens=tokens, origins=origins, allowance=allowance)
+        app = application(
+            commits,
+            tokens=tokens,
+            origins=origins,
+            allowance=Allowance(megabytes * 1_000_000, 60.0),
+            tally=Tally(commits.waiting_bytes, room.free if room else None),
+            tables=Tables(judge.served),
+        )
         server = server_of(app, MOST_CONNECTIONS)
         until(lambda: setattr(server, "should_exit", True))
         say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")

@@ -1,7 +1,7 @@
 """Figures of results folders and positions of their jobs, in the text format of Prometheus."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -50,7 +50,25 @@ METRICS: dict[str, tuple[bool, tuple[str, ...], str]] = {
     "uldp_spec_refused": (False, (), "Files of specs that this job refuses as they are now; its log names them."),
     "uldp_messages_read": (True, (), "Messages that this job has read since it began, those that it reads again too."),
 }
-_Samples = Iterator[tuple[str, tuple[str, ...], float]]
+_OF_RESULTS = {name: (counts, ("results", *labels), text) for name, (counts, labels, text) in METRICS.items()}
+Samples = Iterator[tuple[str, tuple[str, ...], float]]
+
+
+def exposed(metrics: Mapping[str, tuple[bool, tuple[str, ...], str]], samples: Samples) -> bytes:
+    """Return samples in the text format of Prometheus.
+
+    Args:
+        metrics: Each metric that they may be of: whether it is a counter, its labels, and what it means.
+        samples: The name, the labels and the value of each.
+    """
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+    for name, (counts, labels, meaning) in metrics.items():
+        families[name] = (CounterMetricFamily if counts else GaugeMetricFamily)(name, meaning, labels=labels)
+    for name, labels, value in samples:
+        families[name].add_metric(labels, value)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected([family for family in families.values() if family.samples]))
+    return generate_latest(registry)
 
 
 class Exposition:
@@ -76,25 +94,18 @@ class Exposition:
 
     def text(self) -> bytes:
         """Return the metrics as they are now."""
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Collected(self._metrics()))
-        return generate_latest(registry)
-
-    def _metrics(self) -> list[Metric]:
-        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for name, (counts, labels, meaning) in METRICS.items():
-            family = CounterMetricFamily if counts else GaugeMetricFamily
-            families[name] = family(name, meaning, labels=("results", *labels))
         with self._lock:
-            for served in self._folders:
-                for name, labels, value in self._samples(served):
-                    of = (served.name, *labels)
-                    if METRICS[name][0]:
-                        value = self._most[name, of] = max(self._most.get((name, of), 0), value)
-                    families[name].add_metric(of, value)
-        return [family for family in families.values() if family.samples]
+            return exposed(_OF_RESULTS, self._all_samples())
 
-    def _samples(self, served: Served) -> _Samples:
+    def _all_samples(self) -> Samples:
+        for served in self._folders:
+            for name, labels, value in self._samples(served):
+                of = (served.name, *labels)
+                if METRICS[name][0]:
+                    value = self._most[name, of] = max(self._most.get((name, of), 0), value)
+                yield name, of, value
+
+    def _samples(self, served: Served) -> Samples:
         figures = served.figures.now()
         for (collection, version), each in figures.collections.items():
             yield from _of_collection((collection, str(version)), each)
@@ -108,7 +119,7 @@ class Exposition:
             yield from _of_position(position, now_ms())
 
 
-def _of_collection(key: tuple[str, str], figures: CollectionFigures) -> _Samples:
+def _of_collection(key: tuple[str, str], figures: CollectionFigures) -> Samples:
     accounting = figures.accounting.to_avro()
     for outcome in ("counted", "duplicate", "late", "rejected"):
         yield "uldp_reports", (*key, outcome), accounting[outcome]
@@ -123,7 +134,7 @@ def _of_collection(key: tuple[str, str], figures: CollectionFigures) -> _Samples
     yield "uldp_last_window_missing_ratio", key, figures.missing_share
 
 
-def _of_position(position: Position, now: int) -> _Samples:
+def _of_position(position: Position, now: int) -> Samples:
     if position.watermark is not None:
         yield "uldp_watermark_timestamp_seconds", (), position.watermark / 1000
     lag = position.lag(now)
