@@ -84,6 +84,7 @@ def server_of(app: ASGIApp, most_connections: int) -> uvicorn.Server:
     """
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
     places = Places(most_connections if files < 0 else min(most_connections, files // 2))
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is none
     config = uvicorn.Config(
         app,
         http=partial(InTime, places=places),  # type: ignore[arg-type]
