@@ -60,6 +60,7 @@ def test_a_server_whose_broker_is_away_ends_and_counts_what_it_did_not_write(mon
         "tokens": None,
         "origins": (),
         "megabytes": 60,
+        "refused": None,
         "registry_ids": None,
     }
     serving = threading.Thread(

@@ -48,6 +48,12 @@ from uldp.schemas.extras import install
     metavar="N",
     help="Million bytes that a token may post from one address in a minute. A gateway may need more.",
 )
+@click.option(
+    "--refused",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep a sample of the messages that get 422 in this folder, 64 MiB at the most.",
+)
 @REGISTRY_IDS
 @KAFKA_CONFIG
 def collect(
@@ -59,6 +65,7 @@ def collect(
     tokens: Path | None,
     origins: tuple[str, ...],
     megabytes: int,
+    refused: Path | None,
     registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
 ) -> None:
@@ -89,6 +96,7 @@ def collect(
         tokens=None if tokens is None else Tokens.read(tokens),
         origins=origins,
         megabytes=megabytes,
+        refused=refused,
         registry_ids=registry_ids,
         say=say,
         until=end_at_signals,

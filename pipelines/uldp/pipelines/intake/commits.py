@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from uldp.pipelines.intake.judging import Judge, Late, Verdict
+from uldp.pipelines.intake.judging import Judge, Late, Refusal, Verdict
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.endpoints import Writer
@@ -47,6 +47,7 @@ class Commits:
             long.
         room: Raises EndpointError if the stream has no room.
         clock: Returns the publish time of what is written now; the stream's clock, if none is given.
+        refused: Called with the messages that are refused for good.
 
     Attributes:
         late: The number of reports that were written and late.
@@ -60,9 +61,10 @@ class Commits:
         failed: Callable[[Exception], None] = lambda error: None,
         room: Callable[[], None] = lambda: None,
         clock: Callable[[], int] | None = None,
+        refused: Callable[[Sequence[tuple[Message, Refusal]]], None] = lambda refused: None,
     ) -> None:
         self._judge, self._stream, self._failed, self._room = judge, stream, failed, room
-        self._clock = clock or stream.now
+        self._clock, self._refused = clock or stream.now, refused
         self._most_waiting, self._bytes = most_waiting, 0
         self._waiting: list[_Post] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
@@ -152,6 +154,8 @@ class Commits:
         published = self._clock()
         messages = [Message(post.data, published, post.attributes) for post in posts]
         found = self._judge.judge(messages)
+        if refused := [(messages[row], each) for row, each in found.items() if isinstance(each, Refusal)]:
+            self._refused(refused)
         if kept := [message for row, message in enumerate(messages) if isinstance(found.get(row), Late | None)]:
             self._room()
             self._stream.append(kept)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.app import PATH, application
@@ -10,6 +11,7 @@ from uldp.pipelines.intake.clock import SteadyClock
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import origin_of
 from uldp.pipelines.intake.judging import Judge
+from uldp.pipelines.intake.refused import RefusedSample
 from uldp.pipelines.intake.room import Room
 from uldp.pipelines.intake.tables import Tables
 from uldp.pipelines.intake.tally import Tally
@@ -43,6 +45,7 @@ def collect(
     tokens: Tokens | None,
     origins: Sequence[str],
     megabytes: int,
+    refused: Path | None,
     registry_ids: Mapping[int, str] | None,
     say: Callable[[str], None],
     until: Callable[[Callable[[], object]], None],
@@ -57,6 +60,7 @@ def collect(
         tokens: Who may post; None for everybody.
         origins: Of which pages browsers may post.
         megabytes: How many million bytes each sender may post from one address in a minute.
+        refused: The folder of a sample of the messages that are refused for good; None to keep none.
         registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.
         say: Called with each line of output.
         until: Called with the function that ends the server, before it begins.
@@ -83,6 +87,7 @@ def collect(
             lambda error: _LOG.error("%s: %s", to, plain(str(error))),
             room.check if room else lambda: None,
             clock.now,
+            RefusedSample(refused).keep if refused else lambda refused: None,
         )
         app = application(
             commits,
