@@ -75,15 +75,18 @@ def test_what_is_refused_is_refused_with_the_reason(
     assert len(LocalStream.open(stream).segments()) == before
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_comes(served: tuple[Collecting, Path]) -> None:
+@pytest.mark.parametrize(("size", "end"), [(MOST_BYTES + 1, None), ((16 << 20) + 1, "close")])
+def test_a_body_that_is_too_long_is_refused_before_it_comes(
+    size: int, end: str | None, served: tuple[Collecting, Path]
+) -> None:
     collecting, _ = served
     connection = http.client.HTTPConnection("127.0.0.1", collecting.port, timeout=60)
     connection.putrequest("POST", "/v1/reports")
     connection.putheader("Authorization", f"Bearer {TOKEN}")
-    connection.putheader("Content-Length", str(MOST_BYTES + 1))
+    connection.putheader("Content-Length", str(size))
     connection.endheaders()
     answer = connection.getresponse()
-    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert (answer.status, answer.headers["connection"]) == (413, end)
     connection.close()
 
 

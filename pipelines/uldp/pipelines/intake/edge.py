@@ -11,6 +11,8 @@ from uldp.schemas.specs.mistakes import quote
 
 #: The bytes of a message that the server takes, as they come and when inflated.
 MOST_BYTES = 1 << 20
+#: A larger message ends its connection. Others are passed over: nginx answers 502 if one ends within a message.
+_PASSED_OVER = 16 << 20
 _CLOSE = {"Connection": "close"}
 #: Parameters of zlib: only gzip, with its largest window.
 _GZIP = 16 + zlib.MAX_WBITS
@@ -49,7 +51,7 @@ async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callab
         raise EdgeError(415, "send the message as it is, or with Content-Encoding: gzip", {"Accept-Encoding": "gzip"})
     length = int(announced or 0)  # h11 lets digits alone through
     if length > MOST_BYTES:
-        raise EdgeError(413, _TOO_LARGE, _CLOSE)
+        raise EdgeError(413, _TOO_LARGE, _CLOSE if length > _PASSED_OVER or take(length) else None)
     _check(take(length))
     data = await _read(receive, take if chunked else lambda number: 0)
     return data if coding == b"identity" else inflated(data)
