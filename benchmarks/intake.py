@@ -41,7 +41,7 @@ def measure(size: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as name:
         spec = Path(name, "spec.yaml")
         spec.write_text(yaml.safe_dump(build.MINIMAL), encoding="utf-8")
-        with Collecting(spec, Path(name, "posted")) as collecting:
+        with Collecting(spec, Path(name, "posted"), "--megabytes", "100000") as collecting:
             bodies = [[_batch(number * POSTS + post, size, now) for post in range(POSTS)] for number in range(DEVICES)]
             threads = [threading.Thread(target=_post, args=(collecting.port, each)) for each in bodies]
             began, used = time.monotonic(), _processor(collecting.process.pid)
