@@ -165,6 +165,7 @@ def test_the_demo_names_what_is_missing_before_it_begins(environment: Path, with
     assert not (environment / "new").exists()
 
 
+@pytest.mark.nightly
 def test_the_command_runs_on_the_examples(environment: Path) -> None:
     uldp = environment / "venv" / "bin" / "uldp"
     where = run(

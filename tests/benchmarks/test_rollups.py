@@ -6,6 +6,7 @@ from benchmarks.rollups import measure
 from uldp.mechanisms.questions.periods import EVERY, Every
 
 
+@pytest.mark.nightly
 def test_a_month_of_summed_counts_covers_where_the_mean_of_rows_does_not() -> None:
     """20 intervals of 60 days by day: 1,200 in all, of which 60 miss, and more than 92 with a probability of 1e-4.
 

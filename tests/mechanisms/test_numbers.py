@@ -29,10 +29,8 @@ SAMPLE = {
         Setting("urap with a tag", 0.5, 1_000),
         Setting("set-ss of 60 keys", 8.0, 100),
         Setting("set-olh with sizes", 4.0, 1_000),
-        Setting("tree of 100 bins", 0.5, 1_000),
         Setting("metric on a grid", 4.0, 100),
         Setting("marginals with a permanent response", 4.0, 100),
-        Setting("pairs of 32 candidates", 4.0, 1_000),
         Setting("duchi with a permanent response", 0.5, 1_000),
         Setting("cohort-olh", 4.0, 1_000),
         Setting("levels that differ", 0.5, 1_000),
@@ -47,13 +45,11 @@ class Fault(NamedTuple):
         statistic: Its name.
         why: What is wrong with it.
         names: The protocols under which it breaks a law somewhere in the grid.
-        sampled: The protocols under which it breaks one in ``SAMPLE``.
     """
 
     statistic: str
     why: str
     names: tuple[str, ...]
-    sampled: tuple[str, ...] = ()
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -61,15 +57,14 @@ FAULTS: tuple[Fault, ...] = (
         "beats",
         "a pair without reports has the value one half with the interval 0 to 1, which is no estimate",
         ("pairs of 32 candidates",),
-        ("pairs of 32 candidates",),
     ),
 )
 
 
-def cases(of: Iterable[str], *, sampled: bool) -> Iterator[Any]:
+def cases(of: Iterable[str]) -> Iterator[Any]:
     """Yield a case for the statistics of each protocol that keep the laws, and one for each that breaks one."""
     for name in of:
-        mine = [fault for fault in FAULTS if name in (fault.sampled if sampled else fault.names)]
+        mine = [fault for fault in FAULTS if name in fault.names]
         group = pytest.mark.xdist_group(f"numbers of {name}")  # they share what is measured
         broken = {fault.statistic for fault in mine}
         yield pytest.param(name, lambda each, broken=broken: each not in broken, id=name, marks=group)
@@ -96,13 +91,13 @@ def broken(of: Iterable[Setting], which: Any) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "which"), list(cases(SAMPLE, sampled=True)))
+@pytest.mark.parametrize(("name", "which"), list(cases(SAMPLE)))
 def test_a_sample_of_numbers_keeps_the_laws(name: str, which: Any) -> None:
     assert not broken([SAMPLE[name]], which)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "which"), list(cases(names(), sampled=False)))
+@pytest.mark.parametrize(("name", "which"), list(cases(names())))
 def test_numbers_keep_the_laws(name: str, which: Any) -> None:
     assert not broken(settings(name), which)
 
@@ -110,7 +105,6 @@ def test_numbers_keep_the_laws(name: str, which: Any) -> None:
 def test_faults_name_what_there_is() -> None:
     for fault in FAULTS:
         assert set(fault.names) <= set(names())
-        assert set(fault.sampled) <= SAMPLE.keys()
     of = [(fault.statistic, name) for fault in FAULTS for name in fault.names]
     assert len(of) == len(set(of))
 

@@ -254,6 +254,7 @@ def test_a_search_finds_the_strings_of_sets() -> None:
     assert {*search(protocol, sets, default_rng(1))} == {"abcd", "ab", "dada", "cacaca", "bbbb"}
 
 
+@pytest.mark.nightly
 def test_where_no_string_is_frequent_a_search_finds_one_in_5_of_100_windows_at_the_most() -> None:
     protocol, rng, windows = (
         protocol_of(name="prefixes", strings=SPELLED, epsilon=4.0, cohorts=256, depth=5),

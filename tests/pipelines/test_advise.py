@@ -80,8 +80,8 @@ def test_the_first_has_the_least_error() -> None:
     assert errors == sorted(errors)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "users"), [pytest.param(2.0, None, marks=pytest.mark.nightly), (None, 20_000)])
+@pytest.mark.nightly
+@pytest.mark.parametrize(("epsilon", "users"), [(2.0, None), (None, 20_000)])
 def test_an_answer_suffices_and_less_does_not(epsilon: float | None, users: int | None) -> None:
     ranked, _ = rank(ask(epsilon, users, 0.2), quiet)
     best = ranked[0]
@@ -292,6 +292,7 @@ def test_a_wrong_question_is_one_clear_line(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_slices_have_the_errors_of_all_users_and_stay_in_the_spec() -> None:
     keys = {**keys_of_size(10, None), "by": {"os": ["android", "ios"], "version": ["1", "2", "3"]}}
     whole = Question(keys_of_size(10, None), Path(), None, 1.0, 1000, None)

@@ -126,7 +126,7 @@ KILLED = """if True:
 """
 
 
-@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP])
+@pytest.mark.parametrize("number", [errno.EPERM, pytest.param(errno.ENOTSUP, marks=pytest.mark.nightly)])
 def test_a_simulation_without_links_that_is_killed_and_begun_anew_gives_the_same_counts(
     number: int, uldp: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,7 +72,7 @@ def test_answers_say_that_devices_may_be_the_same_and_what_they_have_spent() -> 
     assert said.count("privacy") == 2
 
 
-@pytest.mark.parametrize("what", ["values", "sum", "whole"])
+@pytest.mark.parametrize("what", ["values", pytest.param("sum", marks=pytest.mark.nightly), "whole"])
 def test_changes_of_the_same_devices_have_less_error_which_covers(what: str) -> None:
     """Nobody's value changes: 95 % intervals hold 0, those of other devices too, and these are wider."""
     groups = Groups(("two",), np.eye(len(SETS.truth))[:, :2].sum(axis=1, keepdims=True)) if what == "sum" else None
@@ -140,6 +140,7 @@ def of_devices_with_pairs(spec: CollectionSpec, runs: int, n: int) -> list[Count
     return [np.sum([as_dense(of_window[run]) for of_window in windows], axis=0) for run in range(runs)]
 
 
+@pytest.mark.nightly
 def test_all_tables_of_keys_with_numbers_have_the_errors_of_kept_responses() -> None:
     domain = {"pairs": {"of": {"labels": ["a", "b", "c", "d", "e"]}, "at_most": 2, "low": 0.0, "high": 10.0}}
     spec, n = build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 2.0, "lasting_epsilon": 3.0}), 1_500

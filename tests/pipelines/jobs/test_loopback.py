@@ -41,7 +41,9 @@ def still_runs(process: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "options"), [("backfill", TWO_WORKERS), ("stream", ())])
+@pytest.mark.parametrize(
+    ("command", "options"), [pytest.param("backfill", TWO_WORKERS, marks=pytest.mark.nightly), ("stream", ())]
+)
 def test_a_job_on_one_machine_listens_to_this_machine_alone(
     command: str, options: Sequence[str], warm: Path, tmp_path: Path
 ) -> None:

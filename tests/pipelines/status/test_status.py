@@ -131,6 +131,13 @@ def test_a_damaged_identity_is_named(uldp: Run, tmp_path: Path, text: str) -> No
     )
 
 
+def test_a_job_without_its_identity_is_no_job_that_has_not_begun(uldp: Run, backfilled: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(backfilled, tmp_path / "results")
+    (out / "job.json").unlink()
+    code, _, err = uldp("status", out)
+    assert (code, err.splitlines()[0]) == (1, f"error: {out / 'job.json'}: missing, although a job has begun; restore it")
+
+
 @pytest.mark.parametrize("name", ["resume.json", "left_out.json", "pruned.json", "journal.jsonl"])
 def test_a_damaged_file_of_the_job_is_named(uldp: Run, backfilled: Path, tmp_path: Path, name: str) -> None:
     out = shutil.copytree(backfilled, tmp_path / "results")
