@@ -43,7 +43,6 @@ class SharesSpec(PrivateSpec):
         raise NotImplementedError
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_shares(variable, self, self.build)
 
 

@@ -135,7 +135,8 @@ def test_a_job_without_its_identity_is_no_job_that_has_not_begun(uldp: Run, back
     out = shutil.copytree(backfilled, tmp_path / "results")
     (out / "job.json").unlink()
     code, _, err = uldp("status", out)
-    assert (code, err.splitlines()[0]) == (1, f"error: {out / 'job.json'}: missing, although a job has begun; restore it")
+    assert code == 1
+    assert err.splitlines()[0] == f"error: {out / 'job.json'}: missing, although a job has begun; restore it"
 
 
 @pytest.mark.parametrize("name", ["resume.json", "left_out.json", "pruned.json", "journal.jsonl"])

@@ -117,7 +117,6 @@ class CountsDecoder(SharesDecoder):
         return law_of(self.channel, None if self.response is None else law_of(self.response.channel))
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
-        """See the base class."""
         return self.pum
 
     def linear_of(self, supports: Counts, n: Reports) -> ShareEstimate:
@@ -141,12 +140,10 @@ class CountsDecoder(SharesDecoder):
         return draw_counts(self.channel, r, n, rng)
 
     def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class."""
         return np.sqrt(self.channel.variance(r, n))[: self.pum.size]
 
     @property
     def weight(self) -> float:
-        """See the base class."""
         return float(1 / self.channel.gain[self.channel.q > 0].min())
 
 
@@ -178,7 +175,6 @@ class PureDecoder(CountsDecoder):
         yield f"formula: (count / n - q) / (p - q) = ({support:.5f} - {q:.5f}) / {p - q:.5f}"
 
     def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
-        """See the base class."""
         from uldp.mechanisms.inference.plausibility import counts_p_values  # as in ``test``
 
         supports = np.array([self.supports(cells) for cells, _ in windows])
@@ -201,7 +197,6 @@ class PureDecoder(CountsDecoder):
         return 1 / float(self.channel.gain.min())
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return None if table.low is None else self._heaviest * self.supported_in(table)
 
     def supported_in(self, table: Table) -> int:
@@ -278,7 +273,6 @@ class PureDecoder(CountsDecoder):
         return share_tables(self.pum, r_hat, linear, simultaneous=self.simultaneous)
 
     def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:
-        """See the base class."""
         if self.pum.tags or self.channel.q_non_sensitive is not None or len(windows) < _FEW_WINDOWS:
             return super().tables_of_each(windows, estimator)
         supports, n = np.array([self.supports(cells) for cells, _ in windows]), np.array([n for _, n in windows])

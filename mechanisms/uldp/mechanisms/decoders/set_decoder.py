@@ -98,7 +98,6 @@ class SetDecoder(CountsDecoder):
         return self.shares_of(estimate_intermediate(estimator, self.channel, cells, n, self.channel.held))
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return {TableName.SHARE: self.weight, TableName.MEAN_SIZE: self.size_law.reach}.get(table.name)
 
     def forecast(self, n: int) -> Floats:

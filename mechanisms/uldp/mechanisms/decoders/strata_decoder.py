@@ -114,17 +114,14 @@ class PartsDecoder(Decoder, Generic[D]):
         return next((number for number, name in enumerate(self.part_names) if table.of == (name,)), None)
 
     def tested(self, table: Table) -> int:
-        """See the base class."""
         part = self.part_of(table)
         return super().tested(table) if part is None else self.decoders[part].tested(table)
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         part = self.part_of(table)
         return None if part is None else self.decoders[part].heaviest(table)
 
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
-        """See the base class."""
         part = self.part_of(table)
         if part is None:
             return super().forged_ends(table, cells, forged)
@@ -141,7 +138,6 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
         return self.decoders[0].simultaneous
 
     def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[ShareEstimate | None]:
-        """See the base class."""
         return cast(Sequence[ShareEstimate | None], super().estimates(cells, n, repeats))
 
     def draw(self, of_parts: Sequence[Floats], n: int, rng: Generator) -> list[ShareEstimate]:
@@ -202,7 +198,6 @@ class StrataDecoder(PartsDecoder[Decoder]):
         return joined([part.decoder.linear(part.cells, part.n, repeats) for part in parts])
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
-        """See the base class."""
         yield from (part for part in self.parts(cells, n) if part.n)
 
     def forecast(self, n: int) -> Floats:

@@ -56,7 +56,6 @@ class NumberEncoding(Encoding):
         return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         bits = _PART_BITS - (self.grid - 1).bit_length()
         return {"form": "grid", "low": self.low, "high": self.high, "grid": self.grid, "bits": bits}
 

@@ -51,7 +51,6 @@ class PairEncoding(Encoding):
         return padded(symbols, 2 * self._size)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         ends = {"low": self._sign.low, "high": self._sign.high}
         return {"form": "signed", "size": self._size, "held": self._held, **ends}
 

@@ -21,7 +21,6 @@ class PrefixEncoding(StringEncoding):
         return {"form": "prefix", "number": self._number, "pieces": self._pieces, "longest": self._longest}
 
     def symbol(self, text: str) -> int:
-        """See the base class."""
         string_symbol(text, self._longest)  # refuses it, whatever its prefix is
         own = self._spelling.split(text)
         return OTHER if own is None else of_length(self._number, "".join(own[: self._pieces]), self._longest)

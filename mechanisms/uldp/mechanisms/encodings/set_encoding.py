@@ -52,7 +52,6 @@ class SetEncoding(Encoding):
         return chosen(sets, drawn)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "set", "size": self._size, "held": self._held}
 
     def of_one(self, columns: Sequence[Held]) -> Symbols:

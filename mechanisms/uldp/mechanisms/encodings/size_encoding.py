@@ -70,6 +70,5 @@ class SizeEncoding(Encoding):
         return np.asarray((np.minimum(sizes, 2 * held) + shift) // width, dtype=np.int64)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         of = self._ranges
         return {"form": "size", "size": self._size, "most": 2 * of.held, "shift": of.shift, "width": of.width}

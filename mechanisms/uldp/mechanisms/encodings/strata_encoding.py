@@ -66,27 +66,22 @@ class AtLevel(Choice):
     level: int | None = None  # in a simulation, which draws it from the expected shares
 
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
-        """See ``Choice``."""
         if self.level is None:
             return super().parts(columns, strata, randomness)
         return np.full(len(columns[0].values), self.level)
 
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
-        """See ``Choice``."""
         return strata.shares if self.level is None else np.eye(len(self.names))[self.level]
 
     def device_form(self) -> DeviceForm:
-        """See ``Choice``."""
         return {"form": "level", "levels": list(self.names)}
 
     def at(self, level: str | None) -> Self:
-        """See ``Choice``."""
         if level not in self.names:
             raise ValueError(f"a device needs one of the levels {', '.join(self.names)}")
         return replace(self, level=self.names.index(level))
 
     def guarantee(self, strata: Strata) -> Guarantee:
-        """See ``Choice``."""
         return strata.guarantee if self.level is None else strata.parts[self.level].guarantee
 
 
@@ -151,7 +146,6 @@ class StrataEncoding(Encoding):
         return np.stack(symbols)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {
             "form": "strata",
             "bases": [
@@ -163,7 +157,6 @@ class StrataEncoding(Encoding):
         }
 
     def of_each_part(self, columns: Sequence[Held]) -> Symbols:
-        """See the base class."""
         return np.array([source.encoding.of_one(source.read(columns)) for source in self._sources], dtype=np.int64)
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:

@@ -33,7 +33,6 @@ class StringSetEncoding(SetEncoding):
         self._one = one
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "strings", "of": self._one.device_form(), "held": self._held}
 
     def _kept(self, held: Held, drawn: Symbols) -> Symbols:

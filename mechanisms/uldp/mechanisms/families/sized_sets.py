@@ -65,7 +65,6 @@ class SizedDecoder(PartsDecoder[Decoder]):
         return self._items.linear(items.cells, items.n, repeats)
 
     def part_of(self, table: Table) -> int:
-        """See the base class."""
         return int(table.name is TableName.SIZE)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:

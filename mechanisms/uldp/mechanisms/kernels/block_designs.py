@@ -72,16 +72,13 @@ class HadamardDesign(BlockDesign):
         return np.asarray((counts.sum() + walsh_hadamard(counts)[1:]) // 2)
 
     def over_blocks(self, x: Floats) -> Floats:
-        """See the base class."""
         return np.asarray((x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2)
 
     def over_points(self, x: Floats) -> Floats:
-        """See the base class."""
         rows = np.concatenate([np.zeros_like(x[:1]), x])
         return np.asarray((x.sum(axis=0) + walsh_hadamard(rows)) / 2)
 
     def device_numbers(self) -> dict[str, Any]:
-        """See the base class."""
         return {"blocks": self.blocks, "set": None}
 
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
@@ -133,7 +130,6 @@ class CyclicDesign(BlockDesign):
         return self._convolve(x, self._transformed.conj())
 
     def device_numbers(self) -> dict[str, Any]:
-        """See the base class."""
         return {"blocks": self.blocks, "set": self.set.tolist()}
 
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:

@@ -35,7 +35,6 @@ class ChannelLaw(Law):
         return np.asarray(self.channel.q @ (w / self.channel.gain[:, np.newaxis]))
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         return self.of_scores(w, self.channel.scores(w), theta)
 
     @abstractmethod
@@ -68,7 +67,6 @@ class OneSymbol(ChannelLaw):
     """A report supports one symbol; a report that supports none is in one more cell."""
 
     def of_scores(self, w: Floats, u: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         m = self.channel.support_probability(theta)
         nothing = 1 - m.sum()
         if nothing > 1e-12:
@@ -108,11 +106,9 @@ class Payloads(ChannelLaw):
 
     @property
     def numbers(self) -> int:
-        """See the base class."""
         return self._payloads
 
     def of_scores(self, w: Floats, u: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         law = self._law(theta)[:, np.newaxis]
         a = self._incidence.supported(u) - self.constant(w)
         centred = a - law.T @ a
@@ -197,7 +193,6 @@ class Held(ChannelLaw):
     """
 
     def of_scores(self, w: Floats, u: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         variance = np.maximum((w * self.times(w, theta)).sum(axis=0), 0.0)
         third = self.each(theta).third @ w**3
         step = np.sqrt(variance + (w**2).max(axis=0))

@@ -49,16 +49,13 @@ class MeanSize(Law):
         return float(np.ptp(self._scores))
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class."""
         shares = -np.diff(np.sort(theta)[::-1], prepend=1.0, append=0.0)
         return of_points((self._given @ shares)[:, np.newaxis], self._scores)
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         return Cumulants(*(np.repeat(each, w.shape[1]) for each in self.each(theta))).scaled(w[0])
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class."""
         return np.asarray(self.each(theta).variance * w)
 
 
@@ -88,11 +85,9 @@ class Keys(Held):
         return of_points(probability[:points].clip(0.0), scores[:points] / channel.gain[0])
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         return self.of_scores(w, w, theta)
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class."""
         wide = np.zeros((self.channel.size // 2, 2, w.shape[1]))
         wide[self._keys] = self._weights[:, :, np.newaxis] * w[:, np.newaxis]
         symbols = np.zeros((self.channel.size, w.shape[1]))

@@ -26,7 +26,6 @@ class Outputs(Law):
 
     @property
     def numbers(self) -> int:
-        """See the base class."""
         return int(self._scores.shape[1])
 
     def each(self, theta: Floats) -> Cumulants:
@@ -36,7 +35,6 @@ class Outputs(Law):
         return chained(of_points(law, rows.T) for rows in np.array_split(self._scores, pieces))
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         return of_points(self._law(theta)[:, np.newaxis], self._scores.T @ w)
 
     def times(self, w: Floats, theta: Floats) -> Floats:

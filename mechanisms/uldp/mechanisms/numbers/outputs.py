@@ -59,11 +59,9 @@ class NumberLaw(Law):
         return Cumulants(*(np.array([each]) for each in (variance, third, step, *self._ends)))
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         return self.each(theta).scaled(w[0])
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class."""
         return self.each(theta).variance * w
 
     @property
@@ -125,7 +123,6 @@ class OutputsDecoder(NumberDecoder):
         require_output_counts(cells, n, len(self.numbers))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """See the base class."""
         self.check(cells, n)
         require_reports(n)
         middle, shares = self.low + (self.high - self.low) / 2, cells / n
@@ -143,7 +140,6 @@ class OutputsDecoder(NumberDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class."""
         return float(np.ptp(self.numbers[self._possible])) / (self.high - self.low)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

@@ -277,7 +277,6 @@ class WithMemory(Mechanism):
 
     @property
     def kept(self) -> "WithMemory":
-        """See the base class."""
         return self
 
     @abstractmethod
@@ -328,7 +327,6 @@ class PureMechanism(Mechanism):
         return int(self.fold(cells)[self.channel.q == 0].sum())
 
     def revealed_share(self) -> float | None:
-        """See the base class."""
         if self.guarantee.privacy is not Privacy.ULDP or self.sensitive.sum() < 2:
             return super().revealed_share()
         equal = np.full(self.channel.size, 1 / self.channel.size)

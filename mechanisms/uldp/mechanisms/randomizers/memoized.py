@@ -108,12 +108,10 @@ class Memoized(WithMemory):
             )
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """See the base class."""
         self.check_symbols(symbols)  # bits of a design have one input more
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        """See the base class."""
         n = len(permanent)
         if self.uniform is not None:
             replaced = randomness.random(n) < self.noise[0]
@@ -133,7 +131,6 @@ class Memoized(WithMemory):
         return kept
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
         if self.uniform is not None:
             return both | {"replace": threshold(self.noise[0])}
@@ -141,19 +138,15 @@ class Memoized(WithMemory):
         return both | {"set": thresholds(becomes_set), "clear": thresholds(cleared)}
 
     def possible(self, payloads: Payloads) -> Mask:
-        """See the base class."""
         return self.once.possible(payloads)
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """See the base class."""
         return self.once.inspect(payloads)
 
     def describe(self, payload: int | bytes) -> str:
-        """See the base class."""
         return self.once.describe(payload)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """See the base class."""
         return self.once.tally(parts, groups, k)
 
 

@@ -36,7 +36,6 @@ class UniformReports(CountedReports, UniformNoise):
     """A mechanism whose noise is uniform over all its payloads, each with a cell of its own."""
 
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class."""
         return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
 
 

@@ -133,7 +133,6 @@ class Strata(Mechanism):
         return np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """See the base class."""
         return self._of_parts(symbols, lambda part, own: part.perturb(own, randomness))
 
     def _of_parts(self, symbols: Values, respond: Callable[[Mechanism, Values], Payloads]) -> Payloads:
@@ -149,7 +148,6 @@ class Strata(Mechanism):
         return payloads
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "strata",
             "draw": self._draws_below.tolist(),
@@ -214,7 +212,6 @@ class Strata(Mechanism):
         return [stack_cells(of_group) for of_group in rows_of_groups]
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
-        """See the base class."""
         found = []
         for part, own in zip(self.parts, np.split(cells, self._first_cells[1:]), strict=True):
             found.append((own, int(own.sum())) if part.partitions else (own[1:], int(own[0])))
@@ -232,7 +229,6 @@ class Strata(Mechanism):
         return wrapped
 
     def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
-        """See the base class."""
         named = self.part_numbers(payloads)
         for number, (part, rows) in enumerate(zip(self.parts, _rows_of(named, len(self.parts)), strict=True)):
             yield number, rows, self._own(part, payloads[rows], named[rows])
@@ -277,7 +273,6 @@ class MemoizedStrata(WithMemory, Strata):
     """
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """See the base class."""
         return self._of_parts(symbols, lambda part, own: cast(WithMemory, part).permanent(own, randomness))
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:

@@ -28,17 +28,14 @@ class Named(Choice):
     slices: Slices = field(default_factory=lambda: Slices({}))
 
     def parts(self, columns: Sequence[Held], strata: Strata, randomness: Randomness) -> Symbols:
-        """See ``Choice``."""
         return self._numbers(columns)
 
     def law(self, columns: Sequence[Held], strata: Strata) -> Floats:
-        """See ``Choice``."""
         law = np.zeros(len(strata.parts))
         law[self._numbers(columns)] = 1.0
         return law
 
     def device_form(self) -> DeviceForm:
-        """See ``Choice``."""
         return {"form": "named", "by": {name: list(values) for name, values in self.slices.values.items()}}
 
     def _numbers(self, columns: Sequence[Held]) -> Symbols:
@@ -77,7 +74,6 @@ class MemoizedSlices(SlicedStrata, MemoizedStrata):
         return symbols % self.parts[0].size
 
     def renamed(self, permanent: Payloads, symbols: Values) -> Payloads:
-        """See the base class."""
         slices = self.parts_of(symbols)
         renamed = permanent.copy()
         for _, rows, own in self.split_payloads(permanent):

@@ -39,11 +39,9 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         self.estimators = self._inner.estimators
 
     def cost(self, estimator: str) -> Cost:
-        """See the base class."""
         return self._inner.cost(estimator)
 
     def of_all(self, cells: Counts, n: int) -> Part:
-        """See the base class."""
         return Part("", self._inner, *self._total(cells))
 
     def _total(self, cells: Counts) -> tuple[Counts, int]:
@@ -57,11 +55,9 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         return tuple(reports for own in (self._total(cells), *each) for reports in self._inner.reports(*own))
 
     def tested(self, table: Table) -> int:
-        """See the base class."""
         return self._inner.tested(_inside(table))
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return self._inner.heaviest(_inside(table))
 
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
@@ -86,7 +82,6 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         return found
 
     def forecast(self, n: int) -> Floats:
-        """See the base class."""
         return self._inner.forecast(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

@@ -189,7 +189,6 @@ class CandidateDecoder(FindingDecoder):
         return self.channel.weight / self.channel.left(self._together)
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         if table.name in (TableName.UNEXPLAINED, TableName.MEAN_SIZE):
             return self._candidates.reach_of_sum if self.names else None
         return self.weight if table.name is TableName.SHARE else None

@@ -75,7 +75,6 @@ class CandidateLaw(Law):
         self._step = channel.weight / channel.hashes
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class."""
         variance, step, none = self._alone.copy(), np.full(self.size, self._step), np.full(self.size, np.nan)
         variance[self._together] = np.diag(self._of_fit(np.eye(self._fit.size), theta))
         return Cumulants(variance, variance * self._step * (1 - 2 * self._channel.chance), step, none, none)

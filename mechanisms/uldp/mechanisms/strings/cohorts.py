@@ -71,7 +71,6 @@ class StringEncoding(Encoding):
         self._longest = longest
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "string", "longest": self._longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:

@@ -80,7 +80,6 @@ class CohortMechanism(StringMechanism, CountedReports):
 
     @property
     def cohort_channel(self) -> CohortChannel:
-        """See the base class."""
         return CohortChannel(self.cohorts, self.buckets, 1, self._p, self._q, one_position=True, held=self.held)
 
     def describe(self, payload: int | bytes) -> str:

@@ -97,7 +97,6 @@ class Pum(Encoding):
         return np.asarray(np.isnan(self.background).all(axis=1))
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "value", "size": self.size, "tags": len(self.tags)}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:

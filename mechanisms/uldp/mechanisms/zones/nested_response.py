@@ -99,7 +99,6 @@ class NestedResponse(PureMechanism, CountedReports):
         return np.where(kinds == 0, others, self._nested[np.maximum(kinds, 1) - 1])
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "nested",
             "noise": threshold(self.noise_probability),

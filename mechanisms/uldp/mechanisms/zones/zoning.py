@@ -97,7 +97,6 @@ class Zoning(Encoding):
         return np.where(tags >= 0, self.places[np.maximum(tags, 0), values.astype(np.int64)], symbols)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         # A tag without zones has one symbol for all values.
         return {"form": "zones", "size": self.pum.size, "places": self.places.tolist()}
 

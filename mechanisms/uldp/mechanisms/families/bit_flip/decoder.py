@@ -91,7 +91,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         return self.stderr(equal_shares(sum(self._widths)), n)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
-        """See the base class."""
         reports = np.repeat(rng.multinomial(n, self.strata.shares), self._widths)
         counts = rng.binomial(reports, self._q + (self._p - self._q) * r)
         return self._shares(self._unbiased(counts, reports), reports, estimator) - r
@@ -103,11 +102,9 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class."""
         return len(self._widths) / float((self._p - self._q).min())
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return self.weight
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

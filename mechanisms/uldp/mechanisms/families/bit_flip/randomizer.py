@@ -53,7 +53,6 @@ class FlippedBits(UnaryEncoding):
         return true ^ flipped
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "flips", "size": self.bits, "flip": threshold(self._flipped)}
 
 
@@ -86,7 +85,6 @@ class DesignEncoding(Encoding):
         return self.of_base(self._values.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "design", "first": self._first, "width": self._width}
 
     def of_base(self, symbols: Values) -> Values:

@@ -48,7 +48,6 @@ class BitFlipSpec(PrivateSpec):
         return {"bits": min(max(_BITS, -(-size // MAX_DESIGNS)), size)}
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         least = -(-values.size // MAX_DESIGNS)
         if self.bits > values.size:
             raise MisfitError(
@@ -64,7 +63,6 @@ class BitFlipSpec(PrivateSpec):
         return self
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         widths = design_widths(variable.size, self.bits)
         parts = [kept(self, FlippedBits(width, self.epsilon), partial(FlippedBits, width)) for width in widths]
         strata = strata_of(parts, noun="design")

@@ -121,7 +121,6 @@ class BlockDecoder(OutputsDecoder):
 
     @property
     def number_of_bins(self) -> int:
-        """See the base class."""
         return self.block.grid
 
     def range_table(

@@ -95,11 +95,9 @@ class Block(UniformReports):
         return self.noise
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "interval", "grid": self.grid, "width": self.width, "noise": self._noise_below}
 
     def law(self, r: Floats) -> Floats:
-        """See the base class."""
         near: Floats = np.convolve(r, np.full(self.width, (1 - self.noise) / self.width))
         return near + self.noise / self.statistic_size
 

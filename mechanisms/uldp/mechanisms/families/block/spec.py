@@ -37,7 +37,6 @@ class BlockSpec(PrivateSpec):
     width: Literal["auto", "piecewise", "square-wave"] = "auto"
 
     def check_estimator(self, estimator: str) -> None:
-        """See ``MechanismFamily``."""
         if estimator == "ems" and self.bins > MAX_EMS_BINS:
             raise MisfitError(
                 "bins",
@@ -46,7 +45,6 @@ class BlockSpec(PrivateSpec):
             )
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         number = variable.of_kind(Number)
         block = Block(self.epsilon, self.bins, self.width)
         encoding = NumberEncoding(number.low, number.high, self.bins)

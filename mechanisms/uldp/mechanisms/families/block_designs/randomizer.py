@@ -91,7 +91,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         return np.where(noisy, uniform, truth).astype(np.uint32)
 
     def law(self, r: Floats) -> Floats:
-        """See the base class."""
         return self.blocks.law(r)
 
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
@@ -110,7 +109,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         return f"block {payload:,} of {self.design.blocks:,}, {of_sensitive}"
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "design",
             "size": self.size,

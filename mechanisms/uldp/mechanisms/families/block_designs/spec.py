@@ -20,7 +20,6 @@ class UtilityOptimizedHadamardSpec(SharesSpec):
     name: Literal["uhr"]
 
     def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
-        """See ``SharesSpec``."""
         return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
 
 
@@ -46,7 +45,6 @@ class BlockDesignSpec(SharesSpec):
         return self
 
     def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
-        """See ``SharesSpec``."""
         assert self.w is not None  # this mechanism is resolved
         design = design_of(self.w, int(sensitive.sum()), len(sensitive))
         return BlockResponse(sensitive, epsilon, CyclicDesign(design))

@@ -106,7 +106,6 @@ class BloomFilter(StringMechanism, BitNoise):
         return bits
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "bloom",
             "cohorts": self.cohorts,

@@ -37,10 +37,8 @@ class BloomSpec(PrivateSpec):
 
     @property
     def most_candidates(self) -> int:
-        """See ``MechanismFamily``."""
         return most_candidates(self.cohorts, self.hashes)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         sizes = self.bits, self.hashes, self.cohorts
         return of_strings(variable, self, lambda epsilon: BloomFilter(epsilon, *sizes, self.theta))

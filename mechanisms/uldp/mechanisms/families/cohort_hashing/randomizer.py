@@ -59,7 +59,6 @@ class CohortHashing(CohortMechanism, UniformReports):
         return (cohorts * self.buckets + (own + noisy * shifts) % self.buckets).astype(np.uint32)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "cohort",
             "cohorts": self.cohorts,

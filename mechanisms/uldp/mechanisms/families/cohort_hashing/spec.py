@@ -30,9 +30,7 @@ class CohortHashingSpec(PrivateSpec):
 
     @property
     def most_candidates(self) -> int:
-        """See ``MechanismFamily``."""
         return most_candidates(self.cohorts, 1)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_strings(variable, self, lambda epsilon: CohortHashing(epsilon, self.buckets, self.cohorts))

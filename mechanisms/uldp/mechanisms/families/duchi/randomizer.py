@@ -58,7 +58,6 @@ class Duchi(UniformReports):
         return 2 * self.flip_probability
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "bit", "grid": self.grid, "flip": threshold(self.flip_probability)}
 
     def law(self, r: Floats) -> Floats:

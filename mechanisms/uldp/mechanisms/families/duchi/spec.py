@@ -24,7 +24,6 @@ class DuchiSpec(PrivateSpec):
     name: Literal["duchi"]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         number = variable.of_kind(Number)
         # With memory, of the two ends alone, because the device keeps its rounding: so most changes need no new
         # response.

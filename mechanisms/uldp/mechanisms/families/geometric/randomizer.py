@@ -80,7 +80,6 @@ class Geometric(CountedReports):
         return payloads
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "steps", "grid": self.grid, "margin": self.margin, "ends": self._below.tolist()}
 
     def possible(self, payloads: Payloads) -> Mask:
@@ -100,7 +99,6 @@ class Geometric(CountedReports):
         return least, self.statistic_size - 1 - least
 
     def law(self, r: Floats) -> Floats:
-        """See the base class."""
         sums = np.convolve(r, self.weights / self._below[-1])  # of i + k + N, from 0 to g + 2N
         law = sums[self.grid : len(sums) - self.grid].copy()
         law[0] += sums[: self.grid].sum()

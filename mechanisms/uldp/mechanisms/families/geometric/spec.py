@@ -56,7 +56,6 @@ class GeometricSpec(MechanismFamily):
     bins: int = Field(default=16, ge=1, le=64)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         number = variable.of_kind(Number)
         mechanism = Geometric(self.epsilon, self.bins)
         encoding = NumberEncoding(number.low, number.high, self.bins)

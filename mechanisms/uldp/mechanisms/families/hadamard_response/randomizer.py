@@ -62,7 +62,6 @@ class HadamardResponse(FoldedMechanism):
         return payloads
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "row", "rows": self.rows, "noise": threshold(self.noise_probability)}
 
     @property
@@ -80,13 +79,11 @@ class HadamardResponse(FoldedMechanism):
         return np.flatnonzero(bits == payload & 1)
 
     def supports(self, cells: Floats) -> Floats:
-        """See the base class."""
         bits = cells.reshape(self.rows, 2, -1)
         sums: Floats = (bits.sum(axis=(0, 1)) + walsh_hadamard(bits[:, 0] - bits[:, 1])[: self.size]) / 2
         return sums
 
     def supported(self, symbols: Floats) -> Floats:
-        """See the base class."""
         signed = walsh_hadamard(np.pad(symbols, ((0, self.rows - self.size), (0, 0))))
         sums = symbols.sum(axis=0)
         return np.stack([sums + signed, sums - signed], axis=1).reshape(2 * self.rows, -1) / 2

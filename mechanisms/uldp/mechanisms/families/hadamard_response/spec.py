@@ -14,7 +14,6 @@ class _Hadamard(PrivateSpec):
     large_domains = ("has two cells or more for each value", "oue")
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_folds(variable, self, HadamardResponse)
 
 

@@ -27,7 +27,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
         self.low, self.high = arms[0].low, arms[0].high
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """See the base class."""
         arms = [arm for arm in self.estimates(cells, n, repeats) if arm]
         return weighted(arms, np.array([arm.n / n for arm in arms]))
 
@@ -38,7 +37,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
 
     @property
     def weight(self) -> float:
-        """See the base class."""
         return max(arm.weight for arm in self.decoders)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,6 @@ class HybridSpec(PrivateSpec):
     bins: int = Field(default=1024, ge=2, le=MOST_BUCKETS)
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         share = self._share(Block(self.epsilon, self.bins))
         budgets: dict[str, Any] = {"epsilon": self.epsilon, "lasting_epsilon": self.lasting_epsilon}
         bit, block = DuchiSpec(name="duchi", **budgets), BlockSpec(name="block", bins=self.bins, **budgets)

@@ -70,11 +70,9 @@ class InputDiscriminativeSpec(MechanismFamily):
             raise MisfitError("groups", str(error)) from error
 
     def uneven_noise(self, sensitive: Mask) -> str:
-        """See ``MechanismFamily``."""
         return "have little noise"
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
 
         def build(sensitive: Mask, epsilon: float) -> InputDiscriminativeEncoding:
             group = np.zeros(len(sensitive), dtype=np.int64)

@@ -104,7 +104,6 @@ class LevelsDecoder(SharesOfParts):
         return pooled_bayes(pool(parts), bots)
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
-        """See the base class."""
         return self.pum
 
     @property

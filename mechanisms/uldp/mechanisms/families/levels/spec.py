@@ -140,7 +140,6 @@ class LevelsSpec(MechanismFamily):
         return type(self.of).model_validate(self.of.model_dump(exclude_unset=True) | budgets)
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         if any(tag.zones is not None for tag in tags):
             raise MisfitError("tags", "levels have no zones; remove zones, or choose urr")
         self.of.fitted(values, sensitive, tags)
@@ -160,7 +159,6 @@ class LevelsSpec(MechanismFamily):
         return self.model_dump(exclude_none=True, exclude={"levels": {"__all__": {"share"}}})
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         protocols = [build_variable(replace(variable, mechanism=self.at(level))) for level in self.levels.values()]
         shares = [level.share or 1 / len(self.levels) for level in self.levels.values()]
         strata = strata_of([each.mechanism for each in protocols], shares, "level")

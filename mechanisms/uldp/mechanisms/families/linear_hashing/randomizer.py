@@ -66,7 +66,6 @@ class LinearHashing(FoldedMechanism):
         return (points * g + buckets).astype(np.uint32)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         noise = threshold(self.noise_probability)
         return {"form": "linear", "g": self.space.g, "m": self.space.m, "noise": noise}
 
@@ -88,11 +87,9 @@ class LinearHashing(FoldedMechanism):
         return np.flatnonzero(self.space.products(vector, np.arange(self.size)) == bucket)
 
     def supports(self, cells: Floats) -> Floats:
-        """See the base class."""
         return self.space.sum_over_hyperplanes(cells.reshape(self.space.points, self.space.g, -1))[: self.size]
 
     def supported(self, symbols: Floats) -> Floats:
-        """See the base class."""
         numbers = np.pad(symbols, ((0, self.numbers - self.size), (0, 0)))
         return self.space.sum_over_vectors(numbers, self.space.g).reshape(-1, symbols.shape[1])
 

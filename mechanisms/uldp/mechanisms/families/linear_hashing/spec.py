@@ -19,7 +19,6 @@ class LinearHashingSpec(PrivateSpec):
     name: Literal["linear-olh"]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_folds(
             variable, self, lambda size, epsilon: LinearHashing(size, epsilon, best_linear_space(size, self.epsilon))
         )

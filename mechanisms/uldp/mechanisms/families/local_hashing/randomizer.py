@@ -152,7 +152,6 @@ class LocalHashing(SeededHashing):
         return pack(seeds, buckets)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "hash", "buckets": self.buckets, "noise": threshold(self.noise_probability)}
 
 

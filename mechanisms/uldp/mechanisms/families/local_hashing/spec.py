@@ -22,5 +22,4 @@ class LocalHashingSpec(SharesSpec):
     buckets: int = Field(default_factory=buckets_of_spec, ge=2, le=MOST_BUCKETS)
 
     def build(self, sensitive: Mask, epsilon: float) -> LocalHashing:
-        """See ``SharesSpec``."""
         return LocalHashing(len(sensitive), epsilon, self.buckets)

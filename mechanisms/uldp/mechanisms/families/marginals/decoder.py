@@ -78,7 +78,6 @@ class MarginalsDecoder(SharesOfParts):
         return tuple(self.asked.names[attribute] for attribute in attributes)
 
     def cost(self, estimator: str) -> Cost:
-        """See the base class."""
         cells = sum(prod(2 * self._sizes[attribute] for attribute in view) for view in self._views)
         return Cost.PANE if cells <= MOST_EARLY_CELLS else Cost.FINAL
 
@@ -111,7 +110,6 @@ class MarginalsDecoder(SharesOfParts):
         )
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
-        """See the base class."""
         for name in names if n else ():
             about = copy(self)
             about._about = self.asked.names.index(name)

@@ -79,7 +79,6 @@ class ViewEncoding(Encoding):
     sizes: tuple[int, ...]
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         encodings = [encoding.device_form() for encoding in self.encodings]
         return {"form": "view", "encodings": encodings, "sizes": list(self.sizes)}
 
@@ -140,7 +139,6 @@ class MarginalsSpec(PrivateSpec):
         return views
 
     def of_attributes(self, record: Mapping[str, VariableDomain]) -> Mapping[str, MechanismFamily]:
-        """See ``MechanismFamily``."""
         names = record.keys()
         for name, domain in record.items():
             if not is_listed(domain.kind):
@@ -169,7 +167,6 @@ class MarginalsSpec(PrivateSpec):
         return 1.0
 
     def record_parameters(self, variables: Mapping[str, Variable]) -> dict[str, Any]:
-        """See ``MechanismFamily``."""
         names = list(variables)
         views = [[names[attribute] for attribute in view] for view in self._views(variables)]
         lasting = {} if self.lasting_epsilon is None else {"lasting_epsilon": self.lasting_epsilon}
@@ -177,11 +174,9 @@ class MarginalsSpec(PrivateSpec):
 
     @classmethod
     def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
-        """See ``MechanismFamily``."""
         yield from ({"views": word} for word in _WORDS)
 
     def check_given(self, names: Collection[str], given: Sequence[Sequence[str]]) -> None:
-        """See ``MechanismFamily``."""
         for index, (first, second) in enumerate(given):
             key = f"given.{index}"
             for name in (first, second):
@@ -197,7 +192,6 @@ class MarginalsSpec(PrivateSpec):
     def joined(
         self, variables: Mapping[str, Variable], parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
     ) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         names, sizes = list(variables), [variable.size for variable in variables.values()]
         encodings = [part.encoding for part in parts.values()]
         views = self._views(variables)

@@ -61,7 +61,6 @@ class MatrixDecoder(Decoder):
         return float(max(self._inverse.max(), 1 - self._inverse.min()))
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return self._weight
 
     def check(self, cells: Counts, n: int) -> None:

@@ -129,7 +129,6 @@ class MetricMechanism(CountedReports):
         return cumulated
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         # Larger than 2^53, so as text.
         rows = self.thresholds(np.arange(self.size))
         return {"form": "near", "ends": [[str(each) for each in row] for row in rows.tolist()]}
@@ -158,7 +157,6 @@ class MetricMechanism(CountedReports):
         return outputs
 
     def law(self, r: Floats) -> Floats:
-        """See the base class."""
         return np.asarray(r @ self.matrix)
 
 

@@ -49,7 +49,6 @@ class MetricSpec(MechanismFamily):
     columns: int | None = Field(default=None, ge=2, le=4096)
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         try:
             require_full_rows(values.size, self.columns or 1)
         except ValueError as error:
@@ -64,6 +63,5 @@ class MetricSpec(MechanismFamily):
         return self
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         mechanism = MetricMechanism(variable.size, self.epsilon, self.columns)
         return LdpProtocol(Pum.of(variable), mechanism, MatrixDecoder(mechanism, simultaneous=variable.simultaneous))

@@ -46,17 +46,14 @@ class ScoresLaw(Law):
         self._covariance, self.size, self.response = covariance, len(covariance), response
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class."""
         return self.one(np.eye(self.size), theta)
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class."""
         variance = np.maximum((w * self.times(w, theta)).sum(axis=0), 0.0)
         none = np.full(len(variance), np.nan)
         return Cumulants(variance, np.zeros(len(variance)), np.sqrt(variance), none, none)
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class."""
         return np.asarray(self._covariance @ w)
 
 

@@ -32,7 +32,6 @@ class PairEncoding(Encoding):
     second: int
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "pair", "first": self.first, "second": self.second}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
@@ -54,7 +53,6 @@ class PairsSpec(PrivateSpec):
     name: Literal["pairs"]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         candidates = variable.of_kind(Ranking).of
         mechanism, of_pair = symbols_part(variable, self, 2, "rr")
         pairs = list(combinations(range(len(candidates)), 2))

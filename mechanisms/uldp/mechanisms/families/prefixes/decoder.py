@@ -82,7 +82,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return super().heaviest(table) if table.name is TableName.SHARE else None
 
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
-        """See the base class."""
         return super().forged_ends(table, cells, forged) if table.name is TableName.SHARE else None
 
     @property
@@ -164,7 +163,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         yield "errors", f"of the share of a rare string at n = {of_each:,}: {self.error(n):.3g}; {shown}"
 
     def error(self, n: int) -> float:
-        """See the base class."""
         return self._asked.error(self._of_a_part(n))
 
     def least_found(self, n: int) -> float:
@@ -173,7 +171,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class."""
         return self._asked.weight
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:

@@ -73,7 +73,6 @@ class PrefixesSpec(PrivateSpec):
 
     @property
     def most_candidates(self) -> int:
-        """See ``MechanismFamily``."""
         return most_candidates(self.cohorts, 1)
 
     def of_domain(self, kind: Kind) -> Self:
@@ -90,7 +89,6 @@ class PrefixesSpec(PrivateSpec):
         return self.model_copy(update={"buckets": buckets, "cohorts": cohorts})
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         sets, discover = variable.kind if isinstance(variable.kind, StringSets) else None, variable.discover
         kind = variable.of_kind(Strings) if sets is None else sets.strings
         if not kind.pieces:

@@ -70,7 +70,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         return np.where(anywhere, drawn, near).astype(np.uint32)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         noise = threshold(self.uniform_probability)
         return {"form": "point", "g": self.space.g, "m": self.space.m, "noise": noise}
 
@@ -93,13 +92,11 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         return np.flatnonzero(self.space.products(self.space.vectors(np.array([payload])), self._vectors) == 0)
 
     def supports(self, cells: Floats) -> Floats:
-        """See the base class."""
         if self._is_dense(cells):
             return np.asarray(_incidence(self.space, self.size).T.astype(np.float64) @ cells)
         return np.asarray(self.space.sum_over_hyperplanes(cells[:, np.newaxis])[self._vectors])
 
     def supported(self, symbols: Floats) -> Floats:
-        """See the base class."""
         if self._is_dense(symbols):
             return np.asarray(_incidence(self.space, self.size).astype(np.float64) @ symbols)
         numbers = np.zeros((self.numbers, symbols.shape[1]))

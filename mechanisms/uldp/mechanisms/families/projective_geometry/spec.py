@@ -20,7 +20,6 @@ class ProjectiveGeometrySpec(PrivateSpec):
     name: Literal["pgr"]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_folds(
             variable,
             self,

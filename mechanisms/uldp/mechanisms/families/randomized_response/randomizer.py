@@ -78,11 +78,9 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
         return drawn
 
     def law(self, r: Floats) -> Floats:
-        """See the base class."""
         return self.channel.support_probability(r)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         if not self.noise_probability:
             return {"form": "identity"}
         return {

@@ -33,7 +33,6 @@ class IdentitySpec(MechanismFamily):
     name: Literal["identity"]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         return of_shares(variable, self, lambda sensitive, _: RandomizedResponse(sensitive, None))
 
 
@@ -42,7 +41,6 @@ class _Response(SharesSpec):
     like_with_tags = "urr"
 
     def build(self, sensitive: Mask, epsilon: float) -> RandomizedResponse:
-        """See ``SharesSpec``."""
         return RandomizedResponse(sensitive, epsilon)
 
 
@@ -73,7 +71,6 @@ class WarnerSpec(_Response):
     name: Literal["warner"]
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         _require_two(self.name, values)
         return self
 
@@ -88,7 +85,6 @@ class MangatSpec(_Response):
     name: Literal["mangat"]
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         _require_two(self.name, values)
         if sensitive.sum() != 1:
             raise MisfitError("sensitive", "mangat needs exactly one sensitive value, for example sensitive: [1]")

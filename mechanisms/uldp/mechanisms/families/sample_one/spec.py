@@ -79,7 +79,6 @@ class SampleOneSpec(PrivateSpec):
     def joined(
         self, variables: Mapping[str, Variable], parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
     ) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         shares = [each.share for each in variables.values()]
         strata = strata_of([part.mechanism for part in parts.values()], shares, names=list(parts))
         sources = [StratumSource(part.encoding, (number,)) for number, part in enumerate(parts.values())]

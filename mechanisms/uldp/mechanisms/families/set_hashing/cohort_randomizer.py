@@ -73,7 +73,6 @@ class CohortSetHashing(CohortMechanism):
 
     @property
     def largest_probability(self) -> float:
-        """See ``Mechanism``."""
         return self._p / self.cohorts
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
@@ -97,7 +96,6 @@ class CohortSetHashing(CohortMechanism):
         return np.sort(found, axis=1), (found < self.buckets).sum(axis=1)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "cohorts",
             "cohorts": self.cohorts,

@@ -100,7 +100,6 @@ class SetHashing(SeededHashing):
         return self.buckets * (DRAWS - self.held * self.hit) / ((self.buckets - self.held) * DRAWS)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {"form": "hits", "buckets": self.buckets, "held": self.held, "hit": self.hit}
 
 

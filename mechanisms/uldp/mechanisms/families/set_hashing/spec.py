@@ -46,11 +46,9 @@ class SetHashingSpec(SizedSetsSpec):
 
     @property
     def most_candidates(self) -> int:
-        """See ``MechanismFamily``."""
         return most_candidates(self.cohorts or DEFAULT_COHORTS, 1)
 
     def estimators_of(self, kind: Kind) -> tuple[EstimatorName, ...]:
-        """See ``MechanismFamily``."""
         return ("auto", "empirical") if isinstance(kind, StringSets) else self.estimators
 
     def of_domain(self, kind: Kind) -> Self:
@@ -69,7 +67,6 @@ class SetHashingSpec(SizedSetsSpec):
         return self.model_copy(update={"buckets": buckets})
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         if isinstance(variable.kind, StringSets):
             return self.sized(self._of_strings(variable, variable.kind), variable)
         held, items = variable.of_kind(Sets).held, variable.size

@@ -73,7 +73,6 @@ class SetSelection(SubsetSelection):
         return super().perturb(self.held_symbols(symbols, self.held), randomness)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "set",
             "size": self.size,

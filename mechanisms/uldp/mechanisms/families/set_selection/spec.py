@@ -53,7 +53,6 @@ class SetSelectionSpec(SizedSetsSpec):
         return self
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         kind = variable.of_kind(Sets)
         held, size = kind.held, kind.symbols + kind.held
 

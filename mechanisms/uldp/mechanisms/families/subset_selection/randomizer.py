@@ -138,7 +138,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
         return sets, members
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "subset",
             "size": self.size,

@@ -19,7 +19,6 @@ class SubsetSelectionSpec(SharesSpec):
     name: Literal["ss"]
 
     def build(self, sensitive: Mask, epsilon: float) -> SubsetSelection:
-        """See ``SharesSpec``."""
         return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), self.epsilon))
 
 
@@ -46,6 +45,5 @@ class UtilityOptimizedSubsetSpec(SharesSpec):
         return self
 
     def build(self, sensitive: Mask, epsilon: float) -> SubsetSelection:
-        """See ``SharesSpec``."""
         assert self.w is not None  # this mechanism is resolved
         return SubsetSelection(len(sensitive), epsilon, self.w, sensitive=sensitive)

@@ -48,7 +48,6 @@ class NoisyHistogram(Law):
         return moments_of_mixture([(theta[:, np.newaxis], w, noise, np.zeros(1))], theta @ w)
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class."""
         return np.asarray(self._noise * w + theta[:, np.newaxis] * (w - theta @ w))
 
 
@@ -111,7 +110,6 @@ class SummationDecoder(SharesDecoder):
         return self._shares((rng.multinomial(n, r) + up - down) / n, estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class."""
         return np.sqrt((self._noise + r * (1 - r)) / n)
 
     @property
@@ -120,7 +118,6 @@ class SummationDecoder(SharesDecoder):
         return float(self._mechanism.largest_step)
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class."""
         return self.weight
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:

@@ -116,7 +116,6 @@ class Summation(BitNoise):
         return payloads.view(np.uint8)
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "integers",
             "size": self.size,

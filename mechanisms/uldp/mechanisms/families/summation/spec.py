@@ -38,7 +38,6 @@ class SummationSpec(PrivateSpec):
     epsilon: Annotated[float, AfterValidator(_fits_two_bytes), AfterValidator(protects)]
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         pum = Pum.of(variable)
         mechanism: Mechanism = Summation(variable.size, self.epsilon)
         if self.lasting_epsilon is not None:

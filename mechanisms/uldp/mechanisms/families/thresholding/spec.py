@@ -28,5 +28,4 @@ class ThresholdingSpec(SharesSpec):
     theta: Annotated[float, AfterValidator(_between)] | None = None
 
     def build(self, sensitive: Mask, epsilon: float) -> UnaryEncoding:
-        """See ``SharesSpec``."""
         return thresholding(sensitive, epsilon, self.theta or best_threshold(epsilon))

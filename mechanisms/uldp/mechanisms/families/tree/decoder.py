@@ -86,7 +86,6 @@ class TreeDecoder(SharesOfParts):
         self._tree, self.bins, self._ranges = tree, bins, tuple(ranges)
 
     def cost(self, estimator: str) -> Cost:
-        """See the base class."""
         return Cost.PANE if self.bins.number <= MOST_EARLY_BINS else Cost.FINAL
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> TreeEstimate:
@@ -106,13 +105,11 @@ class TreeDecoder(SharesOfParts):
 
     @property
     def number_of_bins(self) -> int:
-        """See the base class."""
         return self.bins.number
 
     def range_table(
         self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str, repeats: float = 0.0
     ) -> Table:
-        """See the base class."""
         self.require(estimator)
         linear = self.linear(cells, n, repeats)
         return self._range_table(linear, self._shares(linear, estimator), ranges)
@@ -120,7 +117,6 @@ class TreeDecoder(SharesOfParts):
     def quantile_table(
         self, cells: Counts, n: int, levels: Sequence[float], estimator: str, repeats: float = 0.0
     ) -> Table:
-        """See the base class."""
         self.require(estimator)
         linear = self.linear(cells, n, repeats)
         return self._quantile_table(linear, self._shares(linear, estimator), self._below(linear), levels)

@@ -33,7 +33,6 @@ class BinEncoding(Encoding):
         check_range(self.low, self.high)
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "bins", "low": self.low, "high": self.high, "bins": self.bins}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
@@ -65,7 +64,6 @@ class BlockEncoding(Encoding):
         return self.of_base(self.bins.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``."""
         return {"form": "blocks", "width": self.width}
 
     def of_base(self, symbols: Values) -> Values:

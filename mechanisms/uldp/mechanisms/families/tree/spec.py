@@ -56,17 +56,14 @@ class TreeSpec(PrivateSpec):
     bins: int | None = Field(default=None, ge=2, le=1 << 16)
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """See ``MechanismFamily``."""
         if values.size and self.bins is not None:
             raise MisfitError("bins", "the values of the domain are the bins; remove bins")
         return self if values.size or self.bins else self.model_copy(update={"bins": DEFAULT_BINS})
 
     def bins_of(self, kind: Kind) -> int:
-        """See ``MechanismFamily``."""
         return kind.values.size if kind.listed else self.bins or DEFAULT_BINS
 
     def protocol(self, variable: Variable) -> LdpProtocol:
-        """See ``MechanismFamily``."""
         bins = self.bins_of(variable.kind)
         widths = widths_of(bins, self.branching)
         blocks = blocks_of(bins, widths).tolist()

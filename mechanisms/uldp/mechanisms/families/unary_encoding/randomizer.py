@@ -101,7 +101,6 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
         return bits
 
     def device_form(self) -> DeviceForm:
-        """See ``Mechanism``."""
         return {
             "form": "bits",
             "size": self.size,

@@ -16,7 +16,6 @@ class _Encoding(SharesSpec):
         return OUE_THETA
 
     def build(self, sensitive: Mask, epsilon: float) -> UnaryEncoding:
-        """See ``SharesSpec``."""
         return UnaryEncoding(sensitive, epsilon, self.theta_at(epsilon))
 
 
@@ -33,11 +32,9 @@ class RapporSpec(_Encoding):
 
     @property
     def text(self) -> str:
-        """See ``MechanismFamily``."""
         return f"{self.title}, θ = {self.theta:g}"
 
     def theta_at(self, epsilon: float) -> float:
-        """See ``_Encoding``."""
         return self.theta
 
 
@@ -51,7 +48,6 @@ class SymmetricUnaryEncodingSpec(_Encoding):
     name: Literal["sue"]
 
     def theta_at(self, epsilon: float) -> float:
-        """See ``_Encoding``."""
         return sue_theta(epsilon)
 
 
@@ -69,7 +65,6 @@ class _UtilityOptimized(_Encoding):
     takes_tags = True
 
     def uneven_noise(self, sensitive: Mask) -> str:
-        """See ``MechanismFamily``."""
         return "" if sensitive.all() else "are not sensitive"
 
 
@@ -83,7 +78,6 @@ class UrapSpec(_UtilityOptimized):
 
     @property
     def text(self) -> str:
-        """See ``MechanismFamily``."""
         theta: object = self.theta  # the word auto, too
         return f"{self.title}, θ = {theta:g}" if isinstance(theta, float) else self.title
 
@@ -94,7 +88,6 @@ class UrapSpec(_UtilityOptimized):
         )
 
     def theta_at(self, epsilon: float) -> float:
-        """See ``_Encoding``."""
         return sue_theta(epsilon) if self.theta is None else self.theta
 
 

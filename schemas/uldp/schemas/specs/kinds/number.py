@@ -41,17 +41,14 @@ class Number(Strict, Kind):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """See ``Kind``."""
         return self.low, self.high
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"a number from {self.low:g} to {self.high:g}"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"{self.low:g} to {self.high:g}"
 
     def read(self, text: str) -> float:
@@ -65,15 +62,12 @@ class Number(Strict, Kind):
         return cast(float, value)
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         return [self.low + part * (self.high - self.low) for part in (0, 1, 0.3, 0.5, 2, -1)]
 
     def column(self, values: Sequence[Value]) -> Floats:
-        """See ``Kind``."""
         return np.array(values, dtype=np.float64)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield from ((f"number.{key}", value) for key, value in self.model_dump().items())
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
@@ -88,7 +82,6 @@ class Number(Strict, Kind):
         return self.low + (self.high - self.low) * (position / bins)
 
     def bin_text(self, position: float, bins: int) -> str:
-        """See ``Kind``."""
         return f"{self.edge(position, bins):.6g}"
 
     def range(self, low: End, high: End, bins: int) -> Range:

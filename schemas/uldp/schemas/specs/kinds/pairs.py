@@ -55,13 +55,11 @@ class Pairs(Sets):
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         numbers = f"with a number from {self.low:g} to {self.high:g} each"
         return f"{self.values.size:,} keys {numbers}, of which a device reports up to {self.at_most:,}"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"{self.values.size:,}, up to {self.at_most:,} of them, with {self.low:g} to {self.high:g} each"
 
     def read(self, text: str) -> tuple[Value, ...]:
@@ -88,7 +86,6 @@ class Pairs(Sets):
         return tuple(sorted((self._items.check(key, attribute), float(number)) for key, number in value.items()))
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         places, width = (0.0, 1.0, 0.3, 1.5, -0.5), self.high - self.low
         keys = cast(list[tuple[int, ...]], super().examples(size, candidates))
         return [{key: self.low + places[key % 5] * width for key in each} for each in keys]
@@ -103,7 +100,6 @@ class Pairs(Sets):
         return pairs
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield from super().facts()
         yield from ((f"{self.name}.{end}", value) for end, value in (("low", self.low), ("high", self.high)))
 

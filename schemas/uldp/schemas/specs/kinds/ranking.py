@@ -42,12 +42,10 @@ class Ranking(Strict, Kind):
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"a ranking of {len(self.of)} candidates"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"{len(self.of)}"
 
     def read(self, text: str) -> tuple[int, ...]:
@@ -77,7 +75,6 @@ class Ranking(Strict, Kind):
         return self._places(order)
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         order = tuple(range(len(self.of)))
         return [order, order[::-1], order[1:] + order[:1]]
 
@@ -86,7 +83,6 @@ class Ranking(Strict, Kind):
         return np.array(cast(Sequence[Sequence[int]], values), dtype=np.int64).reshape(-1, len(self.of))
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield "ranking.of", self.of
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:

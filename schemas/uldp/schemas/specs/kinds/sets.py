@@ -72,7 +72,6 @@ class Sets(Strict, Kind):
 
     @property
     def located_name(self) -> str:
-        """See ``Kind``."""
         return self.name if self.of.strings is None else StringSets.name
 
     def located(self, folder: SpecFolder) -> Kind:
@@ -109,7 +108,6 @@ class Sets(Strict, Kind):
 
     @property
     def held(self) -> int:
-        """See ``Kind``."""
         return self.at_most
 
     @property
@@ -119,12 +117,10 @@ class Sets(Strict, Kind):
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"sets of {self.values.size:,} items, of which a device reports up to {self.at_most:,}"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"of {self.values.size:,} items, up to {self.at_most:,} of them"
 
     def read(self, text: str) -> tuple[Value, ...]:
@@ -149,7 +145,6 @@ class Sets(Strict, Kind):
         return tuple(sorted(items))
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         last = size - 1
         return [(), (0, last), tuple(range(self.held)), tuple(range(size)), (last // 2,)]
 
@@ -158,12 +153,10 @@ class Sets(Strict, Kind):
         return rows_of(values)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield from ((f"{self.name}.of.{key}", value) for key, value in self._items.facts())
         yield f"{self.name}.at_most", self.at_most
 
     def without_files(self, domain: dict[str, Any]) -> None:
-        """See ``Kind``."""
         list_labels(domain[self.name]["of"], self.values)
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:

@@ -44,17 +44,14 @@ class StringSets(Strict, Kind):
 
     @property
     def held(self) -> int:
-        """See ``Kind``."""
         return self.at_most
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"sets of {self.strings.text}, of which a device reports up to {self.at_most:,}"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"of strings of up to {self.strings.longest:,} bytes, up to {self.at_most:,} of them"
 
     def read(self, text: str) -> tuple[Value, ...]:
@@ -78,7 +75,6 @@ class StringSets(Strict, Kind):
         return tuple(sorted(value))
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         texts = [*candidates] or ["", "a"]
         return [(), tuple(texts), tuple(texts[: self.held]), (texts[-1],)]
 
@@ -91,12 +87,10 @@ class StringSets(Strict, Kind):
         return rows
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield from ((f"set.of.{key}", value) for key, value in self.strings.facts())
         yield "set.at_most", self.at_most
 
     def without_files(self, domain: dict[str, Any]) -> None:
-        """See ``Kind``."""
         self.strings.without_files(domain["set"]["of"])
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
@@ -110,5 +104,4 @@ class StringSets(Strict, Kind):
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:
-        """See ``Kind``."""
         return read_candidates(listed, file, self.strings.read, most, folder)

@@ -50,12 +50,10 @@ class Strings(Strict, Kind):
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"strings of up to {self.longest:,} byte{'' if self.longest == 1 else 's'}"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"any of up to {self.longest:,} bytes"
 
     def read(self, text: str) -> str:
@@ -79,21 +77,17 @@ class Strings(Strict, Kind):
         return value
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         return [*candidates] or ["", "a"]
 
     def column(self, values: Sequence[Value]) -> Texts:
-        """See ``Kind``."""
         return np.array(values, dtype=np.object_)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         yield "strings.longest", self.longest
         if self.spelled:  # other specs keep the digest that they had before there were any pieces
             yield "strings.pieces", self.pieces
 
     def without_files(self, domain: dict[str, Any]) -> None:
-        """See ``Kind``."""
         keys = domain[self.name]
         if keys.pop("pieces_file", None) is not None:
             keys["pieces"] = self.pieces
@@ -109,5 +103,4 @@ class Strings(Strict, Kind):
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:
-        """See ``Kind``."""
         return read_candidates(listed, file, self.read, most, folder)

@@ -35,21 +35,17 @@ class ListedValues(Kind):
 
     @property
     def values(self) -> Values:
-        """See ``Kind``."""
         return self.table
 
     @property
     def text(self) -> str:
-        """See ``Kind``."""
         return f"{self.values.size:,} values"
 
     @property
     def extent(self) -> str:
-        """See ``Kind``."""
         return f"{self.values.size:,}"
 
     def without_files(self, domain: dict[str, Any]) -> None:
-        """See ``Kind``."""
         list_labels(domain, self.values)
 
     def read(self, text: str) -> int:
@@ -57,7 +53,6 @@ class ListedValues(Kind):
         return self.values.read_value(text)
 
     def check(self, value: object, attribute: str) -> int:
-        """See ``Kind``."""
         index = self.index(value, attribute, "the value")
         if not 0 <= index < self.values.size:
             raise ValueError(f"the value is outside of the domain 0 to {self.values.size - 1}")
@@ -79,15 +74,12 @@ class ListedValues(Kind):
             ) from None
 
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """See ``Kind``."""
         return [0, size - 1, (size - 1) // 2]
 
     def column(self, values: Sequence[Value]) -> Indices:
-        """See ``Kind``."""
         return np.array(values, dtype=np.int64)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
-        """See ``Kind``."""
         labelled = self.values.names is not None
         yield ("labels", self.values.names) if labelled else ("size", self.values.size)
 
