@@ -18,8 +18,8 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``RowTypeConstraint``: the schema of rows whose fields are a table of this project, and no class. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
-- ``evaluation_context``: where the same runner keeps the state of keys, which ``uldp.transforms.io.local.small_state``
-  tidies. As old.
+- ``evaluation_context``: where the same runner keeps the state of keys, which ``small_state`` of
+  ``uldp.transforms.io.local.lighter_runner`` tidies. As old.
 - ``unmerged_state``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
 - ``transform_watermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
 - ``transform_evaluator``: where the same runner pickles steps, which ``copied_steps`` beside that copies. As old.

@@ -52,15 +52,12 @@ from uldp.transforms.io.durable_files import remove_file
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import below, is_remote
-from uldp.transforms.io.local.copied_state import copied_state
-from uldp.transforms.io.local.copied_steps import copied_steps
 from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.full_bundles import full_bundles
 from uldp.transforms.io.local.journal import JOURNAL
+from uldp.transforms.io.local.lighter_runner import copied_state, copied_steps, full_bundles, small_state
 from uldp.transforms.io.local.next_timers import next_timers
 from uldp.transforms.io.local.read_stream import ReadLocalStream
 from uldp.transforms.io.local.remembered_specs import remembered_specs
-from uldp.transforms.io.local.small_state import small_state
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.results.signing import write_journal

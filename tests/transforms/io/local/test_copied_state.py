@@ -6,7 +6,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.trigger import _ListStateTag, _ReadModifyWriteStateTag
 
 from uldp.transforms.internals import Timestamp, unmerged_state
-from uldp.transforms.io.local.copied_state import copied_state
+from uldp.transforms.io.local.lighter_runner import copied_state
 
 BAG, VALUE, OF_A_TRIGGER = _ListStateTag("user/bag"), _ReadModifyWriteStateTag("user/value"), "a trigger's"
 WINDOWS = "a window", "another"

@@ -11,7 +11,7 @@ from tests.build import spec
 from tests.transforms.io.local.test_small_state import begun, follow
 from uldp.pipelines.jobs import local as jobs
 from uldp.transforms.internals import transform_evaluator
-from uldp.transforms.io.local.copied_steps import copied_steps
+from uldp.transforms.io.local.lighter_runner import copied_steps
 
 HOUR = 3_600_000
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from apache_beam.transforms.timeutil import TimeDomain
 
 from uldp.transforms.internals import evaluation_context, transform_watermarks
+from uldp.transforms.io.local.lighter_runner import replaced
 
 # The clock is a float, and timers are whole microseconds. If a timer is this near, in seconds, the runner looks itself.
 _NEAR = 1e-3
@@ -85,8 +86,8 @@ def next_timers() -> Iterator[None]:
             return extract(step)  # type: ignore[no-any-return]
         return [], first.clock < math.inf
 
-    runner.handle_result, watermarks.extract_transform_timers = handled, extracted
-    try:
+    with (
+        replaced(runner, "handle_result", handled),
+        replaced(watermarks, "extract_transform_timers", extracted),
+    ):
         yield
-    finally:
-        runner.handle_result, watermarks.extract_transform_timers = handle, extract

@@ -13,6 +13,7 @@ from apache_beam import DoFn
 from apache_beam.transforms import core, userstate
 
 from uldp.transforms.internals import AbstractDoFnWrapper
+from uldp.transforms.io.local.lighter_runner import replaced
 
 #: The cells of state and the timers that a DoFn declares.
 Specs = tuple[set[userstate.StateSpec], set[userstate.TimerSpec]]
@@ -50,8 +51,8 @@ def remembered_specs() -> Iterator[None]:
         names, defaults = arguments[of]
         return list(names), list(defaults)
 
-    userstate.get_dofn_specs, core.get_function_arguments = remember, remember_arguments
-    try:
+    with (
+        replaced(userstate, "get_dofn_specs", remember),
+        replaced(core, "get_function_arguments", remember_arguments),
+    ):
         yield
-    finally:
-        userstate.get_dofn_specs, core.get_function_arguments = read, read_arguments
