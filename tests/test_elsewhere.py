@@ -17,7 +17,9 @@ ASKING = ("schemas/uldp/schemas/locks.py", "schemas/uldp/schemas/regular_files.p
 #: What is behind a look at the platform, and what a job alone runs, on Linux and macOS.
 ELSEWHERE = {
     "mechanisms/uldp/mechanisms/devices/clock.py": {"time.CLOCK_BOOTTIME", "time.clock_gettime_ns"},
+    "pipelines/uldp/pipelines/intake/clock.py": {"time.clock_gettime"},
     "pipelines/uldp/pipelines/process.py": {"signal.pthread_kill"},
+    "pipelines/uldp/pipelines/web/server.py": {"resource"},
 }
 
 

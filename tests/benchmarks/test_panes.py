@@ -12,5 +12,5 @@ def test_each_command_has_a_row_and_files_are_few() -> None:
         "show --last 1, 40 panes",
     ]
     assert all(row.seconds and row.megabytes for row in rows)
-    # The spec, the identity of the job, and a file each of counts and of estimates.
-    assert rows[0].remark.startswith("4 files, ")
+    # The spec, the identity of the job, its journal, and a file each of counts and of estimates.
+    assert rows[0].remark.startswith("5 files, ")

@@ -43,6 +43,7 @@ READ = {
     "decode registry_ids": ("decode", "full", "--registry-ids", "nowhere"),
     "device-table spec": ("device-table", "nowhere"),
     "vectors spec": ("vectors", "nowhere"),
+    "give-up stream": ("give-up", "nowhere"),
     "export out": ("export", "nowhere", "--to", "new.csv"),
     "late out": ("late", "nowhere"),
     "late private": ("late", "results", "--private", "nowhere"),
@@ -82,7 +83,7 @@ WRITTEN = {
     "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),
 }
 #: Folders that a command creates with those above them, and what a job has made before it is asked for.
-CREATED = {"background to", "demo out", "audit private", "replay kafka_config"}
+CREATED = {"background to", "collect refused", "demo out", "audit private", "replay kafka_config"}
 #: Only read where strings are counted: tests/pipelines/questions tries it.
 ELSEWHERE = {"ask candidates"}
 REMEDIES = ("check the path", "; give a directory that holds ", "; create it")

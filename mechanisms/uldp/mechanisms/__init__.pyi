@@ -8,6 +8,7 @@ from .devices.spending import BudgetExceededError
 from .encodings.number_encoding import NumberEncoding, check_range
 from .encodings.set_encoding import SetEncoding
 from .families.set_selection.randomizer import SetSelection
+from .kernels.intervals import outside_p_value
 from .laws.channel import Channel
 from .laws.estimate import Estimate, part_of
 from .numbers.number import NumberDecoder
@@ -77,6 +78,7 @@ __all__ = [
     "of_sets",
     "of_shares",
     "of_strings",
+    "outside_p_value",
     "part_of",
     "require_output_counts",
     "require_reports",

@@ -342,9 +342,9 @@ def test_the_commands_say_it(uldp: Run, tmp_path: Path) -> None:
     code, said, _ = uldp("audit", path, out)
     assert code == 0
     assert all(f"{out}: {line}" in said for line in lines)
-    code, said, _ = uldp("status", out)
-    assert code == 0
-    assert all(f"  {line}" in said for line in lines)
+    code, _, wrong = uldp("status", out)
+    assert code == 1
+    assert all(f"{out}: {line}" in wrong for line in lines)
 
 
 def test_a_record_names_the_stream_and_the_times_between(tmp_path: Path) -> None:

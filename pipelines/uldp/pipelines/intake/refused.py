@@ -13,6 +13,7 @@ from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
+from uldp.transforms.io.listing import paths_below
 
 _LOG = logging.getLogger(__name__)
 #: So many messages of each reason are kept in an hour, and so many bytes of files in all; the oldest go.
@@ -58,7 +59,7 @@ class RefusedSample:
         )
 
     def _remove_oldest(self) -> None:
-        sizes = {path: path.stat().st_size for path in sorted(self._folder.glob("*.avro"))}
+        sizes = {path: path.stat().st_size for path in sorted(paths_below(self._folder, "*.avro"))}
         excess = sum(sizes.values()) - _MOST_BYTES
         for path, size in sizes.items():
             if excess <= 0:

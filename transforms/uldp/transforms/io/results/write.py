@@ -8,10 +8,10 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import AsIter
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp.schemas.records import Missing
 from uldp.transforms.aggregated import Aggregated
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.io.folders import MISSING
 from uldp.transforms.io.results.filing import TogetherFiling
 from uldp.transforms.io.results.ids import IdsFiling
