@@ -45,7 +45,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests of the nightly run, unless the environment asks for them."""
+    """Skip the tests of the nightly run, with those of benchmarks, unless the environment asks for them."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent / "benchmarks"):
+            item.add_marker(pytest.mark.nightly)
     if not NIGHTLY:
         for item in items:
             if item.get_closest_marker("nightly"):
