@@ -345,6 +345,9 @@ def test_the_commands_say_it(uldp: Run, tmp_path: Path) -> None:
     code, _, wrong = uldp("status", out)
     assert code == 1
     assert all(f"{out}: {line}" in wrong for line in lines)
+    jobs.backfill(SPECS, path, tmp_path / "archive", jobs.pipeline_options([]))
+    code, _, wrong = uldp("status", tmp_path / "archive")
+    assert (code, wrong) == (1, f"error: {tmp_path / 'archive' / 'missing'}: names 10 messages that the source lost\n")
 
 
 def test_a_record_names_the_stream_and_the_times_between(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.records import rejected_in
 from uldp.pipelines.results.selection import ALL
 from uldp.pipelines.results.signed import Signed
+from uldp.pipelines.results.text import number_of
 from uldp.pipelines.status.digests import digests_of
 from uldp.pipelines.status.uncounted import late_in
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import JOB, MERGED
+from uldp.transforms.io.folders import JOB, MERGED, MISSING
 from uldp.transforms.io.local.journal import JOURNAL, begins_with
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
@@ -84,18 +85,19 @@ def _reports(out: Path, private: Path, damaged: Damaged) -> None:
 
 
 def _records(out: Path, private: Path, damaged: Damaged) -> None:
-    folder = ResultsFolder(out, damaged, private)
-    _drained(folder.missing())
-    folder.left_out()
+    ResultsFolder(out, damaged, private).left_out()
 
 
-def _given_up(out: Path, private: Path, damaged: Damaged) -> None:
-    for text in taken_texts(out):
+def _lost(out: Path, private: Path, damaged: Damaged) -> None:
+    given_up, lost = taken_texts(out), sum(each.count for each in ResultsFolder(out, damaged, private).missing())
+    for text in given_up:
         damaged(ResultsError(f"{plain(str(out))}: {text}"))
+    if lost and not given_up:  # of a backfill, whose journal names what it has written alone, and of a topic
+        damaged(ResultsError(f"{plain(str(out / MISSING))}: names {number_of(lost, 'message')} that the source lost"))
 
 
 def _drained(records: Iterable[object]) -> None:
     deque(records, maxlen=0)
 
 
-_LOOKS: Sequence[_Look] = (_identity, _resume_point, _panes, _reports, _records, _given_up)
+_LOOKS: Sequence[_Look] = (_identity, _resume_point, _panes, _reports, _records, _lost)
