@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="takes minutes; set ULDP_NIGHTLY=1, or run make nightly"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how large the matrix of faults was, if it has run; see ``tests.faults``."""
     reports = [report for of in ("passed", "failed") for report in terminalreporter.stats.get(of, ())]
     cells = sum(value for report in reports for name, value in report.user_properties if name == "cells")
