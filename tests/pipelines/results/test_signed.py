@@ -12,7 +12,7 @@ from unittest import mock
 import apache_beam as beam
 import pytest
 
-from tests.fakes.memory import FILES
+from tests.fakes import memory
 from tests.pipelines.command import SPEC, Run
 from tests.pipelines.serve.serving import Serving
 from uldp.pipelines.cli import main
@@ -201,12 +201,12 @@ def test_private_files_elsewhere_are_signed(uldp: Run, simulated: Path, tmp_path
     assert uldp("report", out, "--out", tmp_path / "page.html")[0] == 0
 
 
-def test_results_elsewhere_are_signed(uldp: Run, simulated: Path) -> None:
-    FILES.clear()
+def test_results_elsewhere_are_signed(uldp: Run, simulated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "FILES", {})
     assert run(uldp, simulated, "mem://results")[0] == 0
     assert uldp("ask", "mem://results")[0] == 0
-    lost = sorted(url for url in FILES if url.startswith("mem://results/counts/"))[-1]
-    del FILES[lost]
+    lost = sorted(url for url in memory.FILES if url.startswith("mem://results/counts/"))[-1]
+    del memory.FILES[lost]
     code, _, err = uldp("ask", "mem://results")
     assert code == 1
     assert "counts/manhattan-checkins-v1: the newest pane of the window from" in err

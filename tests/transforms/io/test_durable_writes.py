@@ -113,11 +113,9 @@ def test_a_file_that_cannot_be_written_fails_all(tmp_path: Path) -> None:
 
 def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(durable_files, "ThreadPoolExecutor")
-    try:
-        write_files([(f"mem://out/{n}", b"%d" % n) for n in range(3)])
-        assert {f"mem://out/{n}": b"%d" % n for n in range(3)} == memory.FILES
-    finally:
-        memory.FILES.clear()
+    monkeypatch.setattr(memory, "FILES", {})  # other tests may have left some
+    write_files([(f"mem://out/{n}", b"%d" % n) for n in range(3)])
+    assert {f"mem://out/{n}": b"%d" % n for n in range(3)} == memory.FILES
 
 
 def test_a_killed_writer_leaves_nothing_that_a_reader_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
