@@ -91,7 +91,10 @@ def _prune(place: Place, out: str) -> Ran:
 
 
 def _status(place: Place, out: str, *options: str | Path) -> Ran:
-    """What ``uldp status`` says of reports, without what it says of times, of the disk and of where a job goes on."""
+    """What ``uldp status`` says of reports, without what it says of times, of the disk and of where a job goes on.
+
+    Nor of how many panes are there, of which the newest alone count: ``uldp prune`` removes the others.
+    """
     ran = uldp("status", "--json", place / out, *options)
     try:
         said = json.loads(ran.out)
@@ -99,7 +102,8 @@ def _status(place: Place, out: str, *options: str | Path) -> Ran:
         return ran
     said = {key: value for key, value in said.items() if key not in ("at", "disk", "free_bytes", "resumes_at")}
     for each in said.get("collections", ()):
-        each.pop("last_pane", None)
+        for key in ("last_pane", "panes"):
+            each.pop(key, None)
     return ran._replace(out=json.dumps(said), err=ran.err + json.dumps(said.get("faults", ())))
 
 

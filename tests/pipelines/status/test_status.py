@@ -136,7 +136,10 @@ def test_a_job_without_its_identity_is_no_job_that_has_not_begun(uldp: Run, back
     (out / "job.json").unlink()
     code, _, err = uldp("status", out)
     assert code == 1
-    assert err.splitlines()[0] == f"error: {out / 'job.json'}: missing, although a job has begun; restore it"
+    assert (
+        err.splitlines()[0]
+        == f"error: {out / 'job.json'}: missing, as is merged.json, beside journal.jsonl; restore it"
+    )
 
 
 @pytest.mark.parametrize("name", ["resume.json", "left_out.json", "pruned.json", "journal.jsonl"])

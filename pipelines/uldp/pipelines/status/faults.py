@@ -48,7 +48,7 @@ def job_of(out: Path) -> JobIdentity | None:
     except FileNotFoundError:
         if not (out / JOURNAL).exists() or (out / MERGED).exists():
             return None
-        raise ResultsError(f"{plain(str(path))}: missing, although a job has begun; restore it") from None
+        raise ResultsError(f"{plain(str(path))}: missing, as is {MERGED}, beside {JOURNAL}; restore it") from None
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ResultsError(
