@@ -76,7 +76,7 @@ def test_a_run_of_segments_that_no_job_read_is_named(jobs: dict[str, Job], tmp_p
 
 def test_a_segment_that_is_gone_is_named(job: Job) -> None:
     segment(job, 4).unlink()
-    assert f"{segment(job, 4)}: missing; restore it" in audited(job).faults
+    assert f"{segment(job, 4)}: missing; restore it, or, if it is lost, run uldp give-up" in audited(job).faults
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -41,14 +42,18 @@ KINDS: Mapping[str, Panes[Any] | str] = {
 CASES = [(job, kind) for job in JOBS for kind in KINDS if (job, kind) != ("backfill", "late")]
 
 
-def older(path: Path, kind: Panes[Any] | str) -> None:
-    """Put a whole file in the place of another: with a pane of fewer reports, or without records."""
+def older(path: Path, kind: Panes[Any] | str, missing: int = 0) -> None:
+    """Put a whole file in the place of another: with a pane of fewer reports, or without records.
+
+    The report may be missing in it, as if the file were of a source that had lost a message.
+    """
     if isinstance(kind, str):
         path.write_bytes(container_bytes(kind, []))
         return
     (pane,) = read_file(path, kind, f"{path.parents[1].name}/{path.parent.name}")
-    received = replace(pane.accounting, received=pane.accounting.received - 1, counted=pane.accounting.counted - 1)
-    path.write_bytes(container_bytes(kind.schema, [encode_pane(kind.schema, replace(pane, accounting=received))]))
+    of = pane.accounting
+    less = replace(of, received=of.received - 1, counted=of.counted - 1, missing=of.missing + missing)
+    path.write_bytes(container_bytes(kind.schema, [encode_pane(kind.schema, replace(pane, accounting=less))]))
 
 
 def tear(path: Path, kind: Panes[Any] | str) -> None:
@@ -59,6 +64,7 @@ def tear(path: Path, kind: Panes[Any] | str) -> None:
 DAMAGES: Mapping[str, Callable[[Path, Panes[Any] | str], None]] = {
     "removed": lambda path, kind: path.unlink(),
     "older": older,
+    "of a loss": partial(older, missing=1),
     "torn": tear,
 }
 

@@ -181,7 +181,9 @@ class _Audit:
         stream = source.stream
         if self._follows and stream.id != self.found.job.content:
             raise ResultsError(f"{stream.path}: not the stream that {self.found.job} has read; give that one")
-        holes = [f"{stream.path / name}: missing; restore it" for name in source.holes()]
+        holes = [
+            f"{stream.path / name}: missing; restore it, or, if it is lost, run uldp give-up" for name in source.holes()
+        ]
         self._add(holes, "segments")
         self.incomparable = bool(holes)
         if self.signed.segments or self.signed.given_up:

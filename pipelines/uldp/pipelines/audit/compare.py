@@ -9,6 +9,7 @@ from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.results.text import accounting_text, number_of
 from uldp.schemas.pane import Accounting, PaneHeader
 from uldp.schemas.records import iso
+from uldp.transforms.io.local.journal import Extent
 
 #: Where a report is: in a window, or among the records of a kind.
 Place = WindowKey | str
@@ -139,18 +140,18 @@ def window_text(key: WindowKey) -> str:
     return f"{collection} v{version} from {iso(start)}"
 
 
-def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: int | None) -> str:
+def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: Extent | None) -> str:
     """Return the line about a window of which reports are in no pane.
 
     Args:
         key: The window.
         lacking: The number of these reports.
         pane: Its newest pane, if there is one.
-        signed: How many reports the last pane had that the job has written, if it says so.
+        signed: What the last pane accounts for that the job has written, if it says so.
     """
     received = 0 if pane is None else pane.accounting.received
     there = "no pane is there" if pane is None else f"the newest pane accounts for {number_of(received, 'report')}"
-    more = signed is not None and signed > received
-    wrote = f", and the job has written one of {number_of(signed or 0, 'report')}" if more else ""
+    had = 0 if signed is None else signed.received
+    wrote = f", and the job has written one of {number_of(had, 'report')}" if had > received else ""
     source = lacking + received
     return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"

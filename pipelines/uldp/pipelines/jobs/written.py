@@ -15,6 +15,7 @@ from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.local.journal import (
     JOURNAL,
     Entry,
+    Extent,
     FileWritten,
     JournalError,
     PaneWritten,
@@ -81,21 +82,22 @@ class Results:
                     yield f"{path}: {wrong}"
 
     def _panes(self, entries: Iterable[Entry]) -> Iterator[str]:
-        """Yield the panes of which no file is there, or of which those that are there have received less."""
+        """Yield the panes of which no file is there, or of which those that are there account for less."""
         needed = {place: pane for pane in entries if isinstance(pane, PaneWritten) for place in self._places(pane)}
         if not needed:
             return
-        received: dict[_Place, int] = {}
+        found: dict[_Place, Extent] = {}
         for root in dict.fromkeys((self.public, self.private)):
             for files in ResultsFolder(root, _passed).pane_files():
                 for path, panes in files.items():
                     for pane in panes:
                         place = path.relative_to(root).parts[0], estimate_key(pane)
-                        received[place] = max(received.get(place, 0), pane.accounting.existed)
+                        extent = Extent.of(pane.accounting)
+                        found[place] = max(found.get(place, extent), extent)
         for place, entry in needed.items():
-            there = received.get(place)
-            if there is None or there < entry.received:
-                lacks = "is gone" if there is None else f"has {there:,} reports, and had {entry.received:,}"
+            there, had = found.get(place), entry.extent
+            if there is None or there < had:
+                lacks = "is gone" if there is None else f"has {there.received:,} reports, and had {had.received:,}"
                 window = f"{entry.collection} v{entry.version} from {iso(entry.window_start)}"
                 folder = (self.private if place[0] == FEW else self.public) / place[0]
                 yield f"{folder}: the window of {window} {lacks}"
@@ -108,13 +110,13 @@ class Results:
 
 
 def _newest(entries: Iterable[Entry], taken: Callable[[PaneWritten], bool]) -> Iterator[Entry]:
-    """Yield the files, and of each window and estimator the pane that has received the most, if it is taken."""
+    """Yield the files, and of each window and estimator the pane that accounts for the most, if it is taken."""
     panes: dict[tuple[str | int, ...], PaneWritten] = {}
     files: dict[str, FileWritten] = {}
     for entry in entries:
         if isinstance(entry, PaneWritten) and taken(entry):
             before = panes.setdefault((*entry[:4], entry.estimator), entry)
-            if entry.received >= before.received:
+            if entry.existed >= before.existed:
                 panes[*entry[:4], entry.estimator] = entry
         elif isinstance(entry, FileWritten):
             files[entry.name] = entry

@@ -15,6 +15,7 @@ from uldp.transforms.io.folders import COUNTS
 from uldp.transforms.io.local.journal import (
     JOURNAL,
     Entry,
+    Extent,
     FileWritten,
     GivenUpTaken,
     JournalError,
@@ -35,13 +36,13 @@ class Signed:
     Attributes:
         segments: What was read, by the name of the segment's file.
         given_up: The segments that were taken as given up, by the number of the first.
-        panes: The most reports that a pane of a window accounts for.
+        panes: What the newest pane of a window accounts for.
         files: The files of late and rejected reports, by their paths below the folder of private results.
     """
 
     segments: dict[str, SegmentRead] = field(default_factory=dict)
     given_up: dict[int, GivenUpTaken] = field(default_factory=dict)
-    panes: dict[PaneKey, int] = field(default_factory=dict)
+    panes: dict[PaneKey, Extent] = field(default_factory=dict)
     files: dict[str, FileWritten] = field(default_factory=dict)
 
     @classmethod
@@ -68,19 +69,20 @@ class Signed:
             self.files[entry.name] = entry
         else:
             key = entry.collection, entry.version, entry.window_start, entry.window_end, entry.estimator
-            self.panes[key] = max(self.panes.get(key, 0), entry.received)
+            if entry.existed >= self.panes.get(key, entry.extent).existed:  # the last of equal ones is the newest
+                self.panes[key] = entry.extent
 
     def estimators(self) -> dict[Key, dict[str, int]]:
         """Return of each window the most reports that an estimate accounts for, by estimator."""
         found: dict[Key, dict[str, int]] = {key[:4]: {} for key in self.panes}
-        for key, received in self.panes.items():
+        for key, extent in self.panes.items():
             if key[4]:
-                found[key[:4]][key[4]] = received
+                found[key[:4]][key[4]] = extent.existed
         return found
 
     def of_counts(self) -> Self:
         """Return what is signed without the estimates."""
-        return replace(self, panes={key: received for key, received in self.panes.items() if not key[4]})
+        return replace(self, panes={key: extent for key, extent in self.panes.items() if not key[4]})
 
     def lost_panes(
         self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Container[Key | None]
@@ -93,17 +95,18 @@ class Signed:
             selection: Which windows and estimators the panes were read of.
             damaged: Windows of which a file is damaged; whoever reads it has said so.
         """
-        there: dict[PaneKey, int] = {}
+        there: dict[PaneKey, Extent] = {}
         for pane in panes:
             key = (*pane.key, pane.estimator if isinstance(pane, Estimate) else "")
-            there[key] = max(there.get(key, 0), pane.accounting.existed)
+            extent = Extent.of(pane.accounting)
+            there[key] = max(there.get(key, extent), extent)
         chosen = selection.windows({key[:4] for key in (*there, *self.panes)})
-        for key, received in sorted(self.panes.items()):
+        for key, extent in sorted(self.panes.items()):
             if (
                 key[:4] in chosen
                 and key[:4] not in damaged
                 and selection.has_estimator(key[4] or None)
-                and there.get(key, -1) < received
+                and (key not in there or there[key] < extent)
             ):
                 collection, version, start, _, estimator = key
                 folder = out / ("estimates" if estimator else COUNTS) / f"{collection}-v{version}"

@@ -2,7 +2,7 @@
 
     ["segment", "000000000003", "<sync marker>", bytes, messages]
     ["given_up", first, last, messages, bound]
-    ["pane", collection, version, window start, window end, estimator, received, revision, apart]
+    ["pane", collection, version, window start, window end, estimator, existed, revision, apart, missing]
     ["file", "rejected/<name>.avro", time, digest]
 
 A line each, in the order in which they happened. A job that is started again reads some segments again, and then says
@@ -25,6 +25,7 @@ from typing import IO, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, TypeAdapter
 
 from uldp.schemas.errors import DataError
+from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
 
@@ -71,6 +72,23 @@ class GivenUpTaken(NamedTuple):
     bound: Literal["", "at least", "at most"]
 
 
+class Extent(NamedTuple):
+    """What a pane accounts for. Of two panes of a window, the greater one replaces the other.
+
+    Attributes:
+        existed: The number of reports, received or missing.
+        received: The number of reports that were received.
+    """
+
+    existed: int
+    received: int
+
+    @classmethod
+    def of(cls, accounting: Accounting) -> Self:
+        """Return that of a pane with this accounting."""
+        return cls(accounting.existed, accounting.received)
+
+
 class PaneWritten(NamedTuple):
     """A pane that was written: its statistic, or one of its estimates.
 
@@ -80,9 +98,10 @@ class PaneWritten(NamedTuple):
         window_start: In milliseconds.
         window_end: In milliseconds.
         estimator: The estimator of an estimate; empty for the statistic.
-        received: The number of reports that the pane accounts for, missing ones included.
+        existed: The number of reports that the pane accounts for, received or missing.
         revision: The number of the pane.
         apart: Whether the cells of the statistic are apart, because of too few reports.
+        missing: The number of these that are missing.
     """
 
     collection: str
@@ -90,9 +109,15 @@ class PaneWritten(NamedTuple):
     window_start: int
     window_end: int
     estimator: str
-    received: int
+    existed: int
     revision: int
     apart: bool
+    missing: int = 0
+
+    @property
+    def extent(self) -> "Extent":
+        """What the pane accounts for."""
+        return Extent(self.existed, self.existed - self.missing)
 
 
 class FileWritten(NamedTuple):

@@ -20,8 +20,10 @@ _DIGITS = 16
 def line_of_pane(pane: PaneHeader) -> bytes:
     """Return the line of a statistic or an estimate."""
     estimator = pane.estimator if isinstance(pane, Estimate) else ""
-    received, revision = pane.accounting.existed, pane.pane.revision
-    return encode_entry(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
+    counted, apart = pane.accounting, pane.apart and not estimator
+    return encode_entry(
+        PaneWritten(*pane.key, estimator, counted.existed, pane.pane.revision, apart=apart, missing=counted.missing)
+    )
 
 
 def line_of_file(name: str, content: bytes) -> bytes:
