@@ -19,7 +19,6 @@ ELSEWHERE = {
     "mechanisms/uldp/mechanisms/devices/clock.py": {"time.CLOCK_BOOTTIME", "time.clock_gettime_ns"},
     "pipelines/uldp/pipelines/intake/clock.py": {"time.clock_gettime"},
     "pipelines/uldp/pipelines/process.py": {"signal.pthread_kill"},
-    "pipelines/uldp/pipelines/web/server.py": {"resource"},
 }
 
 

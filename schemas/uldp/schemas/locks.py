@@ -19,7 +19,8 @@ from uldp.schemas.regular_files import FOLDER, NO_LINK, NO_WAIT, is_at
 from uldp.schemas.specs.mistakes import plain
 
 
-def _module(name: str) -> Any:
+def system_module(name: str) -> Any:
+    """Return a module of the standard library; None on a system that lacks it."""
     try:
         return import_module(name)
     except ModuleNotFoundError:
@@ -27,7 +28,7 @@ def _module(name: str) -> Any:
 
 
 #: Linux and macOS have the first, Windows the second.
-_FCNTL, _MSVCRT = _module("fcntl"), _module("msvcrt")
+_FCNTL, _MSVCRT = system_module("fcntl"), system_module("msvcrt")
 #: The byte that Windows locks; it counts bytes in 31 bits.
 _FAR = 1 << 30
 #: Seconds until Windows is asked again: it has no call that waits for as long as another process holds a lock.

@@ -1,4 +1,4 @@
-"""What one sender may take: bytes a minute, and room on the disk."""
+"""What one sender may take: bytes a minute, and space on the disk."""
 
 import asyncio
 import shutil
@@ -11,12 +11,12 @@ from tests import build
 from tests.pipelines.intake.posting import Collecting, post
 from tests.pipelines.intake.test_collect import now, write_spec
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.intake import allowance as module
-from uldp.pipelines.intake.allowance import Allowance
+from uldp.pipelines.intake import rate_limit as module
 from uldp.pipelines.intake.app import application
 from uldp.pipelines.intake.commits import Commits, NotWrittenError
+from uldp.pipelines.intake.disk_space import DiskSpace
 from uldp.pipelines.intake.judging import Judge
-from uldp.pipelines.intake.room import Room
+from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.local.stream import LocalStream
@@ -26,7 +26,7 @@ PHONE, WATCH = "0123456789abcdef", "fedcba9876543210"
 
 def test_each_sender_has_an_allowance_in_each_time() -> None:
     clock = [100.0]
-    bounded = Allowance(10, 60.0, lambda: clock[0])
+    bounded = RateLimit(10, 60.0, lambda: clock[0])
     assert [bounded.take("a", 6), bounded.take("a", 4), bounded.take("a", 1), bounded.take("b", 10)] == [0, 0, 60, 0]
     clock[0] = 159.5
     assert [bounded.take("a", 1), bounded.take("b", 0)] == [1, 0]
@@ -36,7 +36,7 @@ def test_each_sender_has_an_allowance_in_each_time() -> None:
 
 def test_addresses_at_will_take_no_memory_at_will(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_KEYS", 3)
-    bounded = Allowance(10, 60.0, lambda: 0.0)
+    bounded = RateLimit(10, 60.0, lambda: 0.0)
     assert [bounded.take(f"{number}", 10) > 0 for number in range(5)] == [False, False, False, False, True]
     assert len(bounded._taken) == 4
 
@@ -50,7 +50,7 @@ def test_a_fast_sender_comes_again_later_and_the_others_are_served(stream: Local
     """Senders are tokens, each at each address; a proxy on this machine names the address."""
     body = build.batch([build.report(number, 3, now()) for number in range(20)]).encode()
     commits = Commits(Judge([build.spec()]), stream, 1 << 20)
-    bounded = Allowance(2 * len(body), 60.0, lambda: 1.5)
+    bounded = RateLimit(2 * len(body), 60.0, lambda: 1.5)
 
     def send(token: str, address: str) -> tuple[int, str | None]:
         headers = {"Authorization": f"Bearer {token}", "X-Forwarded-For": address}
@@ -58,7 +58,7 @@ def test_a_fast_sender_comes_again_later_and_the_others_are_served(stream: Local
         return status, answered.get("retry-after")
 
     app = application(
-        commits, tokens=Tokens({PHONE: "phone", WATCH: "watch"}), origins=["https://a.example"], allowance=bounded
+        commits, tokens=Tokens({PHONE: "phone", WATCH: "watch"}), origins=["https://a.example"], rate_limit=bounded
     )
     with Serving(app=app) as serving:
         assert [send(PHONE, "192.0.2.1") for _ in range(3)] == [(202, None), (202, None), (429, "60")]
@@ -72,7 +72,7 @@ def test_a_fast_sender_comes_again_later_and_the_others_are_served(stream: Local
 
 def test_bytes_count_as_they_come_if_none_were_announced(stream: LocalStream) -> None:
     commits = Commits(Judge([build.spec()]), stream, 1 << 20)
-    with Serving(app=application(commits, tokens=None, origins=(), allowance=Allowance(1000, 60.0))) as serving:
+    with Serving(app=application(commits, tokens=None, origins=(), rate_limit=RateLimit(1000, 60.0))) as serving:
         assert post(serving.port, iter([bytes(600)] * 2))[0] == 429
     commits.close(0)
 
@@ -85,15 +85,15 @@ def disk(free: int, total: int = 100 << 30) -> Any:
     ("free", "total", "full"),
     [(1 << 30, 100 << 30, False), ((1 << 30) - 1, 100 << 30, True), (60, 1000, False), (49, 1000, True)],
 )
-def test_a_disk_without_room_is_said(
+def test_a_disk_without_space_is_said(
     free: int, total: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", disk(free, total))
     if not full:
-        Room(tmp_path).check()
+        DiskSpace(tmp_path).check()
         return
     with pytest.raises(EndpointError, match=r"MiB of its disk are free, and the server leaves .* free some space"):
-        Room(tmp_path).check()
+        DiskSpace(tmp_path).check()
 
 
 def test_nothing_is_written_below_the_floor_and_one_line_says_so(
@@ -102,12 +102,12 @@ def test_nothing_is_written_below_the_floor_and_one_line_says_so(
     said: list[Exception] = []
 
     async def run() -> None:
-        commits = Commits(Judge([build.spec()]), stream, 1 << 20, said.append, Room(stream.path).check)
+        commits = Commits(Judge([build.spec()]), stream, 1 << 20, said.append, DiskSpace(stream.path).check)
         monkeypatch.setattr(shutil, "disk_usage", disk(1))
         for number in range(3):
             with pytest.raises(NotWrittenError):
                 await commits.put(build.report(number, 3, now()).encode(), {})
-        assert (await commits.put(b"no report", {})) is not None  # it needs no room
+        assert (await commits.put(b"no report", {})) is not None  # it needs no space
         monkeypatch.undo()
         assert await commits.put(build.report(9, 3, now()).encode(), {}) is None
         commits.close(0)

@@ -77,7 +77,7 @@ def test_each_answer_comes_through_a_proxy(port: int) -> None:
     assert (status, headers["retry-after"]) == (429, "7200")
 
 
-def test_each_client_of_a_proxy_has_its_own_allowance(port: int) -> None:
+def test_each_client_of_a_proxy_has_its_own_rate_limit(port: int) -> None:
     body = build.batch([build.report(number, 3, now()) for number in range(30_000)]).encode()
 
     def sent(host: str) -> int:

@@ -14,12 +14,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
 from uldp.pipelines.intake.edge import EdgeError, again, body_of
 from uldp.pipelines.intake.judging import Again, Refusal
+from uldp.pipelines.intake.post_metrics import PostMetrics
+from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.pipelines.intake.tables import Tables
-from uldp.pipelines.intake.tally import Tally
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.live.exposition import MEDIA_TYPE
 from uldp.pipelines.web.connections import network_of
@@ -46,8 +46,8 @@ class Intake:
         commits: Where posts go.
         tokens: Who may post, and as whom; None for everybody, as nobody.
         origins: Of which pages browsers may post; ``*`` for all.
-        allowance: What each sender may send from each address.
-        tally: What counts posts.
+        rate_limit: What each sender may send from each address.
+        metrics: What counts posts.
         tables: The tables for devices.
     """
 
@@ -57,12 +57,12 @@ class Intake:
         *,
         tokens: Tokens | None,
         origins: Sequence[str],
-        allowance: Allowance,
-        tally: Tally,
+        rate_limit: RateLimit,
+        metrics: PostMetrics,
         tables: Tables,
     ) -> None:
-        self._commits, self._tokens, self._origins, self._allowance = commits, tokens, origins, allowance
-        self._tally, self._tables = tally, tables
+        self._commits, self._tokens, self._origins, self._rate_limit = commits, tokens, origins, rate_limit
+        self._posts, self._tables = metrics, tables
         routes = [
             Route(PATH, _only_posts, methods=["POST"]),
             Route("/v1/tables/{name}", self._table),
@@ -90,7 +90,7 @@ class Intake:
             answer = _error(429, "too many messages wait; send this one again", again(1))
         except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
             answer = _error(503, "the message is not written yet; send it again", again(1))
-        self._tally.refused(answer.status_code)
+        self._posts.refused(answer.status_code)
         return answer
 
     async def _take(self, scope: Scope, receive: Receive) -> Response:
@@ -100,21 +100,21 @@ class Intake:
         sender = self._sender(headers)
         address = f"{network_of(scope['client'][0] if scope['client'] else '')} {sender or ''}"
         async with asyncio.timeout(BODY_SECONDS):
-            data = await body_of(headers, receive, lambda number: self._allowance.take(address, number))
+            data = await body_of(headers, receive, lambda number: self._rate_limit.take(address, number))
         began = time.monotonic()
         found = await self._commits.put(data, {} if sender is None else {SENDER: sender})
         if isinstance(found, Again | Refusal):
             status, refusal = (429, found.refusal) if isinstance(found, Again) else (422, found)
-            self._tally.refused(status, refusal.reason, len(data))
+            self._posts.refused(status, refusal.reason, len(data))
             return JSONResponse(refusal.to_json(), status, again(found.seconds) if isinstance(found, Again) else None)
-        self._tally.written(sender, len(data), time.monotonic() - began, 0 if found is None else found.late)
+        self._posts.written(sender, len(data), time.monotonic() - began, 0 if found is None else found.late)
         return Response(status_code=202) if found is None else JSONResponse(found._asdict(), 202)
 
     async def _metrics(self, request: Request) -> Response:
         """The metrics, which name senders: they are for this machine alone."""
         if request.client is None or not is_loopback(request.client.host):
             return _error(403, "metrics are for clients of this machine", {})
-        return Response(self._tally.text(), headers={"Content-Type": MEDIA_TYPE})
+        return Response(self._posts.text(), headers={"Content-Type": MEDIA_TYPE})
 
     async def _table(self, request: Request) -> Response:
         """The table of a collection and version, which a page of a named origin may read too."""
@@ -150,17 +150,17 @@ def application(
     *,
     tokens: Tokens | None,
     origins: Sequence[str],
-    allowance: Allowance | None = None,
-    tally: Tally | None = None,
+    rate_limit: RateLimit | None = None,
+    metrics: PostMetrics | None = None,
     tables: Tables | None = None,
 ) -> ASGIApp:
-    """Make the application; ``Intake`` has the arguments. Without an allowance, senders have a large one."""
+    """Make the application; ``Intake`` has the arguments. Without a rate limit, senders have a large one."""
     app: ASGIApp = Intake(
         commits,
         tokens=tokens,
         origins=origins,
-        allowance=allowance or Allowance(1 << 40, 60.0),
-        tally=tally or Tally(),
+        rate_limit=rate_limit or RateLimit(1 << 40, 60.0),
+        metrics=metrics or PostMetrics(),
         tables=tables or Tables(dict),
     )
     if origins:

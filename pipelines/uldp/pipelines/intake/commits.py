@@ -45,7 +45,7 @@ class Commits:
         most_waiting: Bytes of posts that may wait or be under way.
         failed: Called with each failure to write that is not the same as the last one, and once if writing takes too
             long.
-        room: Raises EndpointError if the stream has no room.
+        check_space: Raises EndpointError if the disk of the stream has too little free space.
         clock: Returns the publish time of what is written now; the stream's clock, if none is given.
         refused: Called with the messages that are refused for good.
 
@@ -59,11 +59,11 @@ class Commits:
         stream: Writer,
         most_waiting: int,
         failed: Callable[[Exception], None] = lambda error: None,
-        room: Callable[[], None] = lambda: None,
+        check_space: Callable[[], None] = lambda: None,
         clock: Callable[[], int] | None = None,
         refused: Callable[[Sequence[tuple[Message, Refusal]]], None] = lambda refused: None,
     ) -> None:
-        self._judge, self._stream, self._failed, self._room = judge, stream, failed, room
+        self._judge, self._stream, self._failed, self._check_space = judge, stream, failed, check_space
         self._clock, self._refused = clock or stream.now, refused
         self._most_waiting, self._bytes = most_waiting, 0
         self._waiting: list[_Post] = []
@@ -157,7 +157,7 @@ class Commits:
         if refused := [(messages[row], each) for row, each in found.items() if isinstance(each, Refusal)]:
             self._refused(refused)
         if kept := [message for row, message in enumerate(messages) if isinstance(found.get(row), Late | None)]:
-            self._room()
+            self._check_space()
             self._stream.append(kept)
             self._stream.flush()
         self.late += sum(each.late for each in found.values() if isinstance(each, Late))

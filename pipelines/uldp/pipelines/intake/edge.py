@@ -38,7 +38,7 @@ async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callab
     Args:
         headers: The headers, by names in lower case.
         receive: As of ASGI.
-        take: Takes bytes from the allowance of the sender; see ``Allowance.take``.
+        take: Takes bytes from the rate limit of the sender; see ``RateLimit.take``.
 
     Raises:
         EdgeError: as soon as it is known that the server does not take it.

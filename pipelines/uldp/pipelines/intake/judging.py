@@ -9,7 +9,7 @@ from uldp.collector.admission import Admission
 from uldp.collector.collections import ServedCollection
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.intake.allowance import Allowance
+from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.schemas.places import numbers_in
@@ -90,7 +90,7 @@ class Judge:
             shared, judge_lateness=True, sender_key=secrets.token_bytes(32), registry_ids=registry_ids
         )
         self._specs, self._later = shared, _LATER
-        self._kept = Allowance(_MOST_LATER, _HOUR)
+        self._kept = RateLimit(_MOST_LATER, _HOUR)
         self._latest: int | None = None
         self._look: Callable[[int | None], object] = lambda latest: None
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.judging import Refusal
+from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
@@ -29,7 +29,7 @@ class RefusedSample:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._left = Allowance(_EACH, _HOUR)
+        self._left = RateLimit(_EACH, _HOUR)
         self._software = metadata.version("uldp-stream")
 
     def keep(self, refused: Sequence[tuple[Message, Refusal]]) -> None:

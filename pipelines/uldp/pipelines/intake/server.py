@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from uldp.pipelines.intake.allowance import Allowance
 from uldp.pipelines.intake.app import PATH, application
 from uldp.pipelines.intake.clock import SteadyClock
 from uldp.pipelines.intake.commits import Commits
+from uldp.pipelines.intake.disk_space import DiskSpace
 from uldp.pipelines.intake.edge import origin_of
 from uldp.pipelines.intake.judging import Judge
+from uldp.pipelines.intake.post_metrics import PostMetrics
+from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.pipelines.intake.refused import RefusedSample
-from uldp.pipelines.intake.room import Room
 from uldp.pipelines.intake.tables import Tables
-from uldp.pipelines.intake.tally import Tally
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
@@ -78,14 +78,14 @@ def collect(
     origins = [origin_of(each) for each in origins]
     judge = Judge.following(specs, say, registry_ids) if isinstance(specs, SpecFolder) else Judge(specs, registry_ids)
     with bound(host, port) as opened, _writing(to) as stream:
-        room = Room(stream.path) if isinstance(stream, LocalStream) else None
+        disk = DiskSpace(stream.path) if isinstance(stream, LocalStream) else None
         clock = SteadyClock(stream.now, lambda line: _LOG.warning("%s: %s", to, line))
         commits = Commits(
             judge,
             stream,
             MOST_WAITING,
             lambda error: _LOG.error("%s: %s", to, plain(str(error))),
-            room.check if room else lambda: None,
+            disk.check if disk else lambda: None,
             clock.now,
             RefusedSample(refused).keep if refused else lambda refused: None,
         )
@@ -93,8 +93,8 @@ def collect(
             commits,
             tokens=tokens,
             origins=origins,
-            allowance=Allowance(megabytes * 1_000_000, 60.0),
-            tally=Tally(commits.waiting_bytes, room.free if room else None),
+            rate_limit=RateLimit(megabytes * 1_000_000, 60.0),
+            metrics=PostMetrics(commits.waiting_bytes, disk.free if disk else None),
             tables=Tables(judge.served),
         )
         server = server_of(app, MOST_CONNECTIONS)

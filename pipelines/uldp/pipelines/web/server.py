@@ -13,13 +13,11 @@ from starlette.types import ASGIApp
 
 from uldp.pipelines.web.connections import InTime, Places
 from uldp.schemas.errors import EndpointError
+from uldp.schemas.locks import system_module
 from uldp.schemas.specs.mistakes import plain
 
-try:
-    import resource
-except ImportError:  # on Windows, which has no such limit
-    resource = None  # type: ignore[assignment]
-
+#: Windows has no such limits.
+_RESOURCE = system_module("resource")
 _LOG = logging.getLogger(__name__)
 
 #: The bytes of the headers of a request.
@@ -82,7 +80,7 @@ def server_of(app: ASGIApp, most_connections: int) -> uvicorn.Server:
         most_connections: How many connections may be open; see ``Places``. They take half of the files that this
             process may open at the most.
     """
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
+    files = _RESOURCE.getrlimit(_RESOURCE.RLIMIT_NOFILE)[0] if _RESOURCE else -1
     places = Places(most_connections if files < 0 else min(most_connections, files // 2))
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is none
     config = uvicorn.Config(

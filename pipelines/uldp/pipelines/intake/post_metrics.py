@@ -25,7 +25,7 @@ _MOST_SENDERS = 200
 NO_REASON = ""
 
 
-class Tally:
+class PostMetrics:
     """Counts posts; to be used in one event loop.
 
     Args:

@@ -10,7 +10,7 @@ from uldp.schemas.specs.mistakes import plain
 _FLOOR, _SHARE = 1 << 30, 0.05
 
 
-class Room:
+class DiskSpace:
     """Looks at the disk of a folder.
 
     Args:
@@ -25,7 +25,7 @@ class Room:
         return shutil.disk_usage(self._path).free
 
     def check(self) -> None:
-        """Do nothing while the disk has room.
+        """Do nothing while the disk has enough free space.
 
         Raises:
             EndpointError: if it has not.

@@ -1,15 +1,15 @@
-"""How many bytes somebody may send in a time, so that one sender fills no disk and keeps nobody else out."""
+"""A rate limit: how many bytes a sender may send in a time, so that one fills no disk and keeps no other out."""
 
 import math
 import time
 from collections import Counter
 from collections.abc import Callable
 
-#: Whoever comes when so many have sent something within a time shares one allowance with all others who do.
+#: Whoever comes when so many have sent something within a time shares one limit with all others who do.
 _MOST_KEYS = 1 << 16
 
 
-class Allowance:
+class RateLimit:
     """Counts the bytes of each sender, anew in each time.
 
     Args:
