@@ -15,7 +15,8 @@ from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.kernels.block_designs import CyclicDesign
-from uldp.mechanisms.protocol.mechanism import Mechanism, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.slices.public_slices import SlicedStrata

@@ -38,7 +38,8 @@ from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.hashing import SEEDS
 from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, BitNoise, Mechanism
+from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, Mechanism
+from uldp.mechanisms.protocol.noise import BitNoise
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Floats, Mask, Payloads
 

@@ -14,7 +14,7 @@ from uldp.mechanisms.families.duchi.randomizer import Duchi
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.kernels.hashing import hash_symbols
-from uldp.mechanisms.protocol.mechanism import UniformNoise
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Floats, Mask, Payloads
 

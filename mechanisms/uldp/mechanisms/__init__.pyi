@@ -21,15 +21,14 @@ from .protocol.ldp_protocol import LdpProtocol
 from .protocol.mechanism import (
     IMPOSSIBLE_TAIL,
     IMPROBABLE_TAIL,
-    BitNoise,
     Guarantee,
     Mechanism,
     PayloadForm,
     Privacy,
     PureMechanism,
     Randomness,
-    UniformNoise,
 )
+from .protocol.noise import BitNoise, UniformNoise
 from .randomizers.reports import CountedReports
 from .tags.pum import Pum
 

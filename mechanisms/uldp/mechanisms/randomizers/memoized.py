@@ -13,7 +13,8 @@ import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
-from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism, Randomness, WithMemory
+from uldp.mechanisms.protocol.noise import BitNoise, UniformNoise
 from uldp.mechanisms.randomizers.packed_bits import pack_rows
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 

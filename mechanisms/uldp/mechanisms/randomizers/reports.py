@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, Randomness, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, Randomness
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
 from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
 

@@ -14,7 +14,8 @@ from numpy.random import default_rng
 from scipy import special
 
 from uldp.mechanisms.inference.goodness_of_fit import Check, binomial, support_matrices
-from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, UniformNoise, WithMemory
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism, WithMemory
+from uldp.mechanisms.protocol.noise import BitNoise, UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.privacy_loss import Inputs, inputs_of_parts

@@ -14,7 +14,8 @@ from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import UldpError

@@ -17,7 +17,8 @@ from uldp.mechanisms.kernels.supports_text import supports_text
 from uldp.mechanisms.laws.block_cells import BlockCells
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.schemas.arrays import Floats, Mask, Values
 

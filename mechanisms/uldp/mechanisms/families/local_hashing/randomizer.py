@@ -23,7 +23,8 @@ from uldp.mechanisms.kernels.hashing import (
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
-from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
 
 # tally holds two words, four bytes and a byte for each hash; those for this many hashes fit a core's cache.

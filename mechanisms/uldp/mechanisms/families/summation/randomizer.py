@@ -19,12 +19,12 @@ from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import (
     IMPOSSIBLE_TAIL,
     IMPROBABLE_TAIL,
-    BitNoise,
     Guarantee,
     PayloadForm,
     Privacy,
     Randomness,
 )
+from uldp.mechanisms.protocol.noise import BitNoise
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: The least epsilon. Below it, entries of a report could exceed two bytes.

@@ -13,7 +13,8 @@ import numpy as np
 
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, thresholds
-from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PureMechanism, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
+from uldp.mechanisms.protocol.noise import BitNoise
 from uldp.mechanisms.randomizers.bit_totals import BitTotals
 from uldp.mechanisms.randomizers.packed_bits import row_totals
 from uldp.mechanisms.randomizers.reports import BitReports
