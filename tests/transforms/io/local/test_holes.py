@@ -261,13 +261,19 @@ def test_a_file_of_a_number_that_was_given_up_is_not_there(tmp_path: Path) -> No
     assert [stream.given_up_at(int(path.stem)) is not None for path in follow if path] == [False, True, False]
 
 
-def test_no_writer_takes_a_number_that_was_given_up(tmp_path: Path) -> None:
-    one = LocalStream.create(tmp_path / "stream")
+def with_a_hole_behind(path: Path) -> LocalStream:
+    """A stream whose writer has written segment 0, and knows nothing of 1, which is lost, and of 2."""
+    one = LocalStream.create(path)
     one.append([Message(b"", 1)])
-    other = LocalStream.open(one.path)
+    other = LocalStream.open(path)
     for _ in range(2):
         other.append([Message(b"", 2)])
     lose(one, 1)
+    return one
+
+
+def test_no_writer_takes_a_number_that_was_given_up(tmp_path: Path) -> None:
+    one = with_a_hole_behind(tmp_path / "stream")
     LocalStream.open(one.path).give_up_missing()
     assert one.append([Message(b"", 3)]).name == name_of(3)
     assert LocalStream.open(one.path).append([Message(b"", 4)]).name == name_of(4)
@@ -275,12 +281,7 @@ def test_no_writer_takes_a_number_that_was_given_up(tmp_path: Path) -> None:
 
 
 def test_a_number_that_is_given_up_while_a_writer_takes_it_is_written_again(tmp_path: Path) -> None:
-    one = LocalStream.create(tmp_path / "stream")
-    one.append([Message(b"", 1)])
-    other = LocalStream.open(one.path)
-    for _ in range(2):
-        other.append([Message(b"", 2)])
-    lose(one, 1)
+    one = with_a_hole_behind(tmp_path / "stream")
 
     def given_up_before(aside: Path, path: Path) -> None:
         if path.name == name_of(1):
