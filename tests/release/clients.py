@@ -9,11 +9,11 @@ from tests.release.trial import Trial
 
 _NODE = """\
 import { readFileSync } from "node:fs";
-import { Device, StoredLedger } from "uldp-client";
-import { FileStorage } from "uldp-client/node";
+import { Device } from "uldp-client";
+import { FileStore } from "uldp-client/node";
 
 const table = JSON.parse(readFileSync("table.json", "utf8"));
-const device = new Device(table, { ledger: new StoredLedger(new FileStorage("ledger.json")) });
+const device = new Device(table, { ledger: new FileStore("store") });
 console.log(Buffer.from(await device.report("often")).toString("hex"));
 """
 _JAVA = """\

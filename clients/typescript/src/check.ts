@@ -1,6 +1,6 @@
 /** Whether this client can follow a table. It guesses nothing: without its threshold, noise would be truth. */
-import { hex } from "./ledger.js";
-import type { DeviceTable, EncodingForm, Form, NestedForm } from "./table.js";
+import { hex } from "./numbers.js";
+import type { DeviceTable, EncodingForm, Form, NestedForm, TableJson } from "./table.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 /** Checks a value at a place of a table, in the mapping that holds it. */
@@ -273,11 +273,13 @@ function fits(of: EncodingForm, by: Form, kept: boolean): void {
 }
 
 /** Refuses a table that this client cannot follow exactly, in one line that names the place. */
-export function check(given: DeviceTable): void {
+export function checked(given: TableJson): DeviceTable {
   if (given?.format !== 1)
     throw new RangeError(`this client reads tables of format 1, not ${shown(given?.format)}; update it`);
   table(given, "", {});
-  fits(given.encoding, given.mechanism, given.kept);
+  const found = given as DeviceTable;
+  fits(found.encoding, found.mechanism, found.kept);
+  return found;
 }
 
 /** JSON with the keys of mappings in order, and each number as the hexadecimal digits of its 64 bits. */
@@ -294,9 +296,13 @@ function canonical(value: unknown, depth = 0): string {
   return `{${entries.map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`).join()}}`;
 }
 
-/** Refuses a table whose numbers are not those that its digest names. */
-export async function checkDigest({ digest, ...rest }: DeviceTable): Promise<void> {
+/** The name of a table by its numbers. */
+export async function digestOf({ digest: _, ...rest }: DeviceTable): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical(rest)));
-  if (hex(new Uint8Array(hash)).slice(0, 16) !== digest)
-    refuse("digest", "is that of another table; fetch the table again");
+  return hex(new Uint8Array(hash)).slice(0, 16);
+}
+
+/** Refuses a table whose numbers are not those that its digest names. */
+export async function checkDigest(given: DeviceTable): Promise<void> {
+  if ((await digestOf(given)) !== given.digest) refuse("digest", "is that of another table; fetch the table again");
 }

@@ -104,7 +104,7 @@ function sliceOf({ by: known }: NamedForm, by: By | null): number {
   if (by === null || Object.keys(by).length !== names.length)
     throw new RangeError(`by needs a value for each of ${names.join(", ")}`);
   return names.reduce((number, name) => {
-    const place = known[name]!.indexOf(by[name] ?? "");
+    const place = Object.hasOwn(by, name) ? known[name]!.indexOf(by[name]!) : -1;
     if (place < 0) throw new RangeError(`by.${name} is none of its values`);
     return number * known[name]!.length + place;
   }, 0);

@@ -1,27 +1,46 @@
-/** Storage in a file, for Node. */
-import { open, readFile, rename } from "node:fs/promises";
-import { dirname } from "node:path";
-import type { Storage } from "./ledger.js";
+/** The store of Node: a folder with a file for each entry. */
+import { readFileSync } from "node:fs";
+import { mkdir, open, readFile, rename, unlink } from "node:fs/promises";
+import { uptime } from "node:os";
+import { join } from "node:path";
+import { type Clock, SystemClock } from "./clock.js";
+import { locked, unless } from "./lock.js";
+import type { Edited, Store } from "./store.js";
 
-/** A file that only its owner may read (mode 0600). One process uses it at a time. */
-export class FileStorage implements Storage {
-  constructor(private readonly path: string) {}
+/**
+ * A folder that only its owner may enter (mode 0700), made by the first change. Processes and threads of one machine may
+ * share it, so it must not be on a network drive that several machines use.
+ */
+export class FileStore implements Store {
+  readonly clock: Clock = new MachineClock();
+  private last: Promise<unknown> = Promise.resolve();
 
-  async read(): Promise<string | null> {
-    try {
-      return await readFile(this.path, "utf8");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-      throw error;
-    }
+  constructor(private readonly folder: string) {}
+
+  change<T>(name: string, edit: (text: string | null) => Edited<T>): Promise<T> {
+    const changed = this.last.then(() => this.changeNow(name, edit));
+    this.last = changed.catch(() => undefined);
+    return changed;
   }
 
-  /** Writes the file aside, synchronizes and renames it, so that a crash leaves it as before or after. */
-  async write(text: string): Promise<void> {
-    const aside = `${this.path}.new`;
-    await synced(aside, "w", text);
-    await rename(aside, this.path);
-    await synced(dirname(this.path), "r");
+  private async changeNow<T>(name: string, edit: (text: string | null) => Edited<T>): Promise<T> {
+    if (!/^[a-z0-9-]+$/.test(name)) throw new RangeError(`an entry is named ${JSON.stringify(name)}; use a to z, 0 to 9 and -`);
+    const path = join(this.folder, name);
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const lock = await locked(`${path}.lock`);
+    try {
+      const { text, result } = edit(await readFile(path, "utf8").catch(unless("ENOENT", null)));
+      if (text === undefined) return result;
+      // Written aside, synchronized and renamed, so that a crash leaves it as before or after.
+      if (text !== null) await synced(`${path}.new`, "w", text);
+      await lock.check();
+      if (text !== null) await rename(`${path}.new`, path);
+      else await unlink(path).catch(unless("ENOENT", undefined));
+      await synced(this.folder, "r");
+      return result;
+    } finally {
+      await lock.release();
+    }
   }
 }
 
@@ -32,5 +51,17 @@ async function synced(path: string, flags: string, text?: string): Promise<void>
     await file.sync();
   } finally {
     await file.close();
+  }
+}
+
+/** The clock of a machine, whose run is the time since it was started, also that of sleep; of the program, but on Linux. */
+class MachineClock extends SystemClock {
+  override uptime() {
+    try {
+      const run = readFileSync("/proc/sys/kernel/random/boot_id", "ascii").trim();
+      return { run, elapsed: Math.floor(uptime() * 1000) };
+    } catch {
+      return super.uptime();
+    }
   }
 }

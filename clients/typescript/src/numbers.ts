@@ -100,3 +100,8 @@ export function reached<T extends number | bigint>(ends: readonly T[], drawn: T)
   for (const end of ends) count += Number(drawn >= end); // all of them, so that it takes the same time
   return count;
 }
+
+export const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+export const bytesOf = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

@@ -4,16 +4,14 @@ import type { Spends } from "./table.js";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** A report would exceed the budget of its spec; the device can report again at `until`. */
-export class BudgetExceededError extends Error {
-  override name = "BudgetExceededError";
-
-  constructor(
-    collection: string,
-    readonly until: number,
-  ) {
-    super(`${collection}: this report would exceed the budget of the user; the device can report again from ${new Date(until).toISOString()} on`);
-  }
+/**
+ * What some reports have spent together at the time of the last. `seen` is when the clock first showed an earlier time
+ * than that, by more than the skew: then one of the two clocks was wrong.
+ */
+export interface Spending {
+  time: number;
+  epsilon: number;
+  seen: number | null;
 }
 
 /** What a report spends after so many others of the same permanent response; infinite without privacy. */
@@ -23,32 +21,44 @@ export function spentBy({ epsilon, lasting }: Spends, before: number): number {
   return before === 1 ? lasting - epsilon : 0;
 }
 
-/** The first time, from `time` on, at which a report that spends `epsilon` keeps a budget. */
+/** Notes which spendings are ahead of the clock, and since when. */
+export function noticed(spent: readonly Spending[], now: number, skewMs: number): Spending[] {
+  return spent.map((each) => ({ ...each, seen: each.time - now > skewMs ? (each.seen ?? now) : null }));
+}
+
+/**
+ * The first time, from `time` on, at which a report that spends `epsilon` keeps a budget.
+ *
+ * What is ahead of the clock counts for a period from when that was seen, so that a clock that was years ahead does not
+ * silence a device for years; and once more when its own time has come, so that a clock that is set back frees nothing.
+ */
 export function admittedAt(
-  spent: readonly [number, number][],
+  spent: readonly Spending[],
   epsilon: number,
   time: number,
   budget: { epsilon: number; every_ms: number },
 ): number {
   if (!epsilon) return time;
   let left = budget.epsilon * (1 + 1e-9) - epsilon; // sums of floats may be off by that part
-  for (const [earlier, amount] of [...spent].sort((a, b) => b[0] - a[0])) {
-    left -= amount;
-    if (!(left >= 0)) return Math.max(time, earlier + budget.every_ms);
+  const counted = spent.map((each) => ({ ...each, time: each.seen !== null && each.time > time ? each.seen : each.time }));
+  for (const earlier of counted.sort((a, b) => b.time - a.time)) {
+    left -= earlier.epsilon;
+    if (!(left >= 0)) return Math.max(time, earlier.time + budget.every_ms);
   }
   return left >= 0 ? time : 8.64e15; // the last time there is
 }
 
 /** Enters a spending. Those of an hour become one at the last of them; those older than a year, one for each day. */
-export function record(spent: readonly [number, number][], epsilon: number, time: number): [number, number][] {
-  const all: [number, number][] = epsilon ? [...spent, [time, epsilon]] : [...spent];
-  const newest = Math.max(...all.map(([each]) => each));
-  const merged = new Map<string, [number, number]>();
-  for (const [each, amount] of all) {
-    const span = newest - each < 365 * DAY ? HOUR : DAY;
-    const slot = `${span} ${Math.floor(each / span)}`;
-    const [last, sum] = merged.get(slot) ?? [each, 0];
-    merged.set(slot, [Math.max(last, each), sum + amount]);
+export function record(spent: readonly Spending[], epsilon: number, time: number): Spending[] {
+  const all = epsilon ? [...spent, { time, epsilon, seen: null }] : spent;
+  const newest = Math.max(...all.map((each) => each.time));
+  const merged = new Map<string, Spending>();
+  for (const each of all) {
+    const span = newest - each.time < 365 * DAY ? HOUR : DAY;
+    const slot = `${span} ${Math.floor(each.time / span)}`;
+    const before = merged.get(slot) ?? { ...each, epsilon: 0 };
+    const seen = each.seen === null || before.seen === null ? null : Math.max(before.seen, each.seen);
+    merged.set(slot, { time: Math.max(before.time, each.time), epsilon: before.epsilon + each.epsilon, seen });
   }
-  return [...merged.values()].sort((a, b) => a[0] - b[0]);
+  return [...merged.values()].sort((a, b) => a.time - b.time);
 }

@@ -1,8 +1,14 @@
-/** The table of a spec, as `uldp device-table SPEC --json` writes it. Its rules are in docs/device-table.md. */
-export interface DeviceTable {
-  format: 1;
+/** A table as an import or `JSON.parse` gives it, whose texts have no narrower type; a device checks all of it. */
+export interface TableJson {
+  format: number;
   collection: string;
   version: number;
+  digest: string;
+}
+
+/** The table of a spec, as `uldp device-table SPEC --json` writes it. Its rules are in docs/device-table.md. */
+export interface DeviceTable extends TableJson {
+  format: 1;
   device_digest: string;
   slice_ms: number;
   offset_ms: number;
@@ -15,7 +21,6 @@ export interface DeviceTable {
   columns: Column[];
   encoding: EncodingForm;
   mechanism: Form;
-  digest: string;
 }
 
 /** What one report of a value spends, and all of them together; null without privacy, or without such a bound. */

@@ -2,18 +2,20 @@
 // A line of HOLDINGS is JSON: {"value", "hidden", "level"}. Posts the reports to URL, or prints them in hexadecimal digits.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { Device, MemoryStorage, Sender, StoredLedger } from "../dist/index.js";
+import { Device, MemoryStore, Sender } from "../dist/index.js";
 
 const AT_ONCE = 64;
-const MOST_ATTEMPTS = 8; // about 40 seconds
+const MOST_ROUNDS = 8; // about 40 seconds
 
-/** Waits between attempts, which an app would not end: whoever runs a fleet forgot to start the server. */
-function patience() {
-  let attempts = 0;
-  return async (ms) => {
-    if (++attempts === MOST_ATTEMPTS) throw new Error(`${url} took no report in ${attempts} attempts; is uldp collect there?`);
-    await new Promise((done) => setTimeout(done, ms));
-  };
+/** Flushes a sender until nothing waits. */
+async function emptied(sender) {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const { waiting, again, needsYou } = await sender.flush();
+    if (needsYou !== null) throw new Error(`${url} answers ${needsYou.status}: ${needsYou.text}`);
+    if (waiting === 0) return;
+    await new Promise((done) => setTimeout(done, again - Date.now()));
+  }
+  throw new Error(`${url} took no report in ${MOST_ROUNDS} attempts; is uldp collect there?`);
 }
 const [tablePath, url] = process.argv.slice(2);
 const table = JSON.parse(readFileSync(tablePath, "utf8"));
@@ -23,14 +25,13 @@ await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {
     for (let line = await holdings.next(); !line.done; line = await holdings.next()) {
       const { value, hidden, level } = JSON.parse(line.value);
-      const ledger = table.kept || table.budget ? new StoredLedger(new MemoryStorage()) : undefined;
-      const report = await new Device(table, { hidden, level, ledger }).report(value);
+      const store = new MemoryStore();
+      const report = await new Device(table, { hidden, level, ledger: store }).report(value);
       if (url === undefined) console.log(Buffer.from(report).toString("hex"));
       else {
-        const sender = new Sender(url, new MemoryStorage(), { sleep: patience() });
+        const sender = new Sender(url, store, { onOutcome: (_, { kind }) => (taken += kind === "taken") });
         await sender.add(report);
-        const sent = await sender.flush();
-        taken += sent.taken; // behind the await, for others change it meanwhile
+        await emptied(sender);
       }
     }
   }),

@@ -20,6 +20,7 @@ class Counted {
   }
 }
 
+const TIME = 1_767_603_600_000;
 const draws = new Counted();
 const device = new Device(table, { draws });
 const lines = [];
@@ -27,7 +28,7 @@ const lines = [];
 for (let call = -calls; call < Number(calls); call++) {
   const before = draws.taken;
   const began = process.hrtime.bigint();
-  await device.payload(values[call & 1], 0);
+  await device.payload(values[call & 1], TIME);
   const took = process.hrtime.bigint() - began;
   if (call >= 0) lines.push(`${took} ${draws.taken - before}`);
 }

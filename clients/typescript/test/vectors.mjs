@@ -1,7 +1,7 @@
 // Follows the conformance vectors by the table of each case. Usage: node test/vectors.mjs CASES [--draws]
 // CASES has a case a line. Prints a line of JSON: how many cases and reports there were, and which reports differ.
 import { readFileSync } from "node:fs";
-import { BudgetExceededError, Device, message, MemoryStorage, StoredLedger } from "../dist/index.js";
+import { BudgetExceededError, Device, message, MemoryStore } from "../dist/index.js";
 
 class Replay {
   constructor(draws) {
@@ -33,7 +33,7 @@ for (const line of readFileSync(process.argv[2], "utf8").trim().split("\n")) {
     const only = table.columns[0].name === "";
     const hide = (value, tag) => (tag === null ? {} : { [table.columns[0].domain.labels?.[value] ?? value]: tag });
     const hidden = only ? hide(value, tag) : Object.fromEntries(table.columns.map(({ name }) => [name, tag[name] === null ? {} : { [value[name]]: tag[name] }]));
-    const ledger = table.kept || table.budget ? new StoredLedger(new MemoryStorage()) : undefined;
+    const ledger = table.kept || table.budget ? new MemoryStore() : undefined;
     for (const report of expected) {
       const draws = new Replay(report.draws);
       try {
