@@ -37,7 +37,7 @@ export class SystemClock implements Clock {
     return Date.now();
   }
 
-  uptime(): Uptime | null {
+  uptime(): Uptime {
     return { run, elapsed: Math.floor(performance.now()) };
   }
 }

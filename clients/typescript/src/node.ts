@@ -1,9 +1,9 @@
 /** The store of Node: a folder with a file for each entry. */
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { mkdir, open, readFile, rename, unlink } from "node:fs/promises";
 import { uptime } from "node:os";
 import { join } from "node:path";
-import { type Clock, SystemClock } from "./clock.js";
+import { type Clock, SystemClock, type Uptime } from "./clock.js";
 import { locked, unless } from "./lock.js";
 import type { Edited, Store } from "./store.js";
 
@@ -54,12 +54,17 @@ async function synced(path: string, flags: string, text?: string): Promise<void>
   }
 }
 
-/** The clock of a machine, whose run is the time since it was started, also that of sleep; of the program, but on Linux. */
+/**
+ * The clock of a machine. On Linux its run is the time since the machine was started, also that of sleep, and also for
+ * the programs that come after this one in its container; elsewhere, the time since the program was started.
+ */
 class MachineClock extends SystemClock {
-  override uptime() {
+  override uptime(): Uptime {
     try {
-      const run = readFileSync("/proc/sys/kernel/random/boot_id", "ascii").trim();
-      return { run, elapsed: Math.floor(uptime() * 1000) };
+      const boot = readFileSync("/proc/sys/kernel/random/boot_id", "ascii").trim();
+      // Some containers have an uptime of their own, so each is a run of its own.
+      const run = `${boot} ${readlinkSync("/proc/self/ns/pid")}`;
+      return { run, elapsed: Math.floor(1000 * uptime()) };
     } catch {
       return super.uptime();
     }

@@ -101,9 +101,12 @@ export class Sender {
         break;
       }
     }
-    const nexts = await this.queue.change((rows) => rows.map(({ next }) => next));
-    const again = nexts.length && needsYou === null ? Math.max(Math.min(...nexts), notBefore, began) : null;
-    return { ...counts, waiting: nexts.length, again, needsYou };
+    const { waiting, next } = await this.queue.change((rows) => ({
+      waiting: rows.length,
+      next: rows.reduce((least, row) => Math.min(least, row.next), Number.POSITIVE_INFINITY),
+    }));
+    const again = waiting && needsYou === null ? Math.max(next, notBefore, began) : null;
+    return { ...counts, waiting, again, needsYou };
   }
 
   /** Sends a message once; nothing if it is gone, is not due any more, or another sender has brought it to its end. */

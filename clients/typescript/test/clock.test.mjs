@@ -1,8 +1,10 @@
 // Which times a device believes, by clocks that the tests set: those of the ledger in Python, and clocks that were wrong.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { BudgetExceededError, ClockError, Device, MemoryStore } from "../dist/index.js";
 import { checkedStarts } from "../dist/clock.js";
+import { FileStore } from "../dist/node.js";
 import { bounded, changed, DAY, HOUR, kept, NOW } from "./tables.mjs";
 
 const table = await bounded(4);
@@ -197,4 +199,13 @@ test("in one run, the clock never comes further than time and skew", () => {
     }
     assert.ok(admitted.length > 0);
   }
+});
+
+test("a store of files has the clock of the machine, whose run outlives a program", { skip: process.platform !== "linux" }, () => {
+  const [first, second] = [0, 1].map(() => new FileStore("store").clock.uptime());
+  assert.equal(first.run, second.run);
+  const asked = 'import("uldp-client/node").then(({ FileStore }) => console.log(JSON.stringify(new FileStore("store").clock.uptime())))';
+  const later = JSON.parse(execFileSync(process.execPath, ["--eval", asked], { cwd: new URL(".", import.meta.url), encoding: "utf8" }));
+  assert.equal(later.run, first.run);
+  assert.ok(later.elapsed >= second.elapsed && first.elapsed > 0);
 });
