@@ -1,6 +1,5 @@
 """The README of each client leads from install to the first counted report, as its reader does it."""
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.clients import FOLDER
-from tests.clients.fleets import uldp
 from tests.pipelines.command import ULDP
 from tests.pipelines.intake.posting import Collecting
 
@@ -72,14 +70,3 @@ def test_no_readme_writes_a_file_or_a_folder_of_another() -> None:
         for name in {*re.findall(r"--to ([\w-]+)|File(?:Storage|Store)?\(\"(?!places)([\w.-]+)\"\)", readme(client))}:
             assert written.setdefault("".join(name), client) == client
     assert len(written) > 8
-
-
-def test_a_bundler_takes_the_import_of_a_table(tmp_path: Path) -> None:
-    (load,) = re.findall(r"^import places .+$", readme("typescript"), re.MULTILINE)
-    table = uldp("device-table", SPEC, "--json")
-    (tmp_path / "places.json").write_text(table)
-    (tmp_path / "page.js").write_text(f"{load}\nconsole.log(places.digest);\n")
-    bundler = FOLDER / "typescript" / "node_modules" / ".bin" / "esbuild"
-    done = subprocess.run([bundler, tmp_path / "page.js", "--bundle", "--format=esm"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(table)["digest"] in done.stdout

@@ -35,8 +35,10 @@ export function checkedToken(token: string | undefined): void {
 export async function answerOf(url: string, message: Uint8Array, timeLimitMs: number, token: string | undefined, send: typeof fetch): Promise<Answer> {
   const headers: Record<string, string> = { "content-type": "application/octet-stream" };
   if (token) headers.authorization = `Bearer ${token}`;
-  const signal = AbortSignal.timeout(timeLimitMs);
+  const ending = new AbortController();
+  const { signal } = ending;
   const late = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  const timer = setTimeout(() => ending.abort(), timeLimitMs);
   try {
     // A redirection would post to an address that nobody has named.
     const posting = send(url, { method: "POST", headers, body: message as BodyInit, redirect: "manual", signal });
@@ -46,6 +48,8 @@ export async function answerOf(url: string, message: Uint8Array, timeLimitMs: nu
     return { status, text, retryAfterMs: status === 429 || status === 503 ? retryAfter(response.headers) : null };
   } catch {
     return { status: null, text: "", retryAfterMs: null }; // the server may have the message, and copies are removed
+  } finally {
+    clearTimeout(timer);
   }
 }
 
