@@ -4,5 +4,7 @@ import os
 
 ASKED = os.environ.get("ULDP_CLIENTS") == "1"
 collect_ignore_glob = (
-    [] if ASKED else ["test_c.py", "test_clients.py", "test_readmes.py", "test_times.py", "test_typescript.py"]
+    []
+    if ASKED
+    else ["test_c.py", "test_clients.py", "test_kotlin.py", "test_readmes.py", "test_times.py", "test_typescript.py"]
 )

@@ -1,14 +1,12 @@
 import java.io.File
 import uldp.*
 
-// The program of README.md, which a test runs.
-public fun main(arguments: Array<String>) {
+fun main(arguments: Array<String>) {
     val table = DeviceTable(File("places.json").readText())
-    val hidden: Map<Value, String> = mapOf(Value.Text("flat") to "home")
-    // "" is the name of the only variable; of a record, give what each attribute hides by its name
-    val device = Device(table, mapOf("" to hidden), StoredLedger(FileStorage(File("jvm-ledger.json"))))
-    val sender = Sender(arguments[0], FileStorage(File("jvm-queue.json")))
-    sender.flush() // what an earlier run left; not on the main thread
+    val hidden = mapOf("" to mapOf(Value.Text("flat") to "home")) // "" is the only variable; name the attributes of a record
+    val store = FileStore(File("jvm-device")) // a folder for the ledger and the queue
+    val device = Device(table, hidden, Ledger(store))
+    val sender = Sender(arguments[0], store, onOutcome = { id, outcome -> println("$id: $outcome") })
     sender.add(device.report(Value.Text("flat"))) // once the budget is spent, it throws BudgetExceededException
-    sender.flush() // sends the same bytes until the server has them
+    println(sender.flush()) // sends what is due, also of earlier runs; not on the main thread
 }

@@ -37,7 +37,7 @@ public sealed interface Value {
     /** Keys, an [Index] or a label as [Text] each, with a number each. */
     public data class Pairs(
         /** The number of each key. */
-        val numbers: Map<Value, Double>,
+        val numbers: Map<out Value, Double>,
     ) : Value
 }
 
@@ -186,7 +186,11 @@ private fun items(value: Value): List<Int> {
 }
 
 /** How many different items or keys a set or pairs have. */
-private fun sizeOf(value: Value): Int = if (value is Value.Pairs) value.numbers.size else (value as Value.Items).items.distinct().size
+private fun sizeOf(value: Value): Int = when (value) {
+    is Value.Pairs -> value.numbers.size
+    is Value.Items -> value.items.distinct().size
+    else -> throw IllegalArgumentException("a value is no list")
+}
 
 private fun ranking(value: Value): List<Int> = items(value).also { order ->
     require(order.sorted() == order.indices.toList()) { "a ranking lists each candidate once, the best first" }

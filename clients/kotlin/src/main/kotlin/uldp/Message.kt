@@ -1,3 +1,5 @@
+@file:JvmName("Messages")
+
 package uldp
 
 private val HEADER = bytesOf("c301e6a3dbfe76e5d390")

@@ -1,6 +1,5 @@
 package uldp
 
-import java.security.MessageDigest
 import kotlin.math.abs
 import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
@@ -45,8 +44,7 @@ internal fun tableOf(json: String): Table {
         refuse(error.message.orEmpty().lineSequence().first())
     }
     checkFits(table.encoding, table.mechanism, table.kept)
-    val hash = MessageDigest.getInstance("SHA-256").digest(canonical(JsonObject(tree - "digest")).toByteArray())
-    if (hex(hash).take(16) != table.digest) refuse("digest is that of another table; fetch the table again")
+    if (digestOf(tree) != table.digest) refuse("digest is that of another table; fetch the table again")
     return table
 }
 
@@ -92,6 +90,9 @@ private fun checkNumbers(node: JsonElement, key: String, where: String) {
         }
     }
 }
+
+/** The name of all that a table says. */
+internal fun digestOf(tree: JsonObject): String = sha256(canonical(JsonObject(tree - "digest"))).take(16)
 
 /** JSON with the keys of mappings in order, and each number as the hexadecimal digits of its 64 bits. */
 private fun canonical(node: JsonElement): String = when (node) {

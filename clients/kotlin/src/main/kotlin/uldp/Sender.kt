@@ -1,111 +1,126 @@
 package uldp
 
 import java.io.IOException
-import java.net.HttpURLConnection
-import java.net.URL
 import kotlin.random.Random
-import kotlinx.serialization.builtins.ListSerializer
-import kotlinx.serialization.builtins.serializer
-import kotlinx.serialization.json.Json
 
 private const val FIRST_WAIT_MS = 500L
-private const val TIMEOUT_MS = 30_000
-private const val LONGEST_RETRY_S = 86_400L // a server may ask for longer than anybody wants to wait
-private val TEXTS = ListSerializer(String.serializer())
+private const val LONGEST_WAIT_MS = 3_600_000L
+private const val SLACK_MS = 1000L // of a lease, beyond the time limit of an attempt
+private const val DAY_MS = 86_400_000L
+private const val MOST_UNANSWERED = 3
+private val TOKEN = Regex("[!-~]+")
 
-/** What became of one attempt: the server has the message, will never count it, or may take it later. */
-private sealed interface Outcome {
-    object Taken : Outcome
-
-    object Refused : Outcome
-
-    class Later(val afterMs: Long) : Outcome
-}
-
-/** What became of messages. */
-public data class Sent(
-    /** How many the server has taken. */
-    val taken: Int,
-    /** How many it will never count. */
-    val refused: Int,
-)
+/** The queue is full: the server has been away for long, and nobody has emptied it. */
+public class QueueFullException(message: String) : Exception(message)
 
 /**
- * Sends messages to `uldp collect`, each until the server has it. A copy keeps its bytes, so it is counted once.
+ * Queues messages and sends them to `uldp collect`. A message keeps its bytes, so its copies are counted once. Threads and
+ * processes may share a queue.
  *
- * @param url Where the server is, without a path.
- * @param queue Where messages wait, so that a restart finds them. It is not that of a ledger.
+ * @param url Where the server is: `http` or `https`, without a query.
+ * @param store Where the queue is kept, so that a restart finds it; it may be that of the ledger.
  * @param token The token of the server, if it asks for one.
- * @param longestWaitMs The longest wait between two attempts, unless the server asks for a longer one, of up to a day.
- * @param mostWaiting At most so many messages wait; [add] refuses more, so that a server that is away does not fill the device.
- * @param sleep How to wait; tests need not.
+ * @param onOutcome Hears what becomes of each message, on the thread that calls [flush] or [add].
+ * @param timeLimitMs The time limit of an attempt.
+ * @param mostWaiting At most so many messages wait, so that a server that is away does not fill the device.
+ * @param queue The entry of the store. Senders to two servers need two.
+ * @param clock Tells when a message is due.
  */
-public class Sender(
-    private val url: String,
-    private val queue: Storage,
+public class Sender @JvmOverloads constructor(
+    url: String,
+    store: Store,
     private val token: String? = null,
-    private val longestWaitMs: Long = 60_000,
+    private val onOutcome: OutcomeListener? = null,
+    private val timeLimitMs: Int = 30_000,
     private val mostWaiting: Int = 1000,
-    private val sleep: (Long) -> Unit = Thread::sleep,
+    queue: String = "queue",
+    private val clock: Clock = SystemClock(),
 ) {
-    /** Puts a message into the queue. */
-    public fun add(message: ByteArray): Unit = change { waiting ->
-        check(waiting.size < mostWaiting) { "too many messages wait; try later" }
-        waiting += hex(message)
+    private val address = addressOf(url)
+    private val queue = Queue(store, queue) { onOutcome?.onOutcome(null, Outcome.SetAside(it)) }
+    private val leaseMs = timeLimitMs + SLACK_MS
+
+    init {
+        require(token == null || TOKEN.matches(token)) { "a token is a text of printable ASCII without spaces" }
+        require(timeLimitMs > 0 && mostWaiting > 0) { "timeLimitMs and mostWaiting are above 0" }
     }
 
-    private val sending = Any()
+    /** Puts a message into the queue, and returns its id. */
+    @Throws(QueueFullException::class, IOException::class)
+    public fun add(message: ByteArray): String = queue.change { rows ->
+        if (rows.size >= mostWaiting) throw QueueFullException("$mostWaiting messages wait; call flush(), and add this one later")
+        Row(hex(randomBytes(16)), hex(message)).also(rows::add).id
+    }
 
-    /** Sends all that waits; it waits while it must. While it does, another thread waits for it. */
-    public fun flush(): Sent = synchronized(sending) { send() }
-
-    private fun send(): Sent {
-        var sent = Sent(0, 0)
-        var wait = FIRST_WAIT_MS
-        while (true) {
-            val first = synchronized(this) { waiting().firstOrNull() } ?: return sent
-            when (val outcome = post(bytesOf(first))) {
-                is Outcome.Taken -> sent = sent.copy(taken = sent.taken + 1)
-                is Outcome.Refused -> sent = sent.copy(refused = sent.refused + 1)
-                is Outcome.Later -> {
-                    // A random part, so that devices do not come back at one moment.
-                    sleep(maxOf(outcome.afterMs, (wait * (0.5 + Random.nextDouble() / 2)).toLong()))
-                    wait = minOf(2 * wait, longestWaitMs)
-                    continue
-                }
+    /** Tries each message that is due once, and returns; not on the main thread. It never waits for a message to be due. */
+    @Throws(IOException::class)
+    public fun flush(): Round {
+        var taken = 0
+        var refused = 0
+        var unanswered = 0 // in a row
+        var pause = 0L
+        var needsYou: Outcome.NeedsYou? = null
+        for (id in queue.change { rows -> rows.filter(::isDue).map(Row::id) }) {
+            val row = lease(id) ?: continue // another process sends it, or has sent it
+            val answer = post(address, token, bytesOf(row.message), timeLimitMs)
+            val outcome = settle(row, answer)
+            onOutcome?.onOutcome(id, outcome)
+            unanswered = if (outcome is Outcome.Again && isOfSender(answer)) unanswered + 1 else 0
+            when (outcome) {
+                is Outcome.Taken -> taken++
+                is Outcome.Refused -> refused++
+                is Outcome.NeedsYou -> needsYou = outcome
+                is Outcome.Again -> if (unanswered == MOST_UNANSWERED || asksSender(answer)) pause = outcome.at
+                is Outcome.SetAside -> Unit
             }
-            wait = FIRST_WAIT_MS
-            change { it -= first }
+            if (needsYou != null || pause > 0) break
+        }
+        return queue.change { rows ->
+            val next = rows.minOfOrNull { if (isDue(it)) clock.now() else it.next }?.let { maxOf(it, pause) }
+            Round(taken, refused, rows.size, if (needsYou == null) next else null, needsYou)
         }
     }
 
-    private fun post(message: ByteArray): Outcome {
-        val connection = URL("$url/v1/reports").openConnection() as HttpURLConnection
-        return try {
-            connection.requestMethod = "POST"
-            connection.doOutput = true
-            connection.connectTimeout = TIMEOUT_MS
-            connection.readTimeout = TIMEOUT_MS
-            connection.setRequestProperty("content-type", "application/octet-stream")
-            if (token != null) connection.setRequestProperty("authorization", "Bearer $token")
-            connection.outputStream.use { it.write(message) }
-            val status = connection.responseCode
-            // What is read to its end lets the next message have this connection.
-            (if (status < 400) connection.inputStream else connection.errorStream)?.use { it.readBytes() }
-            when (status) {
-                202 -> Outcome.Taken
-                413, 422 -> Outcome.Refused
-                else -> Outcome.Later(1000 * (connection.getHeaderField("retry-after")?.toLongOrNull() ?: 0).coerceIn(0, LONGEST_RETRY_S))
-            }
-        } catch (_: IOException) {
-            Outcome.Later(0) // there was no answer: the server may have the message, and copies are removed
-        }
+    /** No row waits for longer than a day: that is the work of a clock that was ahead. */
+    private fun isDue(row: Row): Boolean = clock.now().let { row.next <= it || row.next > it + DAY_MS + leaseMs }
+
+    /** Takes a row for one attempt, unless another process has; if this one is killed, the lease expires. */
+    private fun lease(id: String): Row? = queue.change { rows ->
+        val at = rows.indexOfFirst { it.id == id && isDue(it) }
+        if (at < 0) null else rows[at].also { rows[at] = it.copy(attempts = it.attempts + 1, next = clock.now() + leaseMs) }
     }
 
-    private fun waiting(): MutableList<String> =
-        queue.read()?.let { Json.decodeFromString(TEXTS, it).toMutableList() } ?: mutableListOf()
+    /** Whether other messages would get the same answer now: there is none, or the server asks this sender to wait. */
+    private fun isOfSender(answer: Answer?): Boolean =
+        answer == null || (answer.status == 429 || answer.status == 503) && !answer.isOfMessage
 
-    private fun change(edit: (MutableList<String>) -> Unit): Unit = synchronized(this) {
-        queue.write(Json.encodeToString(TEXTS, waiting().also(edit)))
+    /** Whether the server asks this sender to wait for some time. */
+    private fun asksSender(answer: Answer?): Boolean = isOfSender(answer) && answer?.retryAfterMs != null
+
+    /** Enters what became of an attempt. */
+    private fun settle(row: Row, answer: Answer?): Outcome = when (answer?.status) {
+        202 -> Outcome.Taken.also { replace(row, null) }
+        413, 422 -> Outcome.Refused(answer.text).also { replace(row, null) }
+        null, 408, 429, in 500..599 -> {
+            val asked = answer?.retryAfterMs ?: 0
+            // A random part, so that devices do not come back at one moment.
+            val longest = minOf(FIRST_WAIT_MS shl minOf(row.attempts, 30), LONGEST_WAIT_MS)
+            val at = clock.now() + maxOf(asked, (longest * (0.5 + Random.nextDouble() / 2)).toLong())
+            replace(row, row.copy(attempts = row.attempts + 1, next = at), if (asksSender(answer)) clock.now() + asked else 0)
+            Outcome.Again(at)
+        }
+        else -> Outcome.NeedsYou(answer.status, answer.text).also { replace(row, row) }
+    }
+
+    /** Replaces a row, or removes it; no other is due before [earliest]. */
+    private fun replace(row: Row, by: Row?, earliest: Long = 0): Unit = queue.change { rows ->
+        rows.replaceAll {
+            when {
+                it.id == row.id -> by ?: it
+                it.next < earliest -> it.copy(next = earliest)
+                else -> it
+            }
+        }
+        if (by == null) rows.removeAll { it.id == row.id }
     }
 }

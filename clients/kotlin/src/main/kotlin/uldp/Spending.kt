@@ -1,6 +1,6 @@
 package uldp
 
-import java.util.Date
+import java.time.Instant
 import kotlinx.serialization.Serializable
 
 private const val HOUR = 3_600_000L
@@ -11,11 +11,11 @@ public class BudgetExceededException(
     collection: String,
     /** When the device can report again, in milliseconds since 1970. */
     public val until: Long,
-) : Exception("$collection: this report would exceed the budget of the user; the device can report again from ${Date(until)} on")
+) : Exception("$collection: this report would exceed the budget of the user; the device can report again from ${Instant.ofEpochMilli(until)} on")
 
 /** What reports spent together until a time. */
 @Serializable
-public data class Spent(
+internal data class Spent(
     /** Milliseconds since 1970. */
     val time: Long,
     /** In nats. */
@@ -28,7 +28,10 @@ internal fun Spends.by(before: Int): Double {
     return if (before == 0 || lasting == null) own else if (before == 1) lasting - own else 0.0
 }
 
-/** The first time, from [time] on, at which a report that spends [epsilon] keeps a budget. */
+/**
+ * The first time, from [time] on, at which a report that spends [epsilon] keeps a budget. What was spent at later times, as
+ * the clock said then, counts too, so that a clock that is set back frees nothing.
+ */
 internal fun admittedAt(spent: List<Spent>, epsilon: Double, time: Long, budget: Budget): Long {
     if (epsilon == 0.0) return time
     var left = budget.epsilon * (1 + 1e-9) - epsilon // sums of floats may be off by that part
@@ -39,11 +42,15 @@ internal fun admittedAt(spent: List<Spent>, epsilon: Double, time: Long, budget:
     return if (left >= 0) time else Long.MAX_VALUE
 }
 
-/** Enters a spending. Those of an hour become one at the last of them; those older than a year, one for each day. */
+/**
+ * Enters a spending. Those of an hour become one at the last of them; those that are a year older than the newest, one
+ * for each day. None is forgotten, because a clock that was a year ahead may be set back.
+ */
 internal fun record(spent: List<Spent>, epsilon: Double, time: Long): List<Spent> {
-    val all = if (epsilon == 0.0) spent else spent + Spent(time, epsilon)
-    val newest = all.maxOfOrNull(Spent::time) ?: return all
+    val all = spent + Spent(time, epsilon)
+    val newest = all.maxOf(Spent::time)
     return all.groupBy { (if (newest - it.time < 365 * DAY) HOUR else DAY).let { span -> span to it.time.floorDiv(span) } }
         .values.map { slot -> Spent(slot.maxOf(Spent::time), slot.sumOf(Spent::epsilon)) }
+        .filter { it.epsilon != 0.0 }
         .sortedBy(Spent::time)
 }

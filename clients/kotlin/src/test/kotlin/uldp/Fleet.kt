@@ -22,21 +22,27 @@ internal object Fleet {
         val url = arguments.getOrNull(1) ?: return lines.forEach { println(hex(report(table, it))) }
         val pool = Executors.newFixedThreadPool(AT_ONCE)
         val sent = pool.invokeAll(lines.map { Callable { send(url, report(table, it)) } }.toList())
-        println(sent.sumOf { it.get().taken })
+        println(sent.sumOf { it.get() })
         pool.shutdown()
     }
 
-    private fun send(url: String, report: ByteArray): Sent = Sender(url, MemoryStorage()).run {
+    /** Flushes as often as the sender asks for, and returns how many were taken. */
+    private fun send(url: String, report: ByteArray): Int = Sender(url, MemoryStore()).run {
         add(report)
-        flush()
+        generateSequence(flush()) { round ->
+            round.again?.let {
+                Thread.sleep(maxOf(0, it - System.currentTimeMillis()))
+                flush()
+            }
+        }.sumOf(Round::taken)
     }
 
     private fun report(table: DeviceTable, holding: JsonObject): ByteArray {
         val hidden = (holding["hidden"] as? JsonObject).orEmpty().entries.associate { (value, tag) ->
             (value.toIntOrNull()?.let(Value::Index) ?: Value.Text(value)) to tag.jsonPrimitive.content
         }
-        val ledger = if (table.content.kept || table.content.budget != null) StoredLedger(MemoryStorage()) else null
-        val device = Device(table, mapOf("" to hidden), ledger, textOf(holding["level"]))
+        val ledger = if (table.content.kept || table.content.budget != null) Ledger(MemoryStore()) else null
+        val device = Device(table, if (hidden.isEmpty()) emptyMap() else mapOf("" to hidden), ledger, textOf(holding["level"]))
         return device.report(recordOf(table, holding.getValue("value")))
     }
 }

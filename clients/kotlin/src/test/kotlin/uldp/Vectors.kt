@@ -40,12 +40,12 @@ internal object Vectors {
     private fun follow(table: DeviceTable, device: JsonObject, differs: (String) -> Unit) {
         val value = device.getValue("value")
         val record = recordOf(table, value)
-        val ledger = if (table.content.kept || table.content.budget != null) StoredLedger(MemoryStorage()) else null
+        val ledger = if (table.content.kept || table.content.budget != null) Ledger(MemoryStore(), skewMs = null) else null
         val by = (device["by"] as? JsonObject)?.mapValues { it.value.jsonPrimitive.content }
         for (report in device.getValue("reports").jsonArray.map(JsonElement::jsonObject)) {
             val draws = Replay(report.getValue("draws").jsonArray)
             try {
-                val own = Device(table, hiddenOf(table, record, device.getValue("tag")), ledger, textOf(device["level"]), null, draws = draws)
+                val own = Device(table, hiddenOf(table, record, device.getValue("tag")), ledger, textOf(device["level"]), draws)
                 val time = report.getValue("event_time").jsonPrimitive.long
                 val payload = own.payload(record, time, by)
                 val id = bytesOf(textOf(report["report_id"])!!)
