@@ -1,26 +1,38 @@
 package uldp
 
+import java.io.IOException
 import java.security.MessageDigest
 
-private const val FORMAT = "1"
+private const val FORMAT = 1
+private val TEXT = Regex("uldp (\\d{1,9}) ([^ \n]+) ([0-9a-f]{64})\n(.*)", RegexOption.DOT_MATCHES_ALL)
 
-/** A text is not that of the entry where it was found. */
-internal class DamageException(message: String) : Exception(message)
+/** An entry of a store holds something else than what was written: a disk, a backup or another program has changed it. */
+public class DamagedException internal constructor(
+    /** The name of the entry. */
+    public val entry: String,
+    /** The entry that holds what was found, if a new queue has begun; null for a ledger, which stays as it is. */
+    public val keptAs: String?,
+    remedy: String,
+) : IOException("the entry $entry of a store is damaged, or is another one; $remedy")
 
-/** The text of an entry: a line with the version of the format, its name and a checksum of name and body, and the body. */
-internal fun sealed(name: String, body: String): String = "uldp $FORMAT $name ${checksum(name, body)}\n$body"
+/** A later version of this client has written an entry of a store. */
+public class LaterVersionException internal constructor(
+    /** The name of the entry. */
+    public val entry: String,
+) : IOException("a later version of this client has written the entry $entry of a store; use that version")
 
-/** The body of an entry, unless its text is damaged, of another entry, or of another version. */
-internal fun opened(name: String, text: String): String {
-    val head = text.substringBefore('\n').split(' ')
-    val body = text.substringAfter('\n', "")
-    if (head.size != 4 || head[0] != "uldp") throw DamageException("it does not begin as an entry does")
-    if (head[1] != FORMAT) throw DamageException("another version of uldp has written it, so use that version")
-    if (head[2] != name) throw DamageException("it is that of another entry")
-    if (head[3] != checksum(name, body)) throw DamageException("its checksum is wrong")
+/** The text of an entry: a line with the version of the format, its name and a checksum of all else, and the body. */
+internal fun sealed(name: String, body: String, format: Int = FORMAT): String =
+    "uldp $format $name ${checksum(format, name, body)}\n$body"
+
+/** The body of an entry; null if its text is damaged, or that of another entry. */
+internal fun opened(name: String, text: String): String? {
+    val (format, named, checksum, body) = TEXT.matchEntire(text)?.destructured ?: return null
+    if (named != name || checksum != checksum(format.toInt(), name, body)) return null
+    if (format.toInt() != FORMAT) throw LaterVersionException(name)
     return body
 }
 
-private fun checksum(name: String, body: String): String = sha256("$name\n$body")
+private fun checksum(format: Int, name: String, body: String): String = sha256("$format $name\n$body")
 
 internal fun sha256(text: String): String = hex(MessageDigest.getInstance("SHA-256").digest(text.toByteArray()))

@@ -1,6 +1,5 @@
 package uldp
 
-import java.io.IOException
 import java.security.SecureRandom
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
@@ -21,9 +20,6 @@ internal class LedgerContent(
 ) {
     fun key(vararg names: Any): String = sha256(salt + names.joinToString("\u0000"))
 }
-
-/** The ledger of a store cannot be read. No report is made, because nobody knows any more what its user has spent. */
-public class DamagedLedgerException(message: String) : IOException(message)
 
 /**
  * The memory of a device: the entry `ledger` of a store. It is as secret as the values. All collections of a user share
@@ -57,18 +53,17 @@ public class Ledger @JvmOverloads constructor(
     }
 }
 
-/** Reads a ledger. Neither the message of an error nor another error behind it holds any of it. */
+/**
+ * Reads a ledger. If it is damaged, no report is made, because nobody knows any more what its user has spent. Neither the
+ * message of an error nor another error behind it holds any of it.
+ */
 private fun contentOf(text: String): LedgerContent {
-    val damage = try {
-        return JSON.decodeFromString(LedgerContent.serializer(), opened(NAME, text))
-    } catch (error: DamageException) {
-        error.message
+    val content = try {
+        opened(NAME, text)?.let { JSON.decodeFromString(LedgerContent.serializer(), it) }
     } catch (_: IllegalArgumentException) {
-        "it has other keys or values than a ledger"
+        null
     }
-    throw DamagedLedgerException(
-        "the entry $NAME of the store is no ledger, or it is damaged: $damage; restore it, or remove it and spend all budgets once more",
-    )
+    return content ?: throw DamagedException(NAME, null, "restore it, or remove it and spend all budgets once more")
 }
 
 internal fun randomBytes(count: Int): ByteArray = ByteArray(count).also(SecureRandom()::nextBytes)

@@ -1,6 +1,6 @@
 package uldp
 
-/** What became of a message in one attempt; or of the whole queue. */
+/** What became of a message in one attempt. */
 public sealed interface Outcome {
     /** The server has the message. */
     public data object Taken : Outcome
@@ -24,16 +24,10 @@ public sealed interface Outcome {
         /** The text of the server. */
         val text: String,
     ) : Outcome
-
-    /** The queue was damaged. Nothing is deleted: its text is in another entry of the store. A new queue has begun. */
-    public data class SetAside(
-        /** The name of that entry. */
-        val entry: String,
-    ) : Outcome
 }
 
-/** What became of a round. */
-public data class Round(
+/** What a round has done, and what it leaves. */
+public data class Flushed(
     /** How many messages the server has taken. */
     val taken: Int,
     /** How many it will never count. */
@@ -45,9 +39,3 @@ public data class Round(
     /** What you have to mend before another message is taken; null if nothing. */
     val needsYou: Outcome.NeedsYou?,
 )
-
-/** Hears what becomes of messages. */
-public fun interface OutcomeListener {
-    /** Hears the outcome of the message with this id, which `add` has returned; null for the whole queue. */
-    public fun onOutcome(id: String?, outcome: Outcome)
-}

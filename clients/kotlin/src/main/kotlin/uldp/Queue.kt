@@ -19,7 +19,7 @@ internal data class Row(
 )
 
 /** The messages that wait, in an entry of a store. */
-internal class Queue(private val store: Store, private val name: String, private val onSetAside: (String) -> Unit) {
+internal class Queue(private val store: Store, private val name: String, private val onDamage: (DamagedException) -> Unit) {
     /** Changes the rows, atomically. A damaged queue is kept under another name, and a new one begins. */
     fun <T> change(edit: (MutableList<Row>) -> T): T {
         while (true) {
@@ -41,19 +41,17 @@ internal class Queue(private val store: Store, private val name: String, private
 
     /** Several processes may do so at once: the text decides the name. */
     private fun setAside(text: String) {
-        val aside = "$name.damaged-${sha256(text).take(16)}"
+        val aside = "$name-damaged-${sha256(text).take(16)}"
         store.change(aside) { Edited(text, Unit) }
         val isMine = store.change(name) { now -> if (now == text) Edited(textOf(emptyList()), true) else Edited(null, false) }
-        if (isMine) onSetAside(aside)
+        if (isMine) onDamage(DamagedException(name, aside, "it is kept as $aside, and a new queue has begun"))
     }
 
     private fun textOf(rows: List<Row>): String = sealed(name, Json.encodeToString(ROWS, rows))
 
     /** The rows of an entry; null if it is damaged. */
     private fun rowsOf(text: String?): List<Row>? = try {
-        if (text == null) emptyList() else Json.decodeFromString(ROWS, opened(name, text))
-    } catch (_: DamageException) {
-        null
+        if (text == null) emptyList() else opened(name, text)?.let { Json.decodeFromString(ROWS, it) }
     } catch (_: IllegalArgumentException) {
         null
     }

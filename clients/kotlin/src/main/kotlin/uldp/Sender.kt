@@ -1,10 +1,11 @@
 package uldp
 
 import java.io.IOException
+import java.util.function.BiConsumer
+import java.util.function.Consumer
 import kotlin.random.Random
 
 private const val FIRST_WAIT_MS = 500L
-private const val LONGEST_WAIT_MS = 3_600_000L
 private const val SLACK_MS = 1000L // of a lease, beyond the time limit of an attempt
 private const val DAY_MS = 86_400_000L
 private const val MOST_UNANSWERED = 3
@@ -20,8 +21,10 @@ public class QueueFullException(message: String) : Exception(message)
  * @param url Where the server is: `http` or `https`, without a query.
  * @param store Where the queue is kept, so that a restart finds it; it may be that of the ledger.
  * @param token The token of the server, if it asks for one.
- * @param onOutcome Hears what becomes of each message, on the thread that calls [flush] or [add].
+ * @param onOutcome Hears what became of each attempt, by the id that [add] gave.
+ * @param onDamage Hears that the queue was damaged: it is kept in another entry of the store, and a new queue begins.
  * @param timeLimitMs The time limit of an attempt.
+ * @param longestWaitMs The longest wait between two attempts, unless the server asks for a longer one, of up to a day.
  * @param mostWaiting At most so many messages wait, so that a server that is away does not fill the device.
  * @param queue The entry of the store. Senders to two servers need two.
  * @param clock Tells when a message is due.
@@ -30,19 +33,21 @@ public class Sender @JvmOverloads constructor(
     url: String,
     store: Store,
     private val token: String? = null,
-    private val onOutcome: OutcomeListener? = null,
+    private val onOutcome: BiConsumer<String, Outcome>? = null,
+    onDamage: Consumer<DamagedException>? = null,
     private val timeLimitMs: Int = 30_000,
+    private val longestWaitMs: Long = 60_000,
     private val mostWaiting: Int = 1000,
     queue: String = "queue",
     private val clock: Clock = SystemClock(),
 ) {
     private val address = addressOf(url)
-    private val queue = Queue(store, queue) { onOutcome?.onOutcome(null, Outcome.SetAside(it)) }
+    private val queue = Queue(store, queue) { onDamage?.accept(it) }
     private val leaseMs = timeLimitMs + SLACK_MS
 
     init {
         require(token == null || TOKEN.matches(token)) { "a token is a text of printable ASCII without spaces" }
-        require(timeLimitMs > 0 && mostWaiting > 0) { "timeLimitMs and mostWaiting are above 0" }
+        require(timeLimitMs > 0 && longestWaitMs > 0 && mostWaiting > 0) { "time limit, longest wait and most waiting are above 0" }
     }
 
     /** Puts a message into the queue, and returns its id. */
@@ -54,7 +59,7 @@ public class Sender @JvmOverloads constructor(
 
     /** Tries each message that is due once, and returns; not on the main thread. It never waits for a message to be due. */
     @Throws(IOException::class)
-    public fun flush(): Round {
+    public fun flush(): Flushed {
         var taken = 0
         var refused = 0
         var unanswered = 0 // in a row
@@ -64,20 +69,19 @@ public class Sender @JvmOverloads constructor(
             val row = lease(id) ?: continue // another process sends it, or has sent it
             val answer = post(address, token, bytesOf(row.message), timeLimitMs)
             val outcome = settle(row, answer)
-            onOutcome?.onOutcome(id, outcome)
+            onOutcome?.accept(id, outcome)
             unanswered = if (outcome is Outcome.Again && isOfSender(answer)) unanswered + 1 else 0
             when (outcome) {
                 is Outcome.Taken -> taken++
                 is Outcome.Refused -> refused++
                 is Outcome.NeedsYou -> needsYou = outcome
                 is Outcome.Again -> if (unanswered == MOST_UNANSWERED || asksSender(answer)) pause = outcome.at
-                is Outcome.SetAside -> Unit
             }
             if (needsYou != null || pause > 0) break
         }
         return queue.change { rows ->
             val next = rows.minOfOrNull { if (isDue(it)) clock.now() else it.next }?.let { maxOf(it, pause) }
-            Round(taken, refused, rows.size, if (needsYou == null) next else null, needsYou)
+            Flushed(taken, refused, rows.size, if (needsYou == null) next else null, needsYou)
         }
     }
 
@@ -104,7 +108,7 @@ public class Sender @JvmOverloads constructor(
         null, 408, 429, in 500..599 -> {
             val asked = answer?.retryAfterMs ?: 0
             // A random part, so that devices do not come back at one moment.
-            val longest = minOf(FIRST_WAIT_MS shl minOf(row.attempts, 30), LONGEST_WAIT_MS)
+            val longest = minOf(FIRST_WAIT_MS shl minOf(row.attempts, 30), longestWaitMs)
             val at = clock.now() + maxOf(asked, (longest * (0.5 + Random.nextDouble() / 2)).toLong())
             replace(row, row.copy(attempts = row.attempts + 1, next = at), if (asksSender(answer)) clock.now() + asked else 0)
             Outcome.Again(at)
@@ -114,13 +118,13 @@ public class Sender @JvmOverloads constructor(
 
     /** Replaces a row, or removes it; no other is due before [earliest]. */
     private fun replace(row: Row, by: Row?, earliest: Long = 0): Unit = queue.change { rows ->
+        if (by == null) rows.removeAll { it.id == row.id }
         rows.replaceAll {
             when {
-                it.id == row.id -> by ?: it
-                it.next < earliest -> it.copy(next = earliest)
-                else -> it
+                it.id != row.id -> it.copy(next = maxOf(it.next, earliest))
+                it.attempts == row.attempts + 1 -> checkNotNull(by)
+                else -> it // the lease has expired, and another process sends it
             }
         }
-        if (by == null) rows.removeAll { it.id == row.id }
     }
 }

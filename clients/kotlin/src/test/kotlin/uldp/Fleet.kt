@@ -34,7 +34,7 @@ internal object Fleet {
                 Thread.sleep(maxOf(0, it - System.currentTimeMillis()))
                 flush()
             }
-        }.sumOf(Round::taken)
+        }.sumOf(Flushed::taken)
     }
 
     private fun report(table: DeviceTable, holding: JsonObject): ByteArray {

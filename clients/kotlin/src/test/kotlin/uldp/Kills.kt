@@ -74,7 +74,7 @@ internal object Kills {
         check(made.containsAll(received)) { "messages came that no device has made" }
         // A device is killed at most once, between its spending and its queueing.
         check(received.size in reports - kills..reports) { "${received.size} messages came of $reports" }
-        check(Sender(server.url, store).flush() == Round(0, 0, 0, null, null)) { "messages wait, though all devices have ended" }
+        check(Sender(server.url, store).flush() == Flushed(0, 0, 0, null, null)) { "messages wait, though all devices have ended" }
         // Nobody sends what another sends: a message comes again only if its sender was killed, or got no answer.
         check(copies <= kills + server.unanswered.get()) { "$copies copies came, of $kills kills and ${server.unanswered} without an answer" }
         return "$reports reports: $spent spent, ${received.size} received, $copies copies, $kills kills, ${server.unanswered} without an answer"

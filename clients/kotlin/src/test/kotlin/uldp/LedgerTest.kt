@@ -55,11 +55,13 @@ internal class LedgerTest {
         val texts = listOf("", "{}", whole.dropLast(1), whole.replace("uldp 1", "uldp 2"), sealed("queue", "[]"), sealed("ledger", "[]"))
         for (text in texts) {
             val store = MemoryStore().apply { put("ledger", text) }
-            val error: IOException = assertFailsWith<DamagedLedgerException> { device("survey", store).payload(ONCE, NOW + 31 * DAY_MS, null) }
+            val error: IOException = assertFailsWith<DamagedException> { device("survey", store).payload(ONCE, NOW + 31 * DAY_MS, null) }
             assertTrue(error.message!!.endsWith("restore it, or remove it and spend all budgets once more"))
             assertFalse("salt" in error.message!! || error.cause != null)
             assertEquals(text, store.textAt("ledger"))
         }
+        val later = MemoryStore().apply { put("ledger", sealed("ledger", "{}", format = 2)) }
+        assertFailsWith<LaterVersionException> { device("survey", later).payload(ONCE, NOW, null) }
     }
 
     @Test

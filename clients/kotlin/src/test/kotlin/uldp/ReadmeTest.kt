@@ -39,7 +39,7 @@ internal class ReadmeTest {
                 val running = java(folder, name, "http://127.0.0.1:${server.address.port}").start()
                 val printed = running.inputStream.bufferedReader().readText()
                 assertEquals(0, running.waitFor(), printed)
-                assertContains(printed, Regex("^[0-9a-f]{32}: Taken\nRound\\(taken=1, refused=0, waiting=0, again=null, needsYou=null\\)\n$"))
+                assertContains(printed, Regex("^[0-9a-f]{32}: Taken\nFlushed\\(taken=1, refused=0, waiting=0, again=null, needsYou=null\\)\n$"))
             }
         } finally {
             server.stop(0)

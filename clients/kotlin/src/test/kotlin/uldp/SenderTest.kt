@@ -16,16 +16,20 @@ private const val AWAY = "http://127.0.0.1:9"
 
 internal class SenderTest {
     private val received = mutableListOf<String>()
-    private val heard = mutableListOf<Pair<String?, Outcome>>()
+    private val heard = mutableListOf<Pair<String, Outcome>>()
+    private val damages = mutableListOf<DamagedException>()
     private val clock = SetClock()
     private val store = MemoryStore()
+    private val queue = Queue(store, "queue") { error("it is whole") }
 
     /** The status, the body and Retry-After of each answer in turn; and then 202. */
     private val answers = ArrayDeque<Triple<Int, String, String?>>()
     private val headers = mutableListOf<String?>()
+    private var meanwhile: () -> Unit = {} // during an attempt
     private val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0).apply {
         createContext("/v1/reports") { exchange ->
             received += hex(exchange.requestBody.readBytes())
+            meanwhile()
             headers += exchange.requestHeaders.getFirst("authorization")
             val (status, text, after) = answers.removeFirstOrNull() ?: Triple(202, """{"late":1,"new":[]}""", null)
             if (after != null) exchange.responseHeaders.add("retry-after", after)
@@ -44,7 +48,7 @@ internal class SenderTest {
         statuses.forEach { answers += Triple(it, text, after) }
 
     private fun sender(url: String = this.url, limitMs: Int = 30_000) =
-        Sender(url, store, onOutcome = { id, outcome -> heard += id to outcome }, timeLimitMs = limitMs, mostWaiting = 5, clock = clock)
+        Sender(url, store, null, { id, outcome -> heard += id to outcome }, damages::add, limitMs, HOUR_MS, mostWaiting = 5, clock = clock)
 
     private fun Sender.addAll(vararg bytes: Byte): List<String> = bytes.map { add(byteArrayOf(it)) }
 
@@ -55,17 +59,17 @@ internal class SenderTest {
         answer(500, 408)
         val (id) = sender().addAll(1)
         val first = sender().flush()
-        assertEquals(Round(0, 0, 1, first.again, null), first)
+        assertEquals(Flushed(0, 0, 1, first.again, null), first)
         assertTrue(first.again!! - clock.now() in 250..500)
         assertEquals(first, sender().flush().copy(again = first.again)) // it is not due
         clock.passed += 500
         val second = sender().flush()
         assertTrue(second.again!! - clock.now() in 500..1000)
         clock.passed += 1000
-        assertEquals(Round(1, 0, 0, null, null), sender().flush())
+        assertEquals(Flushed(1, 0, 0, null, null), sender().flush())
         assertEquals(listOf("01", "01", "01"), received)
         assertEquals(listOf(Outcome.Again(first.again!!), Outcome.Again(second.again!!), Outcome.Taken), outcomes())
-        assertEquals(setOf<String?>(id), heard.map { it.first }.toSet())
+        assertEquals(setOf(id), heard.map { it.first }.toSet())
     }
 
     @Test
@@ -84,7 +88,7 @@ internal class SenderTest {
     fun `a message that the server never counts is dropped, and those behind it are sent`() {
         answer(422, 413, text = """{"reason":"too_early"}""")
         sender().addAll(1, 2, 3)
-        assertEquals(Round(1, 2, 0, null, null), sender().flush())
+        assertEquals(Flushed(1, 2, 0, null, null), sender().flush())
         val refused = Outcome.Refused("""{"reason":"too_early"}""")
         assertEquals(listOf(refused, refused, Outcome.Taken), outcomes())
     }
@@ -96,7 +100,7 @@ internal class SenderTest {
             answer(status, text = if (status == 200) "log\u001b in" else "bring a token")
             if (status == 200) sender().addAll(1, 2)
             val text = if (status == 200) "log  in" else "bring a token"
-            assertEquals(Round(0, 0, 2, null, Outcome.NeedsYou(status, text)), sender().flush())
+            assertEquals(Flushed(0, 0, 2, null, Outcome.NeedsYou(status, text)), sender().flush())
             assertEquals(listOf("01"), received)
         }
         assertEquals(2, sender().flush().taken)
@@ -152,7 +156,7 @@ internal class SenderTest {
     fun `a message whose own time is to come holds back no other`() {
         answer(429, text = """{"reason":"too_early","detail":"x"}""", after = "86400")
         sender().addAll(1, 2)
-        assertEquals(Round(1, 0, 1, clock.now() + DAY_MS, null), sender().flush())
+        assertEquals(Flushed(1, 0, 1, clock.now() + DAY_MS, null), sender().flush())
     }
 
     @Test
@@ -168,11 +172,23 @@ internal class SenderTest {
     @Test
     fun `another process sends no message that one is sending, until the lease of a killed one expires`() {
         sender().addAll(1)
-        val queue = Queue(store, "queue") { error("it is whole") }
-        sender(url).let { queue.change { rows -> rows[0] = rows[0].copy(attempts = 1, next = clock.now() + 31_000) } }
-        assertEquals(Round(0, 0, 1, clock.now() + 31_000, null), sender().flush())
+        queue.change { rows -> rows[0] = rows[0].copy(attempts = 1, next = clock.now() + 31_000) }
+        assertEquals(Flushed(0, 0, 1, clock.now() + 31_000, null), sender().flush())
         clock.passed += 31_000
         assertEquals(1, sender().flush().taken)
+    }
+
+    @Test
+    fun `an attempt that outlives its lease leaves the lease of another process, and a message that is gone`() {
+        sender().addAll(1)
+        val lease = clock.now() + 31_000
+        meanwhile = { queue.change { rows -> rows[0] = rows[0].copy(attempts = 2, next = lease) } }
+        answer(500)
+        assertEquals(lease, sender().flush().again)
+        meanwhile = { queue.change { rows -> rows.clear() } }
+        clock.passed += 31_000
+        answer(500)
+        assertEquals(Flushed(0, 0, 0, null, null), sender().flush())
     }
 
     @Test
@@ -216,15 +232,15 @@ internal class SenderTest {
         val whole = store.textAt("queue")!!
         val texts = listOf("", "[]", whole.dropLast(1), whole.replace("01", "02"), whole.replace("uldp 1", "uldp 2"), sealed("ledger", "[]"), sealed("queue", "{}"))
         for (text in texts) {
-            heard.clear()
+            damages.clear()
             store.put("queue", text)
             sender().addAll(7)
-            val (id, outcome) = heard.single()
-            assertEquals(null, id)
-            assertEquals(text, store.textAt((outcome as Outcome.SetAside).entry))
+            assertEquals(text, store.textAt(damages.single().keptAs!!))
             assertEquals(1, sender().flush().taken)
         }
         assertEquals(listOf("07"), received.distinct())
+        store.put("queue", sealed("queue", "[]", format = 2))
+        assertFailsWith<LaterVersionException> { sender().addAll(7) }
     }
 
     @Test
