@@ -7,6 +7,8 @@ import kotlinx.serialization.json.Json
 /** Earlier times, before March 1973, are seconds, or those of a clock that nobody has set. */
 private const val FIRST_MS = 100_000_000_000L
 
+private const val TWICE = "the value has an item twice"
+
 /** What a device has reported of a value: how often, up to 2, and its permanent response. */
 @Serializable
 private class Response(val reports: Int, val symbol: Long? = null, val bytes: String? = null)
@@ -153,9 +155,11 @@ private fun indexed(column: Column, value: Value): Value = when (value) {
         require(index >= 0) { "a value is no label of the domain" }
         Value.Index(index)
     } ?: value
-    is Value.Items -> Value.Items(value.items.map { indexed(column, it) })
+    is Value.Items -> Value.Items(value.items.map { indexed(column, it) }).also {
+        require(it.items.toSet().size == it.items.size) { TWICE }
+    }
     is Value.Pairs -> Value.Pairs(value.numbers.mapKeys { (key) -> indexed(column, key) }).also {
-        require(it.numbers.size == value.numbers.size) { "a value has a key twice" }
+        require(it.numbers.size == value.numbers.size) { TWICE }
     }
 }
 

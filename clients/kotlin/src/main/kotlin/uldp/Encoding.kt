@@ -121,7 +121,7 @@ internal class Encoder(private val draws: Draws, private val level: String?, pri
 
     /** Draws l of the items of a set without repetition; all of them if it has no more. */
     private fun chosen(held: List<Int>, size: Int, most: Int): List<Int> =
-        kept(held.distinct().onEach { index(Value.Index(it), size) }, most)
+        kept(held.onEach { index(Value.Index(it), size) }, most)
 
     /** Draws l of some numbers; all of them if there are no more. */
     private fun <T : Comparable<T>> kept(numbers: List<T>, most: Int): List<T> {
@@ -171,7 +171,7 @@ private fun text(value: Value): String {
 
 private fun texts(value: Value): List<String> {
     require(value is Value.Items && value.items.all { it is Value.Text }) { "a value is no list of strings" }
-    return value.items.map { (it as Value.Text).text }.distinct()
+    return value.items.map { (it as Value.Text).text }
 }
 
 private fun symbolOfString(text: String, form: EncodingForm, pieces: Set<String>): Long = when (form) {
@@ -185,10 +185,10 @@ private fun items(value: Value): List<Int> {
     return value.items.map { (it as Value.Index).index }
 }
 
-/** How many different items or keys a set or pairs have. */
+/** How many items or keys a set or pairs have. */
 private fun sizeOf(value: Value): Int = when (value) {
     is Value.Pairs -> value.numbers.size
-    is Value.Items -> value.items.distinct().size
+    is Value.Items -> value.items.size
     else -> throw IllegalArgumentException("a value is no list")
 }
 

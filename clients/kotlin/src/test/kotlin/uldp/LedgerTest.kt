@@ -110,6 +110,16 @@ internal class LedgerTest {
     }
 
     @Test
+    fun `a set has each item once, by its label or its index`() {
+        val device = Device(table("pets"))
+        device.report(Value.Items(listOf(Value.Text("cat"), Value.Index(1))))
+        for (other in listOf(Value.Text("cat"), Value.Index(0))) {
+            val error = assertFailsWith<IllegalArgumentException> { device.report(Value.Items(listOf(Value.Text("cat"), other))) }
+            assertEquals("the value has an item twice", error.message)
+        }
+    }
+
+    @Test
     fun `a batch has the columns of its reports`() {
         val reports = listOf(Report(ByteArray(16) { 1 }, NOW, Payload.Symbol(2)), Report(ByteArray(16) { 2 }, -1, Payload.Symbol(0)))
         val bytes = batch("c", 1, reports)
