@@ -15,12 +15,14 @@ import java.nio.file.StandardOpenOption.WRITE
 import java.nio.file.attribute.FileAttribute
 import java.nio.file.attribute.PosixFilePermissions
 
-private val NAME = Regex("[a-z0-9][a-z0-9.-]{0,99}")
+// No dot, so that no entry is the lock, or what is written aside.
+private val NAME = Regex("[a-z0-9-]{1,100}")
+private const val LOCK = "store.lock"
 
 /**
  * A folder with a file for each entry, which only its owner may read; the first change creates it.
  *
- * A change waits for the lock of a file `lock` in the folder, which the system releases when a process ends. Nobody may
+ * A change waits for the lock of a file `store.lock` in the folder, which the system releases when a process ends. Nobody may
  * remove that file. The lock holds on one machine, so the folder may be on no network drive that several machines use.
  */
 public class FileStore(folder: File) : Store {
@@ -32,7 +34,7 @@ public class FileStore(folder: File) : Store {
 
     @Throws(IOException::class)
     override fun <T> change(name: String, edit: (String?) -> Edited<T>): T {
-        require(NAME.matches(name)) { "an entry has a name of small letters, digits, . and -" }
+        require(NAME.matches(name)) { "an entry has a name of small letters, digits and -" }
         // To close the lock file a second time would release the lock of the outer change.
         check(!Thread.holdsLock(monitor)) { "an edit makes no other change of its store" }
         return synchronized(monitor) {
@@ -40,7 +42,7 @@ public class FileStore(folder: File) : Store {
                 Files.createDirectories(folder, *modes("rwx------"))
                 synchronize(folder.parent)
             }
-            FileChannel.open(folder.resolve("lock"), setOf(CREATE, WRITE), *modes("rw-------")).use { channel ->
+            FileChannel.open(folder.resolve(LOCK), setOf(CREATE, WRITE), *modes("rw-------")).use { channel ->
                 channel.lock()
                 val edited = edit(read(folder.resolve(name)))
                 edited.text?.let { write(name, it) }

@@ -10,6 +10,7 @@ private const val SLACK_MS = 1000L // of a lease, beyond the time limit of an at
 private const val DAY_MS = 86_400_000L
 private const val MOST_UNANSWERED = 3
 private val TOKEN = Regex("[!-~]+")
+private val QUEUE = Regex("queue(-[a-z0-9]{1,50})?") // never the ledger
 
 /** The queue is full: the server has been away for long, and nobody has emptied it. */
 public class QueueFullException(message: String) : Exception(message)
@@ -26,7 +27,7 @@ public class QueueFullException(message: String) : Exception(message)
  * @param timeLimitMs The time limit of an attempt.
  * @param longestWaitMs The longest wait between two attempts, unless the server asks for a longer one, of up to a day.
  * @param mostWaiting At most so many messages wait, so that a server that is away does not fill the device.
- * @param queue The entry of the store. Senders to two servers need two.
+ * @param queue The entry of the store. Senders to two servers need two, such as `queue-a` and `queue-b`.
  * @param clock Tells when a message is due.
  */
 public class Sender @JvmOverloads constructor(
@@ -47,7 +48,9 @@ public class Sender @JvmOverloads constructor(
 
     init {
         require(token == null || TOKEN.matches(token)) { "a token is a text of printable ASCII without spaces" }
-        require(timeLimitMs > 0 && longestWaitMs > 0 && mostWaiting > 0) { "time limit, longest wait and most waiting are above 0" }
+        require(QUEUE.matches(queue)) { "the entry of a queue is queue, or queue- with small letters and digits" }
+        require(timeLimitMs > 0 && mostWaiting > 0) { "timeLimitMs and mostWaiting are above 0" }
+        require(longestWaitMs in 1..DAY_MS) { "longestWaitMs is above 0, and a day at the most" }
     }
 
     /** Puts a message into the queue, and returns its id. */

@@ -7,7 +7,7 @@ public interface Store {
     /**
      * Changes an entry, atomically: no other thread and no other process changes it meanwhile.
      *
-     * @param name The name of the entry: small letters, digits, `.` and `-`.
+     * @param name The name of the entry: small letters, digits and `-`.
      * @param edit Gets the text of the entry, null if there is none, and does nothing else than to return what becomes of
      *   it. If it throws, nothing has changed.
      * @return The result of the edit. The new text is durable when this returns.

@@ -253,6 +253,13 @@ internal class SenderTest {
     }
 
     @Test
+    fun `senders to two servers have two queues in one store, and neither is the ledger`() {
+        Sender(AWAY, store, queue = "queue-away").addAll(1)
+        assertEquals(0, sender().flush().waiting)
+        for (name in listOf("ledger", "queue.new", "")) assertFailsWith<IllegalArgumentException> { Sender(AWAY, store, queue = name) }
+    }
+
+    @Test
     fun `a token is sent as the server asks for`() {
         Sender(url, store, "secret").run { addAll(1).also { flush() } }
         assertEquals(listOf<String?>("Bearer secret"), headers)

@@ -46,7 +46,7 @@ internal class StoreTest {
     fun `only its owner reads a folder and its files`() {
         opened("file", folder).put("ledger", "{}")
         fun modes(name: String) = PosixFilePermissions.toString(Files.getPosixFilePermissions(File(folder, name).toPath()))
-        assertEquals(listOf("rwx------", "rw-------", "rw-------"), listOf("store", "store/ledger", "store/lock").map(::modes))
+        assertEquals(listOf("rwx------", "rw-------", "rw-------"), listOf("store", "store/ledger", "store/store.lock").map(::modes))
     }
 
     @Test
@@ -68,7 +68,7 @@ internal class StoreTest {
     fun `a change in a change is refused, and so is a name that is a path`() {
         val store = opened("file", folder)
         assertFailsWith<IllegalStateException> { store.change("ledger") { Edited("", store.put("queue", "")) } }
-        for (name in listOf("../ledger", "", ".", "A", "a/b")) assertFailsWith<IllegalArgumentException> { store.textAt(name) }
+        for (name in listOf("../ledger", "", ".", "A", "a/b", "store.lock", "ledger.new")) assertFailsWith<IllegalArgumentException> { store.textAt(name) }
     }
 
     @Test
