@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pipelines.intake.test_clock import Machine
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
@@ -36,11 +37,11 @@ SPEC = CollectionSpec.parse(
 )
 
 
-def sent(n: int, start: int, clock: int = 0) -> list[Message]:
-    """One report each second, on a stream whose clock is ahead by ``clock`` ms."""
+def sent(n: int, start: int, clock: int = 0, every: int = SECOND) -> list[Message]:
+    """One report every so many ms, on a stream whose clock is ahead by ``clock`` ms."""
     rng = np.random.default_rng(start)
     symbols = build_protocol(SPEC).mechanism.perturb(rng.integers(0, 6, n), rng).tolist()
-    times = range(start, start + n * SECOND, SECOND)
+    times = range(start, start + n * every, every)
     return [
         Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at + clock)
         for at, symbol in zip(times, symbols, strict=True)
@@ -73,6 +74,23 @@ def test_one_message_from_the_future_empties_no_stream(tmp_path: Path, ahead: in
     assert total.received == 301
     assert total.closes()
     assert (total.counted, late) == (100, total.late)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("steady", "late"), [(True, 0), (False, 101)])
+def test_a_post_under_a_clock_of_72_hours_ahead_makes_both_jobs_agree(tmp_path: Path, steady: bool, late: int) -> None:
+    """Of 121 posts, one every 30 s, one is made while the clock of the machine is wrong; without the steady clock, the
+    posts behind it are late for who reads the stream.
+    """
+    machine, segments = Machine(), []
+    for number, message in enumerate(sent(121, Machine().truth, every=30 * SECOND)):
+        machine.wrong, machine.uptime = 3 * DAY if number == 20 else 0, number * 30 * SECOND
+        stamp = machine.clock.now() if steady else machine.truth + machine.wrong
+        segments.append([message._replace(publish_time=stamp)])
+    total, kept = follow(tmp_path, *segments)
+    assert (total.received, total.counted, total.late, kept) == (121, 121 - late, late, late)
+    jobs.backfill([SPEC], tmp_path / "stream", tmp_path / "backfill", jobs.pipeline_options([]))
+    assert sum(pane.n for pane in newest(ResultsFolder(tmp_path / "backfill").statistics())) == 121
 
 
 @pytest.mark.slow
