@@ -82,7 +82,7 @@ def text_files() -> list[Path]:
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     )
     files = [ROOT / name for name in names.stdout.decode().splitlines()]
-    kinds = {".md", ".py", ".sh", ".ipynb", ".html", ".toml", ".yaml", ".yml", ".kt", ".ts", ".swift", ".h", ""}
+    kinds = {".md", ".py", ".sh", ".ipynb", ".html", ".toml", ".yaml", ".yml", ".kt", ".ts", ".h", ""}
     return [
         file for file in files if file.suffix in kinds and file.is_file() and file.relative_to(ROOT).parts[0] != "tests"
     ]

@@ -63,7 +63,7 @@ def test_a_fleet_of_a_client_is_verified_as_its_page_shows(tmp_path: Path) -> No
 def test_no_readme_writes_a_file_or_a_folder_of_another() -> None:
     """A reader tries one client after the other in one clone; ledgers of two clients cannot read each other."""
     written: dict[str, str] = {}
-    for client in ("swift", *PROGRAMS):
+    for client in PROGRAMS:
         for name in {*re.findall(r"--to ([\w-]+)|File(?:Storage|Store)?\(\"(?!places)([\w.-]+)\"\)", readme(client))}:
             assert written.setdefault("".join(name), client) == client
     assert len(written) > 8
