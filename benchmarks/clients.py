@@ -45,7 +45,7 @@ def commands(program: str) -> dict[str, tuple[str, ...]]:
 
 def compiled(folder: Path, program: str, *options: str) -> str:
     """Compile a program of the tests of the client in C, which may include headers of a folder, without a warning."""
-    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable"]
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-Wno-unused-variable"]
     paths = ["-I", str(FOLDER / "c"), "-I", str(folder), str(FOLDER / "c" / "test" / f"{program}.c")]
     command = ["cc", "-std=c11", *warnings, *options, *paths, "-o", str(folder / program)]
     subprocess.run(command, check=True)
@@ -82,7 +82,7 @@ def measure(family: str, calls: int = CALLS) -> Mapping[str, tuple[float, float]
         (folder / "table.h").write_text("\n".join(c_table(table, "c")) + "\n", encoding="utf-8")
         c = [compiled(folder, "times", "-O2", f"-DCALLS={calls}", "-DNAME=c")]
         runs: dict[str, tuple[list[str], list[str]]] = {
-            "c": (c, [f"1 {value} -1 {value} 0" for value in (0, SIZE - 1)])
+            "c": (c, [f"1 1 {value} -1 {value} 0" for value in (0, SIZE - 1)])
         }
         for client, command in commands("times").items():
             lines = [json.dumps({"value": value}) for value in (0, SIZE - 1)]

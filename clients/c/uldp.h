@@ -1,14 +1,16 @@
-/* A device under local differential privacy, in C11: one header, no allocation, and no time that depends on the value.
+/* A device under local differential privacy, in C11 and C++17: one header, no allocation.
  *
  * It computes by a table, which `uldp device-table SPEC --c` writes as a header. docs/device-table.md has the rule of
- * each form. Where a symbol is secret, the code selects by masks: it takes no branch and reads no address by it. What
- * the compiler and the processor make of divisions is theirs. Which part of strata a device reports is no secret.
+ * each form. The code selects by masks where a value is secret: it takes no branch and reads no address by an index, a
+ * tag, an item, a place in a ranking or a symbol. The number of items of a set, and the pieces of a string, do take
+ * time. What the compiler and the processor make of divisions and of doubles is theirs. Which part of strata a device
+ * reports is no secret.
  *
- *     uldp_held held = {.index = 3, .tag = -1};
- *     size_t bytes = uldp_report(&places, &held, 1, 0, id, time_ms, uldp_system_draws(), &places_work, message);
+ *     uldp_held held = uldp_value(3, ULDP_NO_TAG);
+ *     size_t bytes = uldp_report(&places_table, &held, 1, 0, time_ms, uldp_system_draws(), &places_work, message,
+ *                                sizeof message);
  *
- * A device with kept responses calls uldp_encode with uldp_kept_draws, then uldp_permanent, and uldp_again with the response
- * that it keeps for this symbol: see docs/client.md, "Reports every day". This header keeps no ledger and spends no budget.
+ * This is for tables without kept responses and without a budget. For others, uldp_ledger.h has the ledger.
  */
 #ifndef ULDP_H
 #define ULDP_H
@@ -17,14 +19,33 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifndef ULDP_NO_SYSTEM
+#include <stdlib.h>
+#ifdef __APPLE__
+#include <sys/random.h>
+#elif defined __cplusplus
+#include <unistd.h>
+#endif
+#endif
 
-/* The most symbols that a device holds of a set, and the most levels of strata within strata. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The most symbols that a device holds of a set, the most columns, and the most levels of strata within strata. */
 #ifndef ULDP_MOST_HELD
 #define ULDP_MOST_HELD 64
+#endif
+#ifndef ULDP_MOST_COLUMNS
+#define ULDP_MOST_COLUMNS 64
 #endif
 /* The most strings of a set that a device holds; of more, it reports nothing. */
 #ifndef ULDP_MOST_TEXTS
 #define ULDP_MOST_TEXTS 256
+#endif
+/* The most draws of an encoding that a ledger keeps. */
+#ifndef ULDP_MOST_DRAWS
+#define ULDP_MOST_DRAWS 256
 #endif
 #define ULDP_MOST_DEPTH 4
 
@@ -37,7 +58,7 @@ typedef enum {
   ULDP_IDENTITY, ULDP_RESPONSE, ULDP_BITS, ULDP_FLIPS, ULDP_INTEGERS, ULDP_SUBSET, ULDP_SET, ULDP_DESIGN, ULDP_HASH,
   ULDP_ROW, ULDP_LINEAR, ULDP_POINT, ULDP_BIT, ULDP_INTERVAL, ULDP_STEPS, ULDP_COHORT, ULDP_BLOOM, ULDP_NEAR,
   ULDP_NESTED, ULDP_STRATA, ULDP_KEPT, ULDP_VALUE, ULDP_ZONES, ULDP_GRID, ULDP_BINS, ULDP_STRING, ULDP_PREFIX, ULDP_PAIR,
-  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS, ULDP_COHORTS, ULDP_STRINGS, ULDP_SIZE, ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN
+  ULDP_SIGNED, ULDP_VIEW, ULDP_HITS, ULDP_COHORTS, ULDP_STRINGS, ULDP_SIZE, ULDP_BLOCKS, ULDP_SAME, ULDP_DRAWN, ULDP_GIVEN, ULDP_NAMED
 } uldp_form;
 
 typedef struct {
@@ -65,38 +86,119 @@ typedef struct {
   uint64_t first, width;
 } uldp_map;
 struct uldp_encoding {
-  uldp_form form, choice;
+  uldp_form form;
   uint64_t size, tags, grid, bits, bins, longest, held, number, pieces, first, second, most, shift, width;
-  double low, high;
   uldp_list places, base, sizes;
+  uldp_form choice;
+  double low, high;
   const uldp_base *bases; /* of a view, the encoding of each column; of a set of strings, that of each string */
   size_t bases_count;
   const uldp_map *maps;
 };
 
+typedef enum {
+  ULDP_NOTHING, ULDP_INDEX, ULDP_NUMBER, ULDP_TEXT, ULDP_ITEMS, ULDP_RANKING, ULDP_PAIRS, ULDP_TEXTS
+} uldp_kind;
+
 typedef struct {
-  const char *collection;
-  uint64_t version, slice_ms, offset_ms;
-  bool exact_time;
+  const char *const *at;
+  size_t count;
+} uldp_names;
+
+/* A variable: the only one of a table has an empty name. */
+typedef struct {
+  const char *name;
+  uldp_kind kind;
+  uint64_t size, longest; /* how many values, items, keys or candidates there are; the most bytes of a text */
+  uldp_names labels, tags, pieces; /* labels: none if the spec lists none; pieces: the vocabulary of prefixes */
+} uldp_column;
+
+/* What one report of a value spends, and all of them together; -1 without privacy, or without such a bound. */
+typedef struct {
+  double epsilon, lasting;
+} uldp_spends;
+
+typedef struct {
+  const char *collection, *device_digest;
+  uint64_t version, slice_ms, offset_ms, window_ms;
+  bool exact_time, kept;
+  double budget;                /* what a user may spend in every period; 0 if there is no budget */
+  uint64_t budget_ms;
+  const uldp_spends *spends;    /* of each level of privacy, or one for all */
+  size_t spends_count;
+  const uldp_column *columns;
+  size_t columns_count;
   const uldp_encoding *encoding;
   const uldp_mechanism *mechanism;
-  const char *const *pieces; /* of strings: the vocabulary of prefixes */
-  size_t pieces_count;
+  size_t encoding_draws, symbols_count, scratch_count, bytes_count; /* what a report takes */
 } uldp_table;
 
-/* What a device holds of one variable. Of text, `length` has the bytes of its UTF-8. */
+/* What a device holds of one variable, as one of the functions below makes it. Any other bits are refused at best. */
 typedef struct {
-  uint64_t index;        /* of a value */
-  int64_t tag;           /* behind which the user hides it; -1 if the user does not */
+  uldp_kind kind;
+  uint64_t index;
+  int64_t tag;
   double number;
   const char *text;
   size_t length;
-  const uint64_t *items; /* of a set or the keys of pairs, all different; of a ranking the candidates, the best first */
-  size_t items_count;    /* of a set of strings, how many texts it has */
-  const char *const *texts; /* of a set of strings, all different */
-  const size_t *lengths;    /* the bytes of each */
-  const double *numbers; /* of pairs, one for each key */
+  const uint64_t *items;
+  const double *numbers;
+  const char *const *texts;
+  const size_t *lengths;
+  size_t count;
 } uldp_held;
+
+#define ULDP_NO_TAG (-1)
+static inline uldp_held uldp_held_of(uldp_kind kind) {
+  uldp_held held;
+  memset(&held, 0, sizeof held);
+  held.kind = kind;
+  held.tag = ULDP_NO_TAG;
+  return held;
+}
+/* The value of an index, which the user hides behind the tag of a number, or ULDP_NO_TAG. */
+static inline uldp_held uldp_value(uint64_t index, int64_t tag) {
+  uldp_held held = uldp_held_of(ULDP_INDEX);
+  held.index = index;
+  held.tag = tag;
+  return held;
+}
+static inline uldp_held uldp_number(double number) {
+  uldp_held held = uldp_held_of(ULDP_NUMBER);
+  held.number = number;
+  return held;
+}
+/* A string, by so many bytes of UTF-8. */
+static inline uldp_held uldp_text(const char *text, size_t length) {
+  uldp_held held = uldp_held_of(ULDP_TEXT);
+  held.text = text;
+  held.length = length;
+  return held;
+}
+static inline uldp_held uldp_listed(uldp_kind kind, const uint64_t *items, size_t count) {
+  uldp_held held = uldp_held_of(kind);
+  held.items = items;
+  held.count = count;
+  return held;
+}
+/* A set, by the indices of its items, all different. */
+static inline uldp_held uldp_items(const uint64_t *items, size_t count) { return uldp_listed(ULDP_ITEMS, items, count); }
+/* A ranking, by the indices of all candidates, the best first. */
+static inline uldp_held uldp_ranking(const uint64_t *items, size_t count) { return uldp_listed(ULDP_RANKING, items, count); }
+/* Keys with numbers: the index of each key, all different, and its number. */
+static inline uldp_held uldp_pairs(const uint64_t *keys, const double *numbers, size_t count) {
+  uldp_held held = uldp_listed(ULDP_PAIRS, keys, count);
+  held.numbers = numbers;
+  return held;
+}
+/* A set of strings, all different, and the bytes of each. */
+static inline uldp_held uldp_texts(const char *const *texts, const size_t *lengths, size_t count) {
+  uldp_held held = uldp_held_of(ULDP_TEXTS);
+  held.texts = texts;
+  held.lengths = lengths;
+  held.count = count;
+  return held;
+}
 
 /* The symbol of a mechanism; of strata, the parts that lead to it, the outermost first. */
 typedef struct {
@@ -114,6 +216,7 @@ typedef struct {
   uldp_symbol *symbols;
   size_t symbols_count;
   uint64_t *scratch;
+  size_t scratch_count;
   uint8_t *bytes;
   size_t bytes_count;
 } uldp_work;
@@ -125,26 +228,37 @@ typedef struct {
 } uldp_draws;
 
 /* Draws for the encoding of a device with kept responses, which is to choose the same each time: the numbers that the
- * device keeps, and then new ones, which it must keep. It has `room` numbers; `count` of them are kept before. */
+ * device keeps, and then new ones, which it must keep. It has `room` numbers; `count` of them are kept before. If it has
+ * made more than it has room for, they are not all kept. */
 typedef struct {
   uldp_draws from;
   uint64_t *numbers;
   size_t room, count, made;
 } uldp_kept;
-static inline uint64_t uldp_kept_below(void *state, uint64_t limit) {
-  uldp_kept *kept = state;
-  uint64_t drawn = kept->from.below(kept->from.state, limit);
-  if (kept->made >= kept->room) return drawn;
-  if (kept->made >= kept->count) kept->numbers[kept->made] = drawn;
-  return kept->numbers[kept->made++];
+static inline uldp_draws uldp_draws_of(uint64_t (*below)(void *, uint64_t), void *state) {
+  uldp_draws draws;
+  draws.below = below;
+  draws.state = state;
+  return draws;
 }
-static inline uldp_draws uldp_kept_draws(uldp_kept *kept) { return (uldp_draws){uldp_kept_below, kept}; }
+static inline uint64_t uldp_kept_below(void *state, uint64_t limit) {
+  uldp_kept *kept = (uldp_kept *)state;
+  uint64_t drawn = kept->from.below(kept->from.state, limit);
+  if (kept->made >= kept->room) return kept->made++, drawn;
+  if (kept->made >= kept->count) kept->numbers[kept->made] = drawn;
+  return kept->numbers[kept->made++] % limit;
+}
+static inline uldp_draws uldp_kept_draws(uldp_kept *kept) { return uldp_draws_of(uldp_kept_below, kept); }
 
 /* ---- masks: all ones if it is so, else 0; for numbers below 2^63 ---- */
 
 static inline uint64_t uldp_eq(uint64_t a, uint64_t b) { return (((a ^ b) | (0 - (a ^ b))) >> 63) - 1; }
 static inline uint64_t uldp_lt(uint64_t a, uint64_t b) { return 0 - ((a - b) >> 63); }
 static inline uint64_t uldp_select(uint64_t mask, uint64_t a, uint64_t b) { return b ^ (mask & (a ^ b)); }
+/* As uldp_lt, for any number that a program gives. */
+static inline uint64_t uldp_within(uint64_t number, uint64_t limit) {
+  return ~(0 - (number >> 63)) & uldp_lt(number & INT64_MAX, limit);
+}
 static inline uint64_t uldp_below(uldp_draws draws, uint64_t limit) { return draws.below(draws.state, limit); }
 static inline uint64_t uldp_happens(uint64_t threshold, uldp_draws draws) {
   return uldp_lt(uldp_below(draws, UINT64_C(1) << 53), threshold);
@@ -222,16 +336,33 @@ static inline void uldp_sha256_add(uldp_sha256 *hash, uint8_t byte) {
   hash->block[hash->bytes++ & 63] = byte;
   if (!(hash->bytes & 63)) uldp_sha256_block(hash);
 }
-/* The symbol of a text: that of its bytes, filled with ff up to `longest`. It hashes as many bytes whatever the text. */
+static inline void uldp_sha256_begin(uldp_sha256 *hash) {
+  static const uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  memcpy(hash->state, state, sizeof state);
+  hash->bytes = 0;
+}
+static inline uint8_t uldp_sha256_byte(const uldp_sha256 *hash, int place) {
+  return (uint8_t)(hash->state[place / 4] >> (24 - 8 * (place % 4)));
+}
+static inline void uldp_sha256_end(uldp_sha256 *hash) {
+  uint64_t bits = 8 * hash->bytes;
+  uldp_sha256_add(hash, 0x80);
+  while ((hash->bytes & 63) != 56) uldp_sha256_add(hash, 0);
+  for (int i = 7; i >= 0; i--) uldp_sha256_add(hash, (uint8_t)(bits >> (8 * i)));
+}
+/* A byte of a text, which is filled with ff. No text of UTF-8 has this byte. */
+static inline uint8_t uldp_text_byte(const char *text, size_t length, uint64_t place) {
+  return place < length ? (uint8_t)text[place] : 0xff;
+}
+/* The symbol of a text: that of its bytes, filled up to `longest`. It hashes as many bytes whatever the text. */
 static inline uint64_t uldp_text_symbol(const char *text, size_t length, uint64_t longest) {
-  uldp_sha256 hash = {.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
-                                0x5be0cd19}};
-  for (uint64_t i = 0; i < longest; i++) uldp_sha256_add(&hash, i < length ? (uint8_t)text[i] : 0xff);
-  uldp_sha256_add(&hash, 0x80);
-  while ((hash.bytes & 63) != 56) uldp_sha256_add(&hash, 0);
-  for (int i = 7; i >= 0; i--) uldp_sha256_add(&hash, (uint8_t)(8 * longest >> (8 * i)));
+  uldp_sha256 hash;
   uint64_t symbol = 0;
-  for (int i = 5; i >= 0; i--) symbol = symbol << 8 | (uint8_t)(hash.state[i / 4] >> (24 - 8 * (i % 4)));
+  uldp_sha256_begin(&hash);
+  for (uint64_t i = 0; i < longest; i++) uldp_sha256_add(&hash, uldp_text_byte(text, length, i));
+  uldp_sha256_end(&hash);
+  for (int i = 5; i >= 0; i--) symbol = symbol << 8 | uldp_sha256_byte(&hash, i);
   return symbol;
 }
 
@@ -288,7 +419,90 @@ static inline uint64_t uldp_on_plane(uint64_t point, uint64_t number, uint64_t g
   return uldp_point_of(vector, g, m);
 }
 
+/* ---- what a device may hold ---- */
+
+/* All ones if the items are below `size` and all different. It compares each with each, whatever they are. */
+static inline uint64_t uldp_different(const uint64_t *items, size_t count, uint64_t size) {
+  uint64_t right = UINT64_MAX;
+  for (size_t i = 0; i < count; i++) {
+    right &= uldp_within(items[i], size);
+    for (size_t j = 0; j < i; j++) right &= ~uldp_eq(items[i], items[j]);
+  }
+  return right;
+}
+/* By its bits, because a compiler may take each number for finite. */
+static inline uint64_t uldp_finite(double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return ~uldp_eq(bits >> 52 & 0x7ff, 0x7ff);
+}
+static inline uint64_t uldp_right_text(const char *text, size_t length, uint64_t longest) {
+  uint64_t right = UINT64_MAX;
+  if ((!text && length) || length > longest) return 0;
+  for (size_t i = 0; i < length; i++) right &= ~uldp_eq((uint8_t)text[i], 0xff);
+  return right;
+}
+static inline uint64_t uldp_right_texts(const uldp_held *held, uint64_t longest) {
+  uint64_t right = UINT64_MAX;
+  if (held->count > ULDP_MOST_TEXTS || (held->count && (!held->texts || !held->lengths))) return 0;
+  for (size_t i = 0; i < held->count; i++) {
+    if (!uldp_right_text(held->texts[i], held->lengths[i], longest)) return 0;
+    for (size_t j = 0; j < i; j++) {
+      uint64_t differ = 0;
+      for (uint64_t at = 0; at < longest; at++)
+        differ |= (uint64_t)uldp_text_byte(held->texts[i], held->lengths[i], at) ^
+                  uldp_text_byte(held->texts[j], held->lengths[j], at);
+      right &= ~uldp_eq(differ, 0);
+    }
+  }
+  return right;
+}
+/* All ones if a device may hold this of a column, else 0. */
+static inline uint64_t uldp_right(const uldp_column *column, const uldp_held *held) {
+  bool listed = held->count <= column->size && (held->items || !held->count);
+  uint64_t right = uldp_within((uint64_t)held->tag + 1, column->tags.count + 1);
+  if (held->kind != column->kind) return 0;
+  switch (column->kind) {
+    case ULDP_INDEX:
+      return right & uldp_within(held->index, column->size);
+    case ULDP_NUMBER:
+      return right & uldp_finite(held->number);
+    case ULDP_TEXT:
+      return right & uldp_right_text(held->text, held->length, column->longest);
+    case ULDP_RANKING:
+      return listed && held->count == column->size ? right & uldp_different(held->items, held->count, column->size) : 0;
+    case ULDP_ITEMS:
+      return listed ? right & uldp_different(held->items, held->count, column->size) : 0;
+    case ULDP_PAIRS:
+      if (!listed || (held->count && !held->numbers)) return 0;
+      for (size_t i = 0; i < held->count; i++) right &= uldp_finite(held->numbers[i]);
+      return right & uldp_different(held->items, held->count, column->size);
+    case ULDP_TEXTS:
+      return right & uldp_right_texts(held, column->longest);
+    default:
+      return 0;
+  }
+}
+/* The index of a label in the domain of a column, or the number of labels, which is no index. It compares with all. */
+static inline uint64_t uldp_index(const uldp_column *column, const char *label) {
+  uint64_t found = column->labels.count;
+  size_t length = strlen(label);
+  for (size_t i = 0; i < column->labels.count; i++) {
+    const char *known = column->labels.at[i];
+    uint64_t size = strlen(known), differ = size ^ length;
+    for (uint64_t at = 0; at < size; at++) differ |= (uint64_t)(uint8_t)known[at] ^ uldp_text_byte(label, length, at);
+    found = uldp_select(uldp_eq(differ, 0), i, found);
+  }
+  return found;
+}
+
 /* ---- encodings ---- */
+
+/* What a device holds, and the column of it. */
+typedef struct {
+  const uldp_held *held;
+  const uldp_column *column;
+} uldp_cell;
 
 static inline double uldp_share(const uldp_encoding *e, double number) {
   double inside = number < e->low ? e->low : number > e->high ? e->high : number;
@@ -298,179 +512,160 @@ static inline double uldp_share(const uldp_encoding *e, double number) {
 static inline uint64_t uldp_rounded(double number) {
   uint64_t below = (uint64_t)number;
   double rest = number - (double)below;
-  return below + (rest > 0.5 || (rest == 0.5 && (below & 1)));
+  return below + ((uint64_t)(rest > 0.5) | ((uint64_t)(rest >= 0.5) & below & 1));
 }
-/* Chooses up to l different items or keys of a device, into the scratch; returns how many, or ULDP_MOST_HELD + 1. */
+/* Puts one more number into `count` sorted ones. */
+static inline void uldp_insert(uint64_t *sorted, size_t count, uint64_t number) {
+  for (size_t i = 0; i < count; i++) {
+    uint64_t less = uldp_lt(number, sorted[i]), other = sorted[i];
+    sorted[i] = uldp_select(less, number, other);
+    number = uldp_select(less, other, number);
+  }
+  sorted[count] = number;
+}
+/* Moves `held` of `count` numbers to the front, by draws below 2^32, if there are more. */
+static inline void uldp_move(uint64_t *numbers, uint64_t count, const uint64_t *drawn, uint64_t held) {
+  for (uint64_t i = 0; i < held && count > held; i++) {
+    uint64_t other = i + (drawn[i] * (count - i) >> 32), moved = numbers[i];
+    numbers[i] = numbers[other];
+    numbers[other] = moved;
+  }
+}
+/* Chooses up to l items or keys of a device, into the scratch; returns how many. */
 static inline uint64_t uldp_choose(const uldp_encoding *e, const uldp_held *held, uldp_draws draws, uldp_work *work) {
-  uint64_t *items = work->scratch, count = held->items_count, drawn[ULDP_MOST_HELD];
-  if (e->held > ULDP_MOST_HELD || count > e->size) return ULDP_MOST_HELD + 1;
+  uint64_t drawn[ULDP_MOST_HELD];
   for (uint64_t i = 0; i < e->held; i++) drawn[i] = uldp_below(draws, UINT64_C(1) << 32);
-  for (uint64_t i = 0; i < count; i++) {
-    if (held->items[i] >= e->size) return ULDP_MOST_HELD + 1;
-    uint64_t at = i;
-    for (; at && items[at - 1] > held->items[i]; at--) items[at] = items[at - 1];
-    items[at] = held->items[i];
-    if (at && items[at - 1] == items[at]) return ULDP_MOST_HELD + 1;
-  }
-  for (uint64_t i = 0; i < e->held && count > e->held; i++) {
-    uint64_t other = i + (drawn[i] * (count - i) >> 32), moved = items[i];
-    items[i] = items[other];
-    items[other] = moved;
-  }
-  return count < e->held ? count : e->held;
+  for (size_t i = 0; i < held->count; i++) uldp_insert(work->scratch, i, held->items[i]);
+  uldp_move(work->scratch, held->count, drawn, e->held);
+  return held->count < e->held ? held->count : e->held;
 }
 /* Sorts the first `kept` numbers of the scratch, and a dummy from `first` on for each that is missing. */
 static inline void uldp_pad(const uldp_encoding *e, uint64_t kept, uint64_t first, const uldp_work *work, uldp_symbol *symbol) {
-  for (uint64_t i = 0; i < e->held; i++) {
-    uint64_t item = i < kept ? work->scratch[i] : first + i - kept, at = i;
-    for (; at && symbol->items[at - 1] > item; at--) symbol->items[at] = symbol->items[at - 1];
-    symbol->items[at] = item;
-  }
+  for (uint64_t i = 0; i < e->held; i++)
+    uldp_insert(symbol->items, (size_t)i, i < kept ? work->scratch[i] : first + i - kept);
 }
 /* Gives each chosen key a sign, which has the mean of its number. */
-static inline bool uldp_sign(const uldp_encoding *e, const uldp_held *held, uint64_t kept, uldp_draws draws, uldp_work *work) {
+static inline void uldp_sign(const uldp_encoding *e, const uldp_held *held, uint64_t kept, uldp_draws draws, uldp_work *work) {
   const uint64_t one = UINT64_C(1) << 52;
   for (uint64_t i = 0; i < e->held; i++) {
-    uint64_t drawn = uldp_below(draws, one);
+    uint64_t drawn = uldp_below(draws, one), above = 0;
     if (i >= kept) continue;
-    for (size_t j = 0; j < held->items_count; j++) {
-      if (held->items[j] != work->scratch[i]) continue;
-      if (!(held->numbers[j] - held->numbers[j] == 0)) return false;
-      work->scratch[i] = 2 * work->scratch[i] + (uldp_rounded(uldp_share(e, held->numbers[j]) * (double)one) + drawn >= one);
-      break;
+    for (size_t j = 0; j < held->count; j++) {
+      uint64_t sum = uldp_rounded(uldp_share(e, held->numbers[j]) * (double)one) + drawn;
+      above |= uldp_eq(held->items[j], work->scratch[i]) & ~uldp_lt(sum, one);
     }
+    work->scratch[i] = 2 * work->scratch[i] + (above & 1);
   }
-  return true;
 }
-static inline uint64_t uldp_prefix_symbol(const uldp_table *table, const uldp_encoding *e, const uldp_held *held) {
-  uint64_t found = 0, end = 0, at = 0;
-  while (at < held->length) {
+static inline uint64_t uldp_prefix_symbol(const uldp_names *pieces, const uldp_encoding *e, const char *text, size_t length) {
+  uint64_t found = 0;
+  size_t end = 0, at = 0;
+  while (at < length) {
     size_t longest = 0;
-    for (size_t i = 0; i < table->pieces_count; i++) {
-      size_t length = strlen(table->pieces[i]);
-      if (length > longest && length <= held->length - at && !memcmp(table->pieces[i], held->text + at, length)) longest = length;
+    for (size_t i = 0; i < pieces->count; i++) {
+      size_t size = strlen(pieces->at[i]);
+      if (size > longest && size <= length - at && !memcmp(pieces->at[i], text + at, size)) longest = size;
     }
     if (!longest) return 0;
     at += longest;
     if (found++ < e->pieces) end = at;
   }
-  return uldp_text_symbol(held->text, (size_t)end, e->longest + 1 + e->number);
+  return uldp_text_symbol(text, end, e->longest + 1 + e->number);
+}
+static inline uint64_t uldp_string_symbol(const uldp_encoding *e, const uldp_column *column, const char *text, size_t length) {
+  return e->form == ULDP_PREFIX ? uldp_prefix_symbol(&column->pieces, e, text, length)
+                                : uldp_text_symbol(text, length, e->longest);
 }
 /* No symbol of a string. */
 #define ULDP_NO_STRING (UINT64_C(1) << 48)
 /* The different symbols of up to l strings of a set, in ascending order, and ULDP_NO_STRING in place of missing ones. */
-static inline bool uldp_strings(const uldp_table *table, const uldp_encoding *e, const uldp_held *held, uldp_draws draws,
-                                uldp_symbol *symbol) {
-  const uldp_encoding *one = e->bases[0].encoding;
-  uint64_t symbols[ULDP_MOST_TEXTS], drawn[ULDP_MOST_HELD], count = held->items_count;
-  if (e->held > ULDP_MOST_HELD || count > ULDP_MOST_TEXTS) return false;
+static inline void uldp_strings(const uldp_encoding *e, const uldp_cell *cell, uldp_draws draws, uldp_symbol *symbol) {
+  const uldp_held *held = cell->held;
+  uint64_t symbols[ULDP_MOST_TEXTS], drawn[ULDP_MOST_HELD];
   for (uint64_t i = 0; i < e->held; i++) drawn[i] = uldp_below(draws, UINT64_C(1) << 32);
-  for (uint64_t i = 0; i < count; i++) {
-    uldp_held text = {.text = held->texts[i], .length = held->lengths[i]};
-    if (text.length > one->longest) return false;
-    uint64_t own = one->form == ULDP_PREFIX ? uldp_prefix_symbol(table, one, &text)
-                                            : uldp_text_symbol(text.text, text.length, one->longest);
-    uint64_t at = i;
-    for (; at && symbols[at - 1] > own; at--) symbols[at] = symbols[at - 1];
-    symbols[at] = own;
-  }
-  for (uint64_t i = 0; i < e->held && count > e->held; i++) {
-    uint64_t other = i + (drawn[i] * (count - i) >> 32), moved = symbols[i];
-    symbols[i] = symbols[other];
-    symbols[other] = moved;
-  }
-  for (uint64_t i = 0; i < e->held; i++) {
-    uint64_t own = i < count ? symbols[i] : ULDP_NO_STRING, at = i;
-    for (; at && symbol->items[at - 1] > own; at--) symbol->items[at] = symbol->items[at - 1];
-    symbol->items[at] = own;
-  }
-  return true;
+  for (size_t i = 0; i < held->count; i++)
+    uldp_insert(symbols, i, uldp_string_symbol(e->bases[0].encoding, cell->column, held->texts[i], held->lengths[i]));
+  uldp_move(symbols, held->count, drawn, e->held);
+  for (uint64_t i = 0; i < e->held; i++)
+    uldp_insert(symbol->items, (size_t)i, i < held->count ? symbols[i] : ULDP_NO_STRING);
 }
 
 /* Encodes what a device holds, of each column. `part` is the level of privacy or the slice of a device that has one.
- * Returns whether all values are in their domains. The draws do not depend on them. */
-static inline bool uldp_encode_at(const uldp_table *table, const uldp_encoding *e, const uldp_mechanism *strata,
-                                  const uldp_held *const *columns, uint64_t part, uldp_draws draws, uldp_work *work,
-                                  size_t depth, uldp_symbol *symbol) {
-  const uldp_held *held = columns[0];
+ * Returns whether there is this part. The draws do not depend on what it holds. */
+static inline bool uldp_encode_at(const uldp_encoding *e, const uldp_mechanism *strata, const uldp_cell *cells, uint64_t part,
+                                  uldp_draws draws, uldp_work *work, size_t depth, uldp_symbol *symbol) {
+  const uldp_held *held = cells[0].held;
+  uint64_t shown = 0 - ((uint64_t)held->tag >> 63); /* all ones if no tag hides it */
+  memset(symbol, 0, sizeof *symbol);
   switch (e->form) {
     case ULDP_VALUE:
-      symbol->own = held->tag < 0 ? held->index : e->size + (uint64_t)held->tag;
-      return held->index < e->size && held->tag < (int64_t)e->tags;
+      symbol->own = uldp_select(shown, held->index, e->size + (uint64_t)held->tag);
+      return true;
     case ULDP_ZONES:
-      if (held->index >= e->size || held->tag >= (int64_t)(e->places.count / e->size)) return false;
-      symbol->own = held->tag < 0 ? held->index : e->places.at[(uint64_t)held->tag * e->size + held->index];
+      symbol->own = uldp_select(shown, held->index, uldp_row_at(e->places, (uint64_t)held->tag * e->size + held->index, 1, 0));
       return true;
     case ULDP_GRID: {
-      if (!(held->number - held->number == 0)) return false; /* infinite or NaN */
       double scale = (double)(e->grid << e->bits);
       symbol->own = (uldp_rounded(uldp_share(e, held->number) * scale) + uldp_below(draws, UINT64_C(1) << e->bits)) >> e->bits;
       return true;
     }
     case ULDP_BINS: {
-      if (!(held->number - held->number == 0)) return false;
       uint64_t bin = (uint64_t)(uldp_share(e, held->number) * (double)e->bins);
-      symbol->own = bin < e->bins ? bin : e->bins - 1;
+      symbol->own = uldp_select(uldp_lt(bin, e->bins), bin, e->bins - 1);
       return true;
     }
     case ULDP_STRING:
-      symbol->own = uldp_text_symbol(held->text, held->length, e->longest);
-      return held->length <= e->longest;
     case ULDP_PREFIX:
-      if (held->length > e->longest) return false;
-      symbol->own = uldp_prefix_symbol(table, e, held);
+      symbol->own = uldp_string_symbol(e, cells[0].column, held->text, held->length);
       return true;
     case ULDP_PAIR: {
-      size_t first = 0, second = 0;
-      for (size_t i = 0; i < held->items_count; i++) {
-        first = held->items[i] == e->first ? i : first;
-        second = held->items[i] == e->second ? i : second;
+      uint64_t first = 0, second = 0;
+      for (size_t i = 0; i < held->count; i++) {
+        first |= uldp_eq(held->items[i], e->first) & i;
+        second |= uldp_eq(held->items[i], e->second) & i;
       }
-      symbol->own = second < first;
-      return held->items_count > 0;
+      symbol->own = uldp_lt(second, first) & 1;
+      return true;
     }
     case ULDP_VIEW: {
       uint64_t cell = 0;
-      bool all = true;
       for (size_t i = 0; i < e->bases_count; i++) {
-        all &= uldp_encode_at(table, e->bases[i].encoding, NULL, columns + i, part, draws, work, depth, symbol);
+        uldp_encode_at(e->bases[i].encoding, NULL, cells + i, part, draws, work, depth, symbol);
         cell = cell * e->sizes.at[i] + symbol->own;
       }
       symbol->own = cell;
-      return all;
+      return true;
     }
     case ULDP_SIZE: {
-      uint64_t size = (uint64_t)held->items_count;
+      uint64_t size = held->count;
       symbol->own = (uldp_select(uldp_lt(size, e->most), size, e->most) + e->shift) / e->width;
-      return !e->size || held->items_count <= e->size; /* 0 for strings, of which nobody has a list */
+      return true;
     }
     case ULDP_STRINGS:
-      return uldp_strings(table, e, held, draws, symbol);
+      uldp_strings(e, &cells[0], draws, symbol);
+      return true;
     case ULDP_SET:
     case ULDP_SIGNED: {
       uint64_t kept = uldp_choose(e, held, draws, work);
-      bool is_signed = e->form == ULDP_SIGNED;
-      if (kept > ULDP_MOST_HELD || (is_signed && !uldp_sign(e, held, kept, draws, work))) return false;
-      uldp_pad(e, kept, is_signed ? 2 * e->size : e->size, work, symbol);
+      if (e->form == ULDP_SIGNED) uldp_sign(e, held, kept, draws, work);
+      uldp_pad(e, kept, e->form == ULDP_SIGNED ? 2 * e->size : e->size, work, symbol);
       return true;
     }
     case ULDP_STRATA: {
-      if (depth >= ULDP_MOST_DEPTH || work->symbols_count < e->bases_count) return false;
+      if (depth >= ULDP_MOST_DEPTH) return false;
       uldp_symbol *symbols = work->symbols;
       uldp_work rest = *work;
       rest.symbols += e->bases_count;
       rest.symbols_count -= e->bases_count;
-      bool all = true;
       for (size_t i = 0; i < e->bases_count; i++) {
-        const uldp_held *own[8] = {0};
-        if (e->bases[i].columns.count > 8) return false;
-        for (size_t j = 0; j < e->bases[i].columns.count; j++) own[j] = columns[e->bases[i].columns.at[j]];
+        uldp_cell own[ULDP_MOST_COLUMNS];
         size_t reader = 0;
+        for (size_t j = 0; j < e->bases[i].columns.count; j++) own[j] = cells[e->bases[i].columns.at[j]];
         while (e->base.at[reader] != i) reader++;
         const uldp_mechanism *nested = &strata->mechanisms[strata->which.at[reader]];
-        all &= uldp_encode_at(table, e->bases[i].encoding, nested, own, part, draws, &rest, depth + 1, &symbols[i]);
+        if (!uldp_encode_at(e->bases[i].encoding, nested, own, part, draws, &rest, depth + 1, &symbols[i])) return false;
       }
-      uint64_t drawn = e->choice == ULDP_GIVEN ? part : uldp_reached(strata->draw, uldp_below(draws, UINT64_C(1) << 53));
+      uint64_t drawn = e->choice != ULDP_DRAWN ? part : uldp_reached(strata->draw, uldp_below(draws, UINT64_C(1) << 53));
       if (drawn >= e->base.count) return false;
       *symbol = symbols[e->base.at[drawn]];
       symbol->parts[depth] = drawn;
@@ -480,18 +675,29 @@ static inline bool uldp_encode_at(const uldp_table *table, const uldp_encoding *
         uint64_t place = symbol->own - map->first;
         symbol->own = uldp_select(~uldp_lt(symbol->own, map->first) & uldp_lt(place & INT64_MAX, map->width), place, map->width);
       }
-      return all;
+      return true;
     }
     default:
       return false;
   }
 }
+/* Encodes what a device holds of `columns` columns. Returns false, and draws nothing, if there are not as many columns in
+ * the table, if one of the values is not as its column has it, if the work area is of a smaller table, or if a pointer is
+ * NULL; and false if there is no such part. */
 static inline bool uldp_encode(const uldp_table *table, const uldp_held *held, size_t columns, uint64_t part,
                                uldp_draws draws, uldp_work *work, uldp_symbol *symbol) {
-  const uldp_held *all[256];
-  if (columns > 256) return false;
-  for (size_t i = 0; i < columns; i++) all[i] = &held[i];
-  return uldp_encode_at(table, table->encoding, table->mechanism, all, part, draws, work, 0, symbol);
+  uldp_cell cells[ULDP_MOST_COLUMNS];
+  uint64_t right = UINT64_MAX;
+  if (!table || !held || !draws.below || !work || !symbol || columns != table->columns_count ||
+      columns > ULDP_MOST_COLUMNS || work->symbols_count < table->symbols_count ||
+      work->scratch_count < table->scratch_count || work->bytes_count < table->bytes_count)
+    return false;
+  for (size_t i = 0; i < columns; i++) {
+    cells[i].held = &held[i];
+    cells[i].column = &table->columns[i];
+    right &= uldp_right(cells[i].column, cells[i].held);
+  }
+  return right && uldp_encode_at(table->encoding, table->mechanism, cells, part, draws, work, 0, symbol);
 }
 
 /* ---- mechanisms ---- */
@@ -520,8 +726,14 @@ static inline uint64_t uldp_noisy_bucket(uint64_t own, uint64_t buckets, uint64_
   uint64_t noisy = uldp_happens(noise, draws), shift = 1 + uldp_below(draws, buckets - 1);
   return (own + (noisy & shift)) % buckets;
 }
-static inline uldp_payload uldp_symbol_payload(uint64_t symbol) { return (uldp_payload){.symbol = symbol}; }
-static inline uldp_payload uldp_bytes_payload(size_t length) { return (uldp_payload){.length = length}; }
+static inline uldp_payload uldp_payload_of(uint64_t symbol, size_t length) {
+  uldp_payload payload;
+  payload.symbol = symbol;
+  payload.length = length;
+  return payload;
+}
+static inline uldp_payload uldp_symbol_payload(uint64_t symbol) { return uldp_payload_of(symbol, 0); }
+static inline uldp_payload uldp_bytes_payload(size_t length) { return uldp_payload_of(0, length); }
 
 /* Writes the entries of a histogram over the bits that are in the bytes. */
 static inline uldp_payload uldp_enlarged(const uldp_mechanism *m, uint64_t *ones, uldp_draws draws, uldp_work *work) {
@@ -789,8 +1001,10 @@ static inline uldp_payload uldp_perturb_at(const uldp_mechanism *m, const uldp_s
     }
     case ULDP_NESTED:
       return uldp_perturb_nested(m, z, draws);
-    default: /* ULDP_IDENTITY: no privacy */
+    case ULDP_IDENTITY: /* no privacy */
       return uldp_symbol_payload(z);
+    default: /* kept responses, which uldp_permanent draws; and what no table has */
+      return uldp_symbol_payload(0);
   }
 }
 static inline uldp_payload uldp_perturb(const uldp_table *table, const uldp_symbol *symbol, uldp_draws draws, uldp_work *work) {
@@ -883,11 +1097,13 @@ static inline size_t uldp_varint(uint8_t *out, uint64_t number) {
 /* The bytes that the message of a table and a payload of `payload` bytes has at the most. */
 #define ULDP_MESSAGE(name_length, payload) (10 + 10 + (name_length) + 10 + 16 + 10 + 1 + 10 + (payload))
 
-/* Writes a message: Avro's single-object encoding of report.avsc. `id` has 16 random bytes, of uldp_fill for example. */
+/* Writes a message: Avro's single-object encoding of report.avsc. `id` has 16 random bytes, of uldp_id for example.
+ * Returns its bytes; 0 if there is no room for ULDP_MESSAGE. */
 static inline size_t uldp_message(const uldp_table *table, const uint8_t id[16], uint64_t time_ms, uldp_payload payload,
-                                  const uldp_work *work, uint8_t *out) {
+                                  const uldp_work *work, uint8_t *out, size_t room) {
   static const uint8_t header[10] = {0xc3, 0x01, 0xe6, 0xa3, 0xdb, 0xfe, 0x76, 0xe5, 0xd3, 0x90};
   size_t length = sizeof header, name = strlen(table->collection);
+  if (!out || room < ULDP_MESSAGE(name, payload.length)) return 0;
   memcpy(out, header, length);
   length += uldp_varint(out + length, name);
   memcpy(out + length, table->collection, name);
@@ -903,20 +1119,34 @@ static inline size_t uldp_message(const uldp_table *table, const uint8_t id[16],
   memcpy(out + length, work->bytes, payload.length);
   return length + payload.length;
 }
+/* Draws the 16 bytes of an id. */
+static inline void uldp_id(uint8_t id[16], uldp_draws draws) {
+  for (size_t i = 0; i < 4; i++) uldp_little_endian(id + 4 * i, uldp_below(draws, UINT64_C(1) << 32), 4);
+}
+/* Whether a time is in milliseconds since 1970: seconds would be before 1973, and microseconds after the year 5000. */
+static inline bool uldp_is_time(uint64_t time_ms) { return time_ms >= UINT64_C(100000000000) && time_ms < UINT64_C(100000000000000); }
 
-/* Encodes, perturbs and writes a report of a device that keeps no response. Returns its bytes; 0 if a value is wrong. */
+/* Encodes, perturbs and writes a report by a table without kept responses and without a budget. Returns its bytes; 0 if
+ * the table needs a ledger, a value or the time is wrong, or `room` is below NAME_message_bytes of its header. */
 static inline size_t uldp_report(const uldp_table *table, const uldp_held *held, size_t columns, uint64_t part,
-                                 const uint8_t id[16], uint64_t time_ms, uldp_draws draws, uldp_work *work, uint8_t *out) {
-  uldp_symbol symbol = {0};
-  if (!uldp_encode(table, held, columns, part, draws, work, &symbol)) return 0;
-  return uldp_message(table, id, time_ms, uldp_perturb(table, &symbol, draws, work), work, out);
+                                 uint64_t time_ms, uldp_draws draws, uldp_work *work, uint8_t *out, size_t room) {
+  uldp_symbol symbol;
+  uint8_t id[16];
+  if (!table || table->kept || table->budget > 0 || !uldp_is_time(time_ms) ||
+      room < ULDP_MESSAGE(strlen(table->collection), table->bytes_count) ||
+      !uldp_encode(table, held, columns, part, draws, work, &symbol))
+    return 0;
+  uldp_payload payload = uldp_perturb(table, &symbol, draws, work);
+  uldp_id(id, draws);
+  return uldp_message(table, id, time_ms, payload, work, out, room);
 }
 
 /* ---- the randomness of the system ---- */
 
 #ifndef ULDP_NO_SYSTEM
-#include <stdlib.h>
+#if !defined __cplusplus && !defined __APPLE__
 int getentropy(void *, size_t); /* of Linux, macOS and the BSDs; strict C11 does not declare it */
+#endif
 /* Fills bytes from the system's cryptographic source. A device without randomness must not report, so it ends here. */
 static inline void uldp_fill(uint8_t *bytes, size_t count) {
   for (size_t done = 0; done < count; done += 256)
@@ -929,7 +1159,11 @@ static inline uint64_t uldp_system_below(void *state, uint64_t limit) {
   while (word > last); /* words beyond the last whole multiple of the limit would favour small remainders */
   return word % limit;
 }
-static inline uldp_draws uldp_system_draws(void) { return (uldp_draws){uldp_system_below, NULL}; }
+static inline uldp_draws uldp_system_draws(void) { return uldp_draws_of(uldp_system_below, NULL); }
+#endif
+
+#ifdef __cplusplus
+}
 #endif
 
 #endif

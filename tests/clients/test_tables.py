@@ -13,7 +13,8 @@ from tests import build
 from tests.mechanisms.protocols import specs
 from uldp.mechanisms.devices.table import device_table, table_digest
 from uldp.mechanisms.protocol.mechanism import Mechanism
-from uldp.pipelines.clients.c_table import c_table
+from uldp.pipelines.clients import c_table as c_fields
+from uldp.pipelines.clients.c_table import c_name, c_table
 from uldp.schemas.specs.collection import CollectionSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "device-table.md"
@@ -81,9 +82,32 @@ def test_the_header_for_c_refuses_what_its_client_does_not_know(changed: dict[st
         ({"mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}}, ["keep a response for each symbol"]),
     ],
 )
-def test_the_header_for_c_says_what_is_left_to_the_program(keys: dict[str, Any], said: list[str]) -> None:
+def test_the_header_for_c_says_what_needs_a_ledger(keys: dict[str, Any], said: list[str]) -> None:
     header = "\n".join(c_table(device_table(build.spec(**keys)), "t"))
-    assert re.findall(r"the program must (.+)\. \*/", header) == said
+    assert re.findall(r"It needs a ledger, uldp_ledger\.h, to (.+)\. \*/", header) == said
+
+
+@pytest.mark.parametrize(
+    ("structure", "fields"),
+    [
+        ("uldp_mechanism", [*c_fields.MECHANISM_NUMBERS, *c_fields.MECHANISM_LISTS]),
+        ("uldp_encoding", [*c_fields.ENCODING_NUMBERS, *c_fields.ENCODING_LISTS]),
+    ],
+)
+def test_the_header_for_c_has_the_fields_of_its_client_in_their_order(structure: str, fields: list[str]) -> None:
+    client = (PAGE.parents[1] / "clients" / "c" / "uldp.h").read_text()
+    numbers, lists = re.findall(
+        rf"struct {structure} {{\n  uldp_form form;\n  uint64_t (.+?);\n  uldp_list (.+?);", client
+    )[0]
+    assert [*numbers.split(", "), *lists.split(", ")] == fields
+
+
+@pytest.mark.parametrize(
+    ("collection", "name"),
+    [("places", "places"), ("int", "int"), ("a-b", "a_b"), ("7days", "c7days"), ("-a", "c_a"), ("uldp", "culdp")],
+)
+def test_a_collection_gives_a_name_of_c(collection: str, name: str) -> None:
+    assert c_name(collection) == name
 
 
 def test_a_change_of_the_reading_half_changes_no_table() -> None:

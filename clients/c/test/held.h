@@ -1,4 +1,5 @@
-/* What one device holds, as a line of text: COLUMNS, and for each column INDEX TAG NUMBER COUNT ITEMS... */
+/* What one device holds, as a line of text: COLUMNS, and for each column KIND INDEX TAG NUMBER COUNT ITEMS...
+ * KIND is a number of uldp_kind. */
 #include <inttypes.h>
 #include <stdio.h>
 #include "uldp.h"
@@ -19,9 +20,12 @@ static bool read_device(device *own) {
   if (scanf("%zu", &own->columns) != 1 || own->columns > MOST_COLUMNS) return false;
   for (size_t i = 0; i < own->columns; i++) {
     uldp_held *held = &own->held[i];
-    if (scanf("%" SCNu64 " %" SCNd64 " %lf %zu", &held->index, &held->tag, &held->number, &held->items_count) != 4) return false;
-    if (held->items_count > ULDP_MOST_HELD * 4) return false;
-    for (size_t j = 0; j < held->items_count; j++)
+    int kind;
+    if (scanf("%d", &kind) != 1) return false;
+    *held = uldp_held_of((uldp_kind)kind);
+    if (scanf("%" SCNu64 " %" SCNd64 " %lf %zu", &held->index, &held->tag, &held->number, &held->count) != 4) return false;
+    if (held->count > ULDP_MOST_HELD * 4) return false;
+    for (size_t j = 0; j < held->count; j++)
       if (scanf("%" SCNu64 " %lf", &own->items[i][j], &own->numbers[i][j]) != 2) return false;
     held->items = own->items[i];
     held->numbers = own->numbers[i];

@@ -1,7 +1,7 @@
 /* Follows the conformance vectors of the tables that tables.h defines. Reads lines from its input:
  *   table INDEX                                       the reports that follow are by this table
  *   device PART                                       a device begins, at a level or slice
- *   held INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column; TEXT is hexadecimal, - without one,
+ *   held KIND INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column, by uldp_kind; TEXT is hexadecimal, - without one,
  *                                                     and has commas between the strings of a set
  *   draws COUNT LIMIT NUMBER ...                      the draws of the next report
  *   report KEPT TIME ID PAYLOAD MESSAGE               makes a report, and compares it
@@ -57,8 +57,11 @@ int main(void) {
       has_response = false;
     } else if (!strcmp(word, "held")) {
       uldp_held *each = &held[columns];
-      if (scanf("%" SCNu64 " %" SCNd64 " %lf %zu", &each->index, &each->tag, &each->number, &each->items_count) != 4) return 2;
-      for (size_t i = 0; i < each->items_count; i++)
+      int kind;
+      if (scanf("%d", &kind) != 1) return 2;
+      *each = uldp_held_of((uldp_kind)kind);
+      if (scanf("%" SCNu64 " %" SCNd64 " %lf %zu", &each->index, &each->tag, &each->number, &each->count) != 4) return 2;
+      for (size_t i = 0; i < each->count; i++)
         if (scanf("%" SCNu64 " %lf", &items[columns][i], &of_items[columns][i]) != 2) return 2;
       if (scanf("%8191s", word) != 1) return 2;
       each->items = items[columns];
@@ -84,7 +87,7 @@ int main(void) {
       uint8_t id[16];
       if (scanf("%d %" SCNu64 " %1048575s %1048575s", &kept, &time, word, message) != 4) return 2;
       unhex(word, id);
-      uldp_symbol symbol = {0};
+      uldp_symbol symbol;
       encoding.made = 0;
       bool right = uldp_encode(&tables[index], held, columns, part, uldp_kept_draws(&encoding), &works[index], &symbol);
       encoding.count = kept ? encoding.made : 0;
@@ -100,7 +103,7 @@ int main(void) {
       } else {
         payload = uldp_perturb(&tables[index], &symbol, draws, &works[index]);
       }
-      size_t length = uldp_message(&tables[index], id, time, payload, &works[index], out);
+      size_t length = uldp_message(&tables[index], id, time, payload, &works[index], out, sizeof out);
       size_t expected = unhex(message, wanted);
       reports++;
       if (!right || taken != count || length != expected || memcmp(out, wanted, length)) {
