@@ -49,7 +49,7 @@ def _device(table: Mapping[str, Any], device: Mapping[str, Any]) -> Iterator[str
     for report in device["reports"]:
         draws = " ".join(f"{limit} {drawn}" for limit, drawn in report["draws"])
         yield f"draws {len(report['draws'])} {draws}"
-        yield f"report {int(table['kept'])} {report['event_time']} {report['report_id']} {report['message']}"
+        yield f"report {report['event_time']} {report['report_id']} {report['message']}"
 
 
 def item(each: Any) -> str:

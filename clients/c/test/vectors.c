@@ -4,10 +4,9 @@
  *   held KIND INDEX TAG NUMBER COUNT ITEMS... TEXT         what it holds of a column, by uldp_kind; TEXT is hexadecimal, - without one,
  *                                                     and has commas between the strings of a set
  *   draws COUNT LIMIT NUMBER ...                      the draws of the next report
- *   report KEPT TIME ID PAYLOAD MESSAGE               makes a report, and compares it
+ *   report TIME ID MESSAGE                            makes a report, and compares it
  * Prints what differs, and the number of reports. */
-#include <inttypes.h>
-#include <stdio.h>
+#include "memory.h"
 #include "tables.h"
 
 static uint64_t limits[1 << 16], numbers[1 << 16];
@@ -18,7 +17,6 @@ static double of_items[64][1 << 17];
 static char texts[64][4096];
 static const char *of_set[64][ULDP_MOST_TEXTS];
 static size_t lengths[64][ULDP_MOST_TEXTS];
-static uint8_t kept_bytes[1 << 20];
 
 static uint64_t recorded(void *state, uint64_t limit) {
   if (taken >= count || limits[taken] != limit) {
@@ -37,14 +35,19 @@ static size_t unhex(const char *text, uint8_t *bytes) {
   return length;
 }
 
+/* The four draws of 16 bytes. */
+static void draw_words(const uint8_t *bytes) {
+  for (size_t i = 0; i < 4; i++, count++) {
+    limits[count] = UINT64_C(1) << 32;
+    numbers[count] = bytes ? uldp_read(bytes + 4 * i, 4) : i;
+  }
+}
+
 int main(void) {
   static char word[1 << 20], message[1 << 20];
   static uint8_t out[1 << 20], wanted[1 << 20];
-  uldp_draws draws = {recorded, NULL};
-  uint64_t encoded[256];
-  uldp_kept encoding = {.from = draws, .numbers = encoded, .room = 256};
-  uldp_payload response = {0};
-  bool has_response = false;
+  uldp_draws draws = uldp_draws_of(recorded, NULL);
+  uldp_ledger ledger = {memory_store(), clock_of, NULL, ULDP_HOUR_MS};
   uint64_t part = 0;
   size_t index = 0, columns = 0, reports = 0, differ = 0;
   define();
@@ -53,8 +56,9 @@ int main(void) {
       if (scanf("%zu", &index) != 1) return 2;
     } else if (!strcmp(word, "device")) {
       if (scanf("%" SCNu64, &part) != 1) return 2;
-      columns = encoding.count = 0;
-      has_response = false;
+      columns = 0;
+      in_ledger.exists = false;
+      in_ledger.length = 0;
     } else if (!strcmp(word, "held")) {
       uldp_held *each = &held[columns];
       int kind;
@@ -77,36 +81,31 @@ int main(void) {
       }
       each->length = lengths[columns++][0];
     } else if (!strcmp(word, "draws")) {
-      if (scanf("%zu", &count) != 1) return 2;
-      for (size_t i = 0; i < count; i++)
-        if (scanf("%" SCNu64 " %" SCNu64, &limits[i], &numbers[i]) != 2) return 2;
+      size_t first = count = 0;
+      if (scanf("%zu", &first) != 1) return 2;
+      if (tables[index].kept && !in_ledger.exists) draw_words(NULL); /* the salt of a new ledger */
+      for (size_t i = 0; i < first; i++, count++)
+        if (scanf("%" SCNu64 " %" SCNu64, &limits[count], &numbers[count]) != 2) return 2;
       taken = 0;
     } else {
-      int kept;
       uint64_t time;
       uint8_t id[16];
-      if (scanf("%d %" SCNu64 " %1048575s %1048575s", &kept, &time, word, message) != 4) return 2;
+      if (scanf("%" SCNu64 " %1048575s %1048575s", &time, word, message) != 3) return 2;
       unhex(word, id);
+      draw_words(id);
       uldp_symbol symbol;
-      encoding.made = 0;
-      bool right = uldp_encode(&tables[index], held, columns, part, uldp_kept_draws(&encoding), &works[index], &symbol);
-      encoding.count = kept ? encoding.made : 0;
-      uldp_payload payload;
-      if (kept) {
-        uldp_payload drawn = uldp_permanent(&tables[index], &symbol, draws, &works[index]);
-        if (!has_response) {
-          response = drawn;
-          memcpy(kept_bytes, works[index].bytes, drawn.length);
-          has_response = true;
-        }
-        payload = uldp_again(&tables[index], &symbol, response, kept_bytes, draws, &works[index]);
-      } else {
-        payload = uldp_perturb(&tables[index], &symbol, draws, &works[index]);
+      set_clock.now_ms = time;
+      size_t length = 0;
+      if (tables[index].kept) {
+        length = uldp_ledger_report(&ledger, &tables[index], held, columns, part, time, draws, &works[index], out, sizeof out).bytes;
+      } else if (uldp_encode(&tables[index], held, columns, part, draws, &works[index], &symbol)) {
+        uldp_payload payload = uldp_perturb(&tables[index], &symbol, draws, &works[index]);
+        uldp_id(id, draws);
+        length = uldp_message(&tables[index], id, time, payload, &works[index], out, sizeof out);
       }
-      size_t length = uldp_message(&tables[index], id, time, payload, &works[index], out, sizeof out);
       size_t expected = unhex(message, wanted);
       reports++;
-      if (!right || taken != count || length != expected || memcmp(out, wanted, length)) {
+      if (taken != count || length != expected || memcmp(out, wanted, length)) {
         differ++;
         printf("differs: table %zu, report %zu, %zu of %zu draws, %zu bytes\n", index, reports, taken, count, length);
       }

@@ -1,7 +1,7 @@
-"""A table for devices as a header in C and C++, for ``clients/c/uldp.h``: constants, and memory for one report at a time.
+"""A table for devices as a header in C and C++, for ``clients/c/uldp.h``: constants, and memory for a report at a time.
 
-C++17 has neither compound literals nor designated initialisers. So each array has a name, and stands before its use, and
-each field of a structure has a value, in the order of ``uldp.h``.
+C++17 has neither compound literals nor designated initialisers. So each array has a name, and stands before its use,
+and each field of a structure has a value, in the order of ``uldp.h``.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Any
 #: The fields of numbers, and of lists, of ``uldp_mechanism`` and of ``uldp_encoding``.
 # fmt: off
 MECHANISM_NUMBERS = (
-    "size", "noise", "flip", "chosen", "held", "blocks", "buckets", "rows", "g", "m", "grid", "width", "margin", "cohorts",
-    "hashes", "hit",
+    "size", "noise", "flip", "chosen", "held", "blocks", "buckets", "rows", "g", "m", "grid", "width", "margin",
+    "cohorts", "hashes", "hit",
 )
 MECHANISM_LISTS = (
-    "sensitive", "set", "clear", "hits", "magnitudes", "ends", "draw", "which", "first", "kinds", "others", "outer", "zone",
-    "replace",
+    "sensitive", "set", "clear", "hits", "magnitudes", "ends", "draw", "which", "first", "kinds", "others", "outer",
+    "zone", "replace",
 )
 ENCODING_NUMBERS = (
     "size", "tags", "grid", "bits", "bins", "longest", "held", "number", "pieces", "first", "second", "most", "shift",
@@ -235,8 +235,8 @@ def _fields(form: Mapping[str, Any], numbers: Iterable[str], lists: Iterable[str
     if unknown := form.keys() - {"form", *numbers, *lists}:
         raise ValueError(f"the client in C has no field for {min(unknown)}")
     values = [f"ULDP_{form['form'].upper()}", *(_number(form.get(key) or 0) for key in numbers)]
-    for value in map(form.get, lists):
-        values.append(arrays.list(value if isinstance(value, list) else [] if value is None else [value]))
+    given = ([] if value is None else value if isinstance(value, list) else [value] for value in map(form.get, lists))
+    values += map(arrays.list, given)
     return ", ".join(values)
 
 
@@ -244,7 +244,7 @@ def _number(number: int) -> str:
     return f"{number}" if number < 1 << 15 else f"UINT64_C({number})"
 
 
-def _bool(flag: bool) -> str:  # noqa: FBT001 - it is data
+def _bool(flag: bool) -> str:
     return "true" if flag else "false"
 
 
