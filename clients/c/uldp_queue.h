@@ -16,7 +16,9 @@ extern "C" {
 #define ULDP_LONGEST_WAIT_MS UINT64_C(86400000)
 #define ULDP_LONGEST_BACKOFF_MS UINT64_C(60000)
 /* How long after the time limit of an attempt its lease ends, so that another process may try. */
+#ifndef ULDP_SLACK_MS
 #define ULDP_SLACK_MS UINT64_C(10000)
+#endif
 
 typedef struct {
   uldp_store store;
