@@ -81,7 +81,10 @@ def kill_and_finish(program: str, folder: Path, reports: int, seed: int) -> None
 
         def started() -> subprocess.Popen[str]:
             return subprocess.Popen(
-                [program, str(state), str(server.server_port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                [program, str(state), str(server.server_port)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
             )
 
         processes = [started(), started()]
@@ -130,10 +133,18 @@ def test_files_that_are_no_ledger_of_the_owner_refuse_and_name_the_remedy(tmp_pa
     program, state = built(tmp_path, 20), tmp_path / "state"
     state.mkdir()
     with counting(1) as server:
-        done = subprocess.run([program, str(state), str(server.server_port)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [program, str(state), str(server.server_port)], capture_output=True, text=True, timeout=60
+        )
     assert done.returncode == 0, done.stderr
     ledger, before = state / "ledger", (state / "ledger").read_bytes()
-    for wrong in (b"", before[:-1], before + b"\0", (state / "queue").read_bytes(), before.replace(b"uldp\1", b"uldp\2")):
+    for wrong in (
+        b"",
+        before[:-1],
+        before + b"\0",
+        (state / "queue").read_bytes(),
+        before.replace(b"uldp\1", b"uldp\2"),
+    ):
         ledger.write_bytes(wrong)
         code, said = outcome(program, state)
         assert (code, said.partition(";")[0]) == (3, "the ledger is damaged, of a later version or another entry")

@@ -1,7 +1,7 @@
-/* Gives devices of all tables of tables.h what no program should: values out of range, and draws of any number below
- * their limit. The sanitizers of the compiler say what goes wrong. The numbers come from a fixed seed. */
+/* Gives devices of all tables of tables.h what no program should: values out of range, draws of any number below their
+ * limit, and a ledger and a queue of any bytes under a checksum that is right. The sanitizers of the compiler say what goes wrong. The numbers come from a fixed seed. */
 #include <math.h>
-#include <stdio.h>
+#include "memory.h"
 #include "tables.h"
 
 static uint64_t state = 1;
@@ -20,6 +20,46 @@ static uint64_t below(void *unused, uint64_t limit) {
     case 1: return limit - 1;
     default: return number() % limit;
   }
+}
+
+/* Any body, of which a part was written by a device, with a checksum that is right. */
+static void put_junk(const char *name) {
+  kept_entry *kept = entry_of(name);
+  uldp_entry entry = {kept->bytes, 0, MEMORY, true};
+  uldp_body body = {kept->bytes + ULDP_ENTRY_HEAD, (size_t)(number() % 400), MEMORY - 48};
+  if (number() % 4 && kept->length > 48) body.length = kept->length - 48;
+  for (uint64_t i = number() % 4; i > 0 && body.length; i--) body.at[number() % body.length] = (uint8_t)(number() % 4 ? number() % 3 : number());
+  if (!(number() % 4)) body.length = number() % (body.length + 1);
+  uldp_sealed(&entry, name, &body);
+  kept->length = entry.length;
+  kept->exists = true;
+}
+
+static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s) {
+  static const int answers[] = {0, 202, 422, 429, 503, 401, -1, 500};
+  (void)ctx;
+  *retry_after_s = number() % 2 ? number() % 9 : number();
+  return length ? answers[(number() + message[length - 1]) % 8] : 0;
+}
+
+/* Reports and sends by a ledger and a queue that somebody has changed. */
+static void go_on(const uldp_table *table, uldp_work *work, const uldp_held *held, uint8_t *out) {
+  static uint8_t sent[300];
+  uldp_draws draws = uldp_draws_of(below, NULL);
+  uldp_ledger ledger = {memory_store(), clock_of, NULL, number() % 2 ? -1 : ULDP_HOUR_MS};
+  uldp_queue queue = {memory_store(), clock_of, NULL, 9, 30000, false};
+  room_of_memory = number() % 4 ? MEMORY : (size_t)(number() % 3000);
+  set_clock.now_ms = number() % 8 ? UINT64_C(1767258000000) + number() % 100000 : number();
+  set_clock.elapsed_ms = number() % 100000;
+  set_clock.boot[0] = (char)(number() % 2);
+  uint64_t time = number() % 8 ? set_clock.now_ms : number();
+  uldp_made made = uldp_ledger_report(&ledger, table, held, table->columns_count, number() % 4, time, draws, work, out, 1 << 20);
+  uldp_add(&queue, out, made.bytes ? made.bytes : (size_t)(number() % 300), draws, NULL);
+  uldp_flush(&queue, post, NULL, draws, sent, number() % 4 ? sizeof sent : (size_t)(number() % 300));
+  if (!(number() % 8)) put_junk("ledger");
+  if (!(number() % 8)) put_junk("queue");
+  if (made.status == ULDP_DAMAGED) in_ledger.exists = false;
+  if (made.status == ULDP_DAMAGED) in_ledger.length = 0;
 }
 
 int main(void) {
@@ -48,19 +88,20 @@ int main(void) {
         bool own = number() % 16 && i < tables[index].columns_count;
         held[i] = uldp_held_of(own ? tables[index].columns[i].kind : (uldp_kind)(number() % 9));
         held[i].index = number() % (number() % 4 ? 9 : UINT64_MAX);
-        held[i].tag = number() % 16 ? (int64_t)(number() % 3) - 1 : (int64_t)number();
+        held[i].tag = number() % 64 ? (int64_t)(number() % 3) - 1 : (int64_t)number();
         held[i].number = numbers[number() % 8];
-        held[i].text = number() % 16 ? texts[i] : NULL;
+        held[i].text = number() % 64 ? texts[i] : NULL;
         held[i].length = number() % 16;
-        held[i].items = number() % 16 ? items[i] : NULL;
-        held[i].numbers = number() % 16 ? of_items[i] : NULL;
-        held[i].texts = number() % 16 ? of_set[i] : NULL;
-        held[i].lengths = number() % 16 ? lengths[i] : NULL;
-        held[i].count = number() % 16 ? count : SIZE_MAX;
+        held[i].items = number() % 64 ? items[i] : NULL;
+        held[i].numbers = number() % 64 ? of_items[i] : NULL;
+        held[i].texts = number() % 64 ? of_set[i] : NULL;
+        held[i].lengths = number() % 64 ? lengths[i] : NULL;
+        held[i].count = number() % 64 ? count : SIZE_MAX;
       }
       uint8_t id[16] = {0};
+      go_on(&tables[index], &works[index], held, out);
       uldp_symbol symbol;
-      size_t columns = number() % 16 ? tables[index].columns_count : number() % 8;
+      size_t columns = number() % 64 ? tables[index].columns_count : number() % 8;
       if (!uldp_encode(&tables[index], held, columns, number() % 4, draws, &works[index], &symbol)) continue;
       uldp_payload payload;
       if (uldp_innermost(tables[index].mechanism, &symbol)->form == ULDP_KEPT) {
