@@ -1124,7 +1124,9 @@ static inline void uldp_id(uint8_t id[16], uldp_draws draws) {
   for (size_t i = 0; i < 4; i++) uldp_little_endian(id + 4 * i, uldp_below(draws, UINT64_C(1) << 32), 4);
 }
 /* Whether a time is in milliseconds since 1970: seconds would be before 1973, and microseconds after the year 5000. */
-static inline bool uldp_is_time(uint64_t time_ms) { return time_ms >= UINT64_C(100000000000) && time_ms < UINT64_C(100000000000000); }
+static inline bool uldp_is_time(uint64_t time_ms) {
+  return time_ms >= UINT64_C(100000000000) && time_ms < UINT64_C(100000000000000);
+}
 
 /* Encodes, perturbs and writes a report by a table without kept responses and without a budget. Returns its bytes; 0 if
  * the table needs a ledger, a value or the time is wrong, or `room` is below NAME_message_bytes of its header. */

@@ -104,7 +104,9 @@ static inline bool uldp_record(uldp_body *body, double epsilon, int64_t time) {
     uldp_spent_put(body, kept - 1, each);
   }
   uldp_spent_resize(body, kept, count - kept, 0);
-  while (place < kept && uldp_spent_at(body, place).time < time && !uldp_one_slot(uldp_spent_at(body, place).time, time, newest)) place++;
+  while (place < kept && uldp_spent_at(body, place).time < time &&
+         !uldp_one_slot(uldp_spent_at(body, place).time, time, newest))
+    place++;
   if (place < kept && uldp_one_slot(uldp_spent_at(body, place).time, time, newest)) {
     own = uldp_merged(uldp_spent_at(body, place), own);
   } else if (!(epsilon > 0)) {
@@ -240,7 +242,8 @@ static inline void uldp_response_key(uint8_t key[ULDP_KEY], const uldp_body *bod
                                      const uldp_symbol *symbol) {
   uint64_t numbers[1 + ULDP_MOST_DEPTH + ULDP_MOST_HELD];
   const uldp_mechanism *permanent = uldp_innermost(table->mechanism, symbol)->permanent;
-  size_t held = permanent->form == ULDP_SET || permanent->form == ULDP_HITS || permanent->form == ULDP_COHORTS ? (size_t)permanent->held : 0;
+  bool of_items = permanent->form == ULDP_SET || permanent->form == ULDP_HITS || permanent->form == ULDP_COHORTS;
+  size_t held = of_items ? (size_t)permanent->held : 0;
   numbers[0] = symbol->own;
   memcpy(numbers + 1, symbol->parts, sizeof symbol->parts);
   if (table->encoding->choice == ULDP_NAMED) numbers[1] = 0;

@@ -44,7 +44,7 @@ typedef struct {
 /* A row: id, the next attempt, how many attempts there were, the length of the message, the message. */
 #define ULDP_ROW_HEAD 32
 
-typedef enum { ULDP_ADD, ULDP_TAKE, ULDP_SETTLE, ULDP_LOOK } uldp_step;
+typedef enum { ULDP_ADD, ULDP_TAKE, ULDP_SETTLE } uldp_step;
 typedef struct {
   uldp_queue *queue;
   uldp_step step;
@@ -56,7 +56,7 @@ typedef struct {
   uint8_t *out;
   size_t room, length;
   const uint8_t *message;
-  bool found;
+  bool found, too_long;
   uint64_t attempts;
   uldp_status status;
   uldp_round *round;
@@ -67,7 +67,8 @@ static inline size_t uldp_row_length(const uldp_body *body, size_t at) { return 
 static inline size_t uldp_after(const uldp_body *body, size_t at) { return at + ULDP_ROW_HEAD + uldp_row_length(body, at); }
 static inline bool uldp_rows_are_whole(const uldp_body *body) {
   size_t at = 0;
-  while (body->length - at >= ULDP_ROW_HEAD && uldp_row_length(body, at) <= body->length - at - ULDP_ROW_HEAD) at = uldp_after(body, at);
+  while (body->length - at >= ULDP_ROW_HEAD && uldp_row_length(body, at) <= body->length - at - ULDP_ROW_HEAD)
+    at = uldp_after(body, at);
   return at == body->length;
 }
 /* A time that is further than any wait was written by a clock that was wrong: such a row is due. */
@@ -88,12 +89,13 @@ static inline bool uldp_row_add(uldp_body *body, uldp_stepping *own) {
 static inline void uldp_row_take(uldp_body *body, size_t at, uldp_stepping *own) {
   uint8_t *row = uldp_row(body, at);
   if (own->found || uldp_next(body, at, own->now_ms) > own->due_ms) return;
-  own->found = true;
   own->length = uldp_row_length(body, at);
+  own->too_long |= own->length > own->room;
+  if (own->length > own->room) return;
+  own->found = true;
   own->attempts = uldp_read(row + 24, 4);
   memcpy(own->id, row, 16);
-  if (own->length > own->room) own->status = ULDP_WRONG;
-  else memcpy(own->out, row + ULDP_ROW_HEAD, own->length);
+  memcpy(own->out, row + ULDP_ROW_HEAD, own->length);
   uldp_little_endian(row + 16, own->next_ms, 8);
 }
 /* Removes a row, or says when it is due; returns whether it was removed. */
@@ -129,7 +131,7 @@ static inline uldp_edited uldp_step_edit(void *edit_ctx, uldp_entry *entry) {
   }
   if (own->round) own->round->waiting = rows;
   if (own->step == ULDP_ADD && (rows >= own->queue->most || !uldp_row_add(&body, own))) own->status = ULDP_FULL;
-  if (!damaged && (own->step == ULDP_LOOK || own->status == ULDP_FULL || (own->step == ULDP_TAKE && !own->found))) return ULDP_UNCHANGED;
+  if (!damaged && (own->status == ULDP_FULL || (own->step == ULDP_TAKE && !own->found))) return ULDP_UNCHANGED;
   uldp_sealed(entry, "queue", &body);
   return damaged ? ULDP_SET_ASIDE : ULDP_CHANGED;
 }
@@ -179,9 +181,9 @@ static inline void uldp_judge(uldp_stepping *own, int status, uint64_t retry_aft
     own->attempted = false;
   }
 }
-/* Runs one round: each message that is due gets one attempt at the most. `message` has room for the longest message. Call it
- * at start, when the network returns, and at `again_ms`. Three attempts in a row without an answer, or with 429 or 503, end
- * the round. */
+/* Runs one round: each message that is due gets one attempt at the most. `message` has room for the longest message; those for
+ * which it has none stay, and the status says so. Call it at start, when the network returns, and at `again_ms`. Three
+ * attempts in a row without an answer, or with 429 or 503, end the round. */
 static inline uldp_round uldp_flush(uldp_queue *queue, uldp_post post, void *post_ctx, uldp_draws draws, uint8_t *message,
                                     size_t room) {
   uldp_stepping own;
@@ -197,12 +199,14 @@ static inline uldp_round uldp_flush(uldp_queue *queue, uldp_post post, void *pos
   for (size_t attempts = 0; attempts < queue->most && silent < 3 && !round.needs_you; attempts++) {
     uint64_t retry_after_s = 0;
     own.next_ms = queue->clock(queue->clock_ctx).now_ms + queue->limit_ms + ULDP_SLACK_MS;
-    if ((round.status = uldp_stepped(&own, ULDP_TAKE)) || !own.found) return round;
+    if ((round.status = uldp_stepped(&own, ULDP_TAKE))) return round;
+    if (!own.found) break;
     int status = post(post_ctx, message, own.length, &retry_after_s);
     silent = !status || status == 429 || status == 503 ? silent + 1 : 0;
     uldp_judge(&own, status, retry_after_s, &round);
     if ((round.status = uldp_stepped(&own, ULDP_SETTLE))) return round;
   }
+  if (own.too_long) round.status = ULDP_WRONG;
   return round;
 }
 

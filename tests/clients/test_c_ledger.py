@@ -215,6 +215,19 @@ def test_a_message_that_a_clock_of_2038_has_put_off_is_sent(stored: str) -> None
     assert second[-6:-3] == ["1", "0", "0"]
 
 
+def test_a_message_for_which_a_round_has_no_room_stops_none_behind_it(stored: str) -> None:
+    (found,) = rounds(stored, "add 9", "add 8", "buffer 8", "flush 2 202 0 202 0")
+    assert " ".join(found) == f"018 | {WRONG} 1 0 1 0 0 0"
+
+
+@pytest.mark.parametrize(("after", "posted"), [(0, "019 ]"), (39_999, "019 ]"), (40_000, "009 019 ]")])
+def test_a_lease_ends_as_long_after_the_time_limit_as_a_killed_process_may_take(
+    stored: str, after: int, posted: str
+) -> None:
+    (found,) = rounds(stored, "add 9", "add 9", f"within {after}", "flush 3 202 0 202 0 202 0")
+    assert " ".join(found).startswith(f"009 [ {posted} | 0 1 0 0 0 0 0")
+
+
 def test_a_damaged_queue_is_set_aside_and_a_full_one_refuses(stored: str) -> None:
     found = says(stored, [f"clock {START} 0 -", "add 9", "add 9", "flip queue 60", "add 8", "flush 1 202 0"])
     assert found[-1] == "028 | 0 1 0 0 0 0 1"

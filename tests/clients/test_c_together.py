@@ -1,4 +1,4 @@
-"""Two processes in C share a ledger and a queue in files: killed at any time, they spend the budget once, and lose no row."""
+"""Two processes in C share a ledger and a queue in files: killed at any time, they spend a budget once and lose no row."""
 
 import os
 import random
@@ -30,7 +30,7 @@ class Counting(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.taken: Counter[bytes] = Counter()
         self.posts = 0
-        self.draw = random.Random(seed)  # noqa: S311
+        self.draw = random.Random(seed)
         self.came = threading.Condition()
 
 
@@ -73,8 +73,8 @@ def built(folder: Path, reports: int) -> str:
 
 
 def kill_and_finish(program: str, folder: Path, reports: int, seed: int) -> None:
-    """Run two processes that are killed after numbers of posts that a seed draws, and compare what came with the budget."""
-    draw, kills, texts = random.Random(seed), 0, list[str]()  # noqa: S311
+    """Run two processes, kill them after numbers of posts that a seed draws, and compare what came with the budget."""
+    draw, kills, texts = random.Random(seed), 0, list[str]()
     state = folder / "state"
     state.mkdir()
     with counting(seed) as server:

@@ -7,6 +7,8 @@
  *   start                         prints when the run of the machine began
  *   add LENGTH                    puts a message of so many bytes into the queue; prints STATUS
  *   flush COUNT STATUS SECONDS... a round, with these answers; prints what was posted, and what became of the round
+ *   buffer BYTES                  sets the room that a round has for a message
+ *   within MS                     in the next attempt, another process begins a round after so long
  *   flip NAME PLACE               changes a byte of an entry
  *   move FROM TO                  copies an entry to the place of another
  *   room BYTES                    sets the room of each entry */
@@ -20,11 +22,22 @@ static int answers[4096];
 static uint64_t seconds[4096];
 static size_t answered;
 
+static uint64_t later;
+static bool within;
+
 static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s) {
-  (void)ctx;
+  static uint8_t other[1 << 20];
   printf("%02x%zu ", message[0], length);
   *retry_after_s = seconds[answered];
-  return answers[answered++];
+  int status = answers[answered++];
+  if (within) {
+    within = false;
+    set_clock.now_ms += later;
+    printf("[ ");
+    uldp_flush((uldp_queue *)ctx, post, ctx, uldp_system_draws(), other, sizeof other);
+    printf("] ");
+  }
+  return status;
 }
 
 /* Gives the body of the ledger to a function, as a device would change it. */
@@ -54,6 +67,7 @@ int main(void) {
   uldp_queue queue = {memory_store(), clock_of, NULL, 1000, 30000, false};
   char word[16], other[16];
   uint8_t added = 0;
+  size_t buffer = sizeof message;
   while (scanf("%15s", word) == 1) {
     asked own = {word[0], 0, 0, 0, 0};
     if (!strcmp(word, "clock")) {
@@ -86,10 +100,15 @@ int main(void) {
       for (size_t i = 0; i < count; i++)
         if (scanf("%d %" SCNu64, &answers[i], &seconds[i]) != 2) return 2;
       answered = 0;
-      uldp_round round = uldp_flush(&queue, post, NULL, uldp_system_draws(), message, sizeof message);
+      uldp_round round = uldp_flush(&queue, post, &queue, uldp_system_draws(), message, buffer);
       printf("| %d %zu %zu %zu %" PRIu64 " %d %d\n", (int)round.status, round.taken, round.refused, round.waiting,
              round.again_ms ? round.again_ms - set_clock.now_ms : 0, round.needs_you, queue.set_aside);
       if (answered > count) return 3;
+    } else if (!strcmp(word, "buffer")) {
+      if (scanf("%zu", &buffer) != 1 || buffer > sizeof message) return 2;
+    } else if (!strcmp(word, "within")) {
+      if (scanf("%" SCNu64, &later) != 1) return 2;
+      within = true;
     } else if (!strcmp(word, "flip")) {
       size_t place;
       if (scanf("%15s %zu", word, &place) != 2) return 2;

@@ -213,7 +213,8 @@ def _encoding(form: Mapping[str, Any], arrays: _Arrays) -> str:
         fields["places"] = [each for row in form["places"] for each in row]
     others = [f"ULDP_{_MAPS[fields.pop('choice', {'form': 'drawn'})['form']]}"]
     others += [repr(float(fields.pop(end, 0.0))) for end in ("low", "high")]
-    bases: list[tuple[Mapping[str, Any], list[int]]] = [(each, []) for each in (*([fields.pop("of")] if "of" in form else ()), *fields.pop("encodings", ()))]
+    alone = (*([fields.pop("of")] if "of" in form else ()), *fields.pop("encodings", ()))
+    bases: list[tuple[Mapping[str, Any], list[int]]] = [(each, []) for each in alone]
     bases += [(base["encoding"], base["columns"]) for base in fields.pop("bases", ())]
     within = [f"{{{arrays.add('uldp_encoding', [_encoding(each, arrays)])}, {arrays.list(of)}}}" for each, of in bases]
     others += [
