@@ -1,4 +1,4 @@
-"""Two processes in C share a ledger and a queue in files: killed at any time, they spend a budget once and lose no row."""
+"""Two processes in C share a ledger and a queue in files: killed at any time, they spend a budget once, lose no row."""
 
 import os
 import random
