@@ -120,13 +120,14 @@ static inline bool uldp_record(uldp_body *body, double epsilon, int64_t time) {
 
 /* Whether an observation is near the clock, and the clock has not come further than the time; notes when the run began. */
 static inline uldp_status uldp_check_time(uldp_body *body, const uldp_clock *clock, int64_t time, int64_t skew) {
-  int64_t off = time - (int64_t)clock->now_ms, start = (int64_t)(clock->now_ms - clock->elapsed_ms);
+  uint64_t now = clock->now_ms, own = (uint64_t)time, most = (uint64_t)skew;
+  int64_t start = (int64_t)(now - clock->elapsed_ms);
   if (skew < 0) return ULDP_OK;
-  if (off > skew || -off > skew) return ULDP_TIME;
+  if (own > now ? own - now > most : now - own > most) return ULDP_TIME;
   if (!clock->boot[0]) return ULDP_OK;
   if (!memcmp(body->at + ULDP_AT_BOOT, clock->boot, sizeof clock->boot)) {
     int64_t known = (int64_t)uldp_read(body->at + ULDP_AT_START, 8);
-    if (start - known > skew) return ULDP_CLOCK;
+    if (start > known && (uint64_t)start - (uint64_t)known > most) return ULDP_CLOCK;
     start = known < start ? known : start;
   }
   memcpy(body->at + ULDP_AT_BOOT, clock->boot, sizeof clock->boot);
@@ -179,6 +180,10 @@ static inline uldp_status uldp_ledger_body(const uldp_entry *entry, uldp_draws d
     uldp_id(body->at, draws);
   }
   if (body->length < ULDP_AT_SPENT || uldp_spent_count(body) > (body->length - ULDP_AT_SPENT) / ULDP_SPENDING) return ULDP_DAMAGED;
+  for (size_t i = 0; i < uldp_spent_count(body); i++) {
+    uldp_spending each = uldp_spent_at(body, i);
+    if (each.time < 0 || each.time > INT64_MAX / 2 || !(each.epsilon > 0 && each.epsilon < 1e308)) return ULDP_DAMAGED;
+  }
   size_t at = ULDP_AT_SPENT + uldp_spent_count(body) * ULDP_SPENDING;
   while (body->length - at >= ULDP_KEY + 4 && uldp_read(body->at + at + ULDP_KEY, 4) <= body->length - at - ULDP_KEY - 4)
     at += ULDP_KEY + 4 + (size_t)uldp_read(body->at + at + ULDP_KEY, 4);
