@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from benchmarks import bit_likelihood
 from benchmarks.bit_likelihood import maximize_bits
-from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
+from tests.mechanisms.optima import numerical_optimum, optimality_gap
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
@@ -65,26 +64,6 @@ def test_the_maximum_of_bits_is_as_near_as_it_says(bit_mechanism: UnaryEncoding)
     assert fit.distribution == pytest.approx(numerical_optimum(Q, counts), abs=1e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
-@pytest.mark.parametrize("sensitive", [30, 300, 320])
-def test_the_maximum_of_bits_is_at_least_as_likely_as_em(sensitive: int, epsilon: float) -> None:
-    mechanism = UnaryEncoding(mask(sensitive, 320), epsilon, sue_theta(epsilon))
-    payloads = perturbed(mechanism, 3000, seed=10)
-    fit = maximize_bits(mechanism, payloads, gap=1e-7)
-    bits = np.unpackbits(payloads, axis=1, count=320)
-    own = np.where(bits, mechanism.channel.p / np.maximum(mechanism.channel.q, 1e-300), mechanism.cleared_probability)
-    own = np.where(~bits.astype(np.bool_) | mechanism.sensitive, own / np.where(bits, 1, 1 - mechanism.channel.q), own)
-    ones = np.ones(3000, dtype=np.int64)
-    invertible = (bits[:, ~mechanism.sensitive]).any(axis=1)
-    own[invertible] = (bits[invertible] & ~mechanism.sensitive) * mechanism.channel.p
-    climbed = np.full(320, 1 / 320)
-    for _ in range(100):
-        climbed = climbed * (own.T @ (1 / (own @ climbed))) / 3000
-    means = [log_likelihood(r, own.T, ones) / 3000 for r in (climbed, fit.distribution)]
-    assert means[1] >= means[0] - 1e-7
-    assert optimality_gap(fit.distribution, own.T, ones) < 2e-7
-
-
 def test_a_gap_below_rounding_is_refused() -> None:
     mechanism = BIT_MECHANISMS["rappor"]
     with pytest.raises(ValueError, match="ask for a larger gap"):
@@ -96,26 +75,3 @@ def test_the_pool_is_shared_as_invertible_reports_do() -> None:
     bits = np.array([[0, 0, 1, 0]] * 3 + [[1, 0, 0, 1]] + [[1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.uint8)
     r = maximize_bits(mechanism, np.packbits(bits, axis=1)).distribution
     assert r[2] == pytest.approx(3 * r[3])
-
-
-def test_invertible_reports_alone_give_their_histogram() -> None:
-    mechanism = BIT_MECHANISMS["urap"]
-    bits = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=np.uint8)
-    r = maximize_bits(mechanism, np.packbits(bits, axis=1)).distribution
-    assert r == pytest.approx([0, 0, 0.75, 0.25], abs=1e-4)
-
-
-def test_fits_do_not_depend_on_chunks_or_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = UnaryEncoding(mask(20, 30), 2.0, sue_theta(2.0))
-    payloads = perturbed(mechanism, 500, seed=8)
-    whole = maximize_bits(mechanism, payloads)
-    monkeypatch.setattr(bit_likelihood, "_BITS_AT_ONCE", 2_345)
-    monkeypatch.setattr(bit_likelihood, "_MOST_BITS_OF_PATTERNS", 0)
-    chunked = maximize_bits(mechanism, payloads)
-    assert chunked.steps == whole.steps
-    assert chunked.distribution == pytest.approx(whole.distribution, abs=1e-9)
-
-
-def test_no_bits_have_no_estimate() -> None:
-    with pytest.raises(ValueError, match="n=0"):
-        maximize_bits(BIT_MECHANISMS["urap"], np.empty((0, 1), dtype=np.uint8))

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import commands, estimators, guard, rejects, restart, scaling, sliding
+from benchmarks import commands, estimators, guard, rejects, restart, sliding
 from benchmarks.graphs import Run
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
-from benchmarks.scaling import Scale
 from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
 from uldp.collector.reader import ReportReader
 from uldp.schemas.reasons import Reason
@@ -152,47 +151,6 @@ def test_the_messages_of_a_reason_are_rejected_for_it(reason: str) -> None:
     assert {each.reason for each in ReportReader(rejects.SPECS, judge_lateness=False).decode(messages).rejected} == {
         reason
     }
-
-
-def test_rejects_make_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejects, "costs", lambda makers, *_: dict.fromkeys(makers, 2.0) | {"counted": 1.0})
-    counted, *others = rejects.rows()
-    assert counted.remark == ""
-    assert {row.remark for row in others} == {"2.0 times a counted report"}
-
-
-def test_segments_that_wait_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restart, "HOURS", 2)
-    monkeypatch.setattr(restart, "alone", lambda call, *arguments: (call(*arguments), 7.0))
-    monkeypatch.setattr(restart, "DAYS", 1)
-    one, ten, whole, rest, asked_once, *starts = restart.rows(quick=True)
-    assert (one.n, one.label, ten.n, ten.label) == (72, "72 segments that wait", 72, "7 segments that wait")
-    assert one.remark.endswith(" ms a segment")
-    assert (whole.label, rest.n) == ("72 segments of 0.1 days, from the beginning", 72)
-    assert rest.remark.endswith(" times as fast")
-    assert (asked_once.n, asked_once.label) == (7, "7 segments of 0.1 days, from the beginning")
-    assert [start.label for start in starts] == ["start of 10 collections", "start again of 10 collections"]
-
-
-def test_scales_grow_one_quantity_at_a_time() -> None:
-    scales = scaling.scales(quick=False)
-    usual = Scale(10_000_000)
-    assert {scale.reports for scale in scales if not scale.deduplicate} == set(scaling.REPORTS)
-    assert {scale.size for scale in scales} == set(scaling.SIZES)
-    assert {scale.collections for scale in scales} == {1, *scaling.COLLECTIONS}
-    assert all(sum(one != other for one, other in zip(scale[:3], usual[:3], strict=True)) <= 1 for scale in scales)
-    assert {scale.reports for scale in scales if scale.deduplicate} == {1_000_000, 10_000_000}
-    assert len(set(scales)) == len(scales)
-    assert str(Scale(1, 12_800, 1000, True)) == "|X| = 12,800, 1,000 collections"
-
-
-def test_a_scale_is_run_and_its_memory_is_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaling, "scales", lambda *, quick: [Scale(10_000, collections=2, deduplicate=True)])
-    monkeypatch.setattr(scaling, "alone", lambda call, scale: (call(scale), 7.0))
-    (row,) = scaling.rows()
-    assert (row.n, row.megabytes) == (10_000, 7.0)
-    assert row.seconds is not None
-    assert row.seconds > 0
 
 
 def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

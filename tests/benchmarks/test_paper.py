@@ -97,19 +97,6 @@ def test_the_values_above_a_threshold_are_as_many_as_normal_errors_make_probable
             assert abs(found - expected) < 4 * np.sqrt((expected + 0.1) / 40), row
 
 
-@pytest.mark.parametrize("at_hand", [True, False])
-def test_figure_7_says_what_it_lacks(at_hand: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tmp_path / "nine.npy"
-    if at_hand:
-        model.touch()
-    points = list(losses(replace(census(), users=1000), 1.0, 4, Effort(1, 0)))
-    monkeypatch.setitem(figures.FIGURES, "7", lambda effort: iter(points))
-    monkeypatch.setattr(paper, "CENSUS_OF_NINE", model)
-    paper.write("7", Effort(), tmp_path)
-    missing = "Not measured with more than four attributes: nine.npy is not at hand."
-    assert (missing in (tmp_path / "figure7.md").read_text(encoding="utf-8")) != at_hand
-
-
 def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(census(), users=1000)
     points = [row for epsilon in (1.0, 2.0) for row in losses(few, epsilon, epsilon, Effort(1, 0))]
