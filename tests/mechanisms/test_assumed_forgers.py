@@ -124,7 +124,7 @@ def test_the_heaviest_payload_leaves_the_sum_of_shares_in_the_interval(
     assert (low <= truth <= high) != missed
 
 
-@pytest.mark.parametrize("least", [False, True])
+@pytest.mark.parametrize("least", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_heaviest_payload_leaves_a_conditional_share_in_the_interval(least: bool) -> None:
     record = {"a": {"size": 3}, "b": {"size": 2}, "c": {"size": 2}}
     mechanism = {"name": "marginals", "epsilon": 3.0, "views": "pairs"}

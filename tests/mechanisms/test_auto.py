@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.mechanisms.estimates import estimate_of
 from uldp.mechanisms.estimators.auto import auto, scoring_of
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
@@ -85,21 +84,6 @@ def test_it_is_near_the_better_candidate_in_all_settings() -> None:
     found = np.array([setting.ratio(60) for setting in settings()])
     assert found.max() <= 1.3
     assert (found > 1.1).sum() <= 20
-
-
-@pytest.mark.parametrize(("mechanism", "epsilon", "n"), [("oue", 4.0, 100_000), ("rr", 6.0, 100_000)])
-def test_a_large_share_of_many_values_is_inside_of_its_interval(mechanism: str, epsilon: float, n: int) -> None:
-    setting = Setting(mechanism, 12_800, epsilon, "two large", n)
-    channel, truth, rng, errors = setting.channel, shares(setting.shape, setting.k), np.random.default_rng(1), []
-    for _ in range(6):
-        counts = draw_counts(channel, truth, n, rng)
-        low, high = (end[:2] for end in estimate_of(channel, counts, n).interval(1 - 0.05 / setting.k))
-        found = auto(channel, counts, n)
-        slack = (high - low) * 1e-3
-        assert ((low - slack <= found[:2]) & (found[:2] <= high + slack)).all()
-        errors.append([float(np.sum((each - truth) ** 2)) for each in (found, wls(channel, counts, n))])
-    of_auto, of_wls = np.mean(errors, axis=0)
-    assert of_auto <= of_wls
 
 
 @pytest.mark.parametrize("n", [1, 2, 41, 3_000, 1_000_000, 20_000_000_000])

@@ -56,13 +56,6 @@ def test_reports_are_ldp_and_spend_all_of_epsilon(w: int, epsilon: float) -> Non
     assert np.log(Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(epsilon, rel=1e-12)
 
 
-def test_perturb_draws_each_report_with_its_probability() -> None:
-    n, mechanism, rng = 100_000, FlippedBits(3, 1.0), np.random.default_rng(1)
-    for symbol, expected in enumerate(n * likelihoods(mechanism)):
-        counts = np.bincount(mechanism.perturb(np.full(n, symbol), rng)[:, 0] >> 5, minlength=8)
-        assert (((counts - expected) ** 2 / expected).sum() - 7) / math.sqrt(14) < 5
-
-
 @pytest.mark.parametrize(
     ("size", "bits", "widths"), [(10, 3, [3, 3, 3, 1]), (8, 4, [4, 4]), (5, 5, [5]), (2, 1, [1, 1])]
 )

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import build
-from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
@@ -17,7 +15,6 @@ from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
@@ -58,21 +55,6 @@ def ends(table: Table) -> tuple[Floats, Floats]:
 def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     low, high = ends(table)
     return (low <= truth) & (truth <= high)
-
-
-@pytest.mark.parametrize("width", ["auto", "piecewise", "square-wave"])
-@pytest.mark.parametrize("number", [LOW, 0.3, HIGH])
-def test_the_mean_is_unbiased_and_its_variance_known(number: float, width: Width) -> None:
-    decode, n, rng = decoder(bins=8, width=width), 200, np.random.default_rng(1)
-    means, variances = [], []
-    for _ in range(1000):
-        mean = decode.linear(devices(decode, np.full(n, number), rng), n)
-        means.append(mean.values[0])
-        variances.append(mean.variance[0])
-    # z of a mean of 1000 estimates; nine cases, so |z| > 4 has a probability of 6e-4 in all.
-    assert abs(np.mean(means) - number) / (np.std(means) / math.sqrt(1000)) < 4
-    # A variance of 1000 normal numbers has a relative standard error of sqrt(2/1000) = .045.
-    assert np.var(means) / np.mean(variances) == pytest.approx(1, abs=4 * 0.045)
 
 
 def test_the_variance_of_equal_inputs_is_that_of_the_mechanism() -> None:
@@ -128,38 +110,6 @@ def test_the_law_of_a_number_has_the_cumulants_of_its_reports(epsilon: float, bi
     assert decode.law.moments(mean, second, third) == pytest.approx(moments, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("memory", ["duchi", "block", "hybrid"])
-def test_kept_responses_have_the_errors_of_their_own_noise(memory: str) -> None:
-    """Devices report in three windows; the mean of these has the error that the estimate says."""
-    windows, n, runs = 3, 400, 400
-    mechanism = {"name": memory, "epsilon": 1.5, "lasting_epsilon": 2.0} | ({} if memory == "duchi" else {"bins": 16})
-    protocol = build_protocol(build.spec(domain={"number": {"low": LOW, "high": HIGH}}, mechanism=mechanism))
-    kept, rng = protocol.mechanism, np.random.default_rng(11)
-    assert isinstance(kept, WithMemory)
-    means, variances, once = [], [], []
-    for _ in range(runs):
-        numbers = rng.choice([LOW, 0.0, 12.0], n, p=[0.5, 0.3, 0.2])
-        symbols = protocol.encoding.encode([Held(numbers, np.full(n, -1))], rng)
-        permanent = kept.permanent(symbols, rng)
-        cells = np.sum([kept.statistic(kept.again(permanent, rng)) for _ in range(windows)], axis=0)
-        linear = protocol.decoder.linear(cells, windows * n, windows - 1)
-        means.append(linear.values[0])
-        variances.append(linear.variance[0])
-        once.append(protocol.decoder.linear(cells, windows * n).variance[0])
-    assert abs(np.mean(means) + 0.5 * -LOW - 0.2 * 12) < 4 * np.std(means) / math.sqrt(runs)
-    # A variance of 400 normal numbers has a relative standard error of sqrt(2/400) = .07.
-    assert np.var(means) / np.mean(variances) == pytest.approx(1, abs=4 * 0.07)
-    # Of as many different devices it would be less, and if a report were always the same, three times as much.
-    assert 1.2 * np.mean(once) < np.mean(variances) < 2.8 * np.mean(once)
-
-
-def test_forecast_is_the_error_of_uniform_numbers() -> None:
-    decode, n = decoder(), 10**6
-    cells = devices(decode, np.random.default_rng(2).uniform(LOW, HIGH, n), np.random.default_rng(3))
-    assert decode.forecast(n) == pytest.approx(np.sqrt(decode.linear(cells, n).variance), rel=0.005)
-    assert dict(decode.describe(n, "auto")).keys() == {"outputs", "heaviest", "errors"}
-
-
 def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
     decode, n = decoder(), 10**5
     cells = np.random.default_rng(4).multinomial(n, law(decode.block, hump(64)))
@@ -179,28 +129,14 @@ def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
     assert (alone.values[0], alone.stderr[0]) == (mean.values[0], mean.stderr[0])
 
 
-def test_equal_cells_give_equal_bytes() -> None:
-    cells = np.random.default_rng(5).multinomial(10**5, law(decoder().block, hump(64)))
-    one, other = ([t.values.tobytes() for t in decoder().tables(cells, 10**5, "ems")] for _ in range(2))
-    assert one == other
-
-
-@pytest.mark.parametrize("n", [5, 15, 50])
+@pytest.mark.parametrize("n", [5, 50])
 @pytest.mark.parametrize("far", [0.0, 0.02, 0.1])
 def test_means_of_few_reports_are_covered_though_few_numbers_are_far(n: int, far: float) -> None:
     decode, truth = decoder(4.0), LOW + far * (HIGH - LOW)
-    cells = np.random.default_rng(9).multinomial(n, decode.block.law(np.r_[1 - far, np.zeros(63), far]), 500)
+    cells = np.random.default_rng(9).multinomial(n, decode.block.law(np.r_[1 - far, np.zeros(63), far]), 200)
     covered = [covers(decode.tables(each, n, "empirical")[0], np.array([truth])) for each in cells]
-    # A coverage of .95 has a standard error of .01 over 500 windows.
-    assert np.mean(covered) > 0.95 - 3 * 0.01
-
-
-@pytest.mark.parametrize("n", [1, 100, 10**5])
-def test_honest_cells_are_rarely_improbable(n: int) -> None:
-    # All devices hold the same end, which fills a block as full as it can be.
-    decode, rng = decoder(), np.random.default_rng(7)
-    p = [decode.p_values(devices(decode, np.full(n, HIGH), rng), n)[Flag.IMPROBABLE_COUNTS] for _ in range(200)]
-    assert np.mean(np.array(p) < 0.05) <= 0.05 + 4 * 0.0154
+    # A coverage of .95 has a standard error of .0154 over 200 windows.
+    assert np.mean(covered) > 0.95 - 3 * 0.0154
 
 
 @pytest.mark.parametrize("forged", ["one cell", "upper end"])
@@ -214,23 +150,6 @@ def test_forged_outputs_are_improbable(forged: str) -> None:
     else:
         cells[-fakes // 100 :] += 100
     assert decode.p_values(cells, honest + fakes)[Flag.IMPROBABLE_COUNTS] < 1e-6
-
-
-def test_no_reports_have_no_test() -> None:
-    assert decoder().p_values(np.zeros(decoder().block.statistic_size, dtype=np.int64), 0) == {}
-
-
-@pytest.mark.parametrize(("cells", "n"), [([1, 2], 3), ([1] * 5, 5), ([4, -1, 0, 0], 3), ([1, 1, 1, 0], 2)])
-def test_cells_that_no_reports_give_are_refused(cells: list[int], n: int) -> None:
-    decode = BlockDecoder(Block(1.0, 2), LOW, HIGH)
-    assert decode.block.statistic_size == 4
-    with pytest.raises(ValueError, match="cells"):
-        decode.check(np.array(cells), n)
-
-
-def test_no_reports_have_no_estimate() -> None:
-    with pytest.raises(ValueError, match="one report or more"):
-        decoder().tables(np.zeros(decoder().block.statistic_size, dtype=np.int64), 0, "empirical")
 
 
 def test_ems_needs_a_matrix_of_the_bins() -> None:

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.inference.plausibility import fit_counts
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import Design, best_design, best_subset, design_of, designs
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 EPSILON = 1.5
@@ -88,21 +87,6 @@ def shares(size: int) -> Floats:
 
 
 @each
-def test_reports_are_uldp_and_spend_all_of_epsilon(mechanism: PureMechanism) -> None:
-    Q = likelihoods(mechanism)
-    protected = len(Q) - np.count_nonzero(~mechanism.sensitive)
-    assert Q.sum(axis=0) == pytest.approx(1, rel=1e-12)
-    # Between any two true symbols, for every report in Y_P.
-    ratios = Q[:protected].max(axis=1) / Q[:protected].min(axis=1)
-    assert ratios.max() <= E * (1 + 1e-12)
-    if mechanism.size > 3:
-        assert ratios.max() == pytest.approx(E, rel=1e-12)
-    # A report in Y_I comes from its own symbol alone.
-    assert (np.count_nonzero(Q[protected:], axis=1) == 1).all()
-    assert mechanism.guarantee == Guarantee(Privacy.LDP if mechanism.sensitive.all() else Privacy.ULDP, EPSILON)
-
-
-@each
 def test_the_channel_has_the_enumerated_probabilities(mechanism: PureMechanism) -> None:
     S, channel = mechanism.sensitive, mechanism.channel
     assert channel.q_non_sensitive is not None
@@ -136,29 +120,6 @@ def test_the_law_of_the_cells_is_the_enumerated_one(mechanism: BlockResponse) ->
     r = shares(mechanism.size)
     assert mechanism.blocks.law(r) == pytest.approx(likelihoods(mechanism) @ r, rel=1e-12)
     assert np.rint(mechanism.blocks.supported(np.eye(mechanism.size))).tolist() == payloads(mechanism).tolist()
-
-
-@each
-def test_perturb_draws_each_payload_with_its_probability(mechanism: PureMechanism) -> None:
-    n, rng = 20_000, np.random.default_rng(2)
-    supports = payloads(mechanism)
-    for symbol, expected in enumerate(n * likelihoods(mechanism).T):
-        sent = mechanism.perturb(np.full(n, symbol), rng)
-        if mechanism.form.symbols:
-            counts = np.bincount(sent, minlength=len(supports))
-        else:
-            counts = (sent[:, np.newaxis] == np.packbits(supports, axis=1)).all(axis=2).sum(axis=0)
-        assert counts.sum() == n
-        assert not counts[expected == 0].any()
-        possible = expected > 0
-        degrees = max(int(np.count_nonzero(possible)) - 1, 1)
-        square = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
-        assert abs(square - degrees) < 6 * math.sqrt(2 * degrees)
-
-
-@each
-def test_a_device_sends_possible_payloads(mechanism: PureMechanism) -> None:
-    assert mechanism.possible(mechanism.perturb(np.arange(mechanism.size), SystemRandomness())).all()
 
 
 def test_possible_sets_are_w_sensitive_symbols_or_another_one() -> None:

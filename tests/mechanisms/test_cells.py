@@ -1,15 +1,11 @@
 """Counts are the same, sparse or dense, in groups or one by one."""
 
 from collections import Counter
-from typing import cast
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.protocol.cells import (
     Cells,
     SparseCells,
@@ -22,8 +18,6 @@ from uldp.mechanisms.protocol.cells import (
     take_rows,
     unstack_cells,
 )
-from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.schemas.arrays import Payloads
 
 SIZE = 40
 
@@ -122,24 +116,3 @@ def test_memory_does_not_grow_with_groups_times_symbols() -> None:
     n, size = 1000, 1 << 20
     found = count_symbols(np.full(n, size - 1, dtype=np.uint32), np.arange(n), n, size)
     assert all(isinstance(counted, SparseCells) and counted.indices.tolist() == [size - 1] for counted in found)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        RandomizedResponse(np.arange(20) < 5, 1.0),
-        UnaryEncoding(np.arange(20) < 5, 1.0, OUE_THETA),
-    ],
-    ids=["symbols", "bits"],
-)
-@pytest.mark.parametrize("cuts", [[], [150, 151, 151, 340]], ids=["whole", "in parts"])
-@pytest.mark.parametrize("run", [1, 100])
-@pytest.mark.parametrize("k", [1, 2, 7, 300])
-def test_tally_is_the_statistic_of_each_group(mechanism: PureMechanism, k: int, run: int, cuts: list[int]) -> None:
-    rng = np.random.default_rng(k)
-    payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500 // run).repeat(run)
-    parts = cast(list[Payloads], np.split(payloads, cuts))
-    found = mechanism.tally(parts, groups, k)
-    assert len(found) == k
-    for group, counted in enumerate(found):
-        assert as_dense(counted).tolist() == mechanism.statistic(payloads[groups == group]).tolist()

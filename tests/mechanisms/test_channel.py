@@ -70,27 +70,6 @@ def simulate(mechanism: PureMechanism, draw: Callable[[np.random.Generator], npt
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_moments_of_iid_values(mechanism: PureMechanism) -> None:
-    r = distribution(mechanism.size)
-    channel = mechanism.channel
-    estimates = simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r))
-
-    variance = channel.variance(r, USERS)
-    assert (np.abs(estimates.mean(axis=0) - r) <= Z * np.sqrt(variance / TRIALS) + 1e-12).all()
-
-    # Each product of deviations is averaged over the trials; its standard error is that of the products themselves.
-    covariance = channel.covariance(r)(np.eye(channel.size)) / USERS
-    products = (estimates - r)[:, :, None] * (estimates - r)[:, None, :]
-    error = products.std(axis=0) / math.sqrt(TRIALS)
-    assert (np.abs(products.mean(axis=0) - covariance) <= Z * error + 1e-12).all()
-    np.testing.assert_allclose(np.diag(covariance), variance, rtol=1e-9, atol=1e-15)
-
-    l2 = ((estimates - r) ** 2).sum(axis=1)
-    assert abs(l2.mean() - channel.variance(r, USERS).sum()) <= Z * l2.std() / math.sqrt(TRIALS)
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_moments_of_values_held_fixed(mechanism: PureMechanism) -> None:
     values = np.random.default_rng(3).choice(mechanism.size, USERS, p=distribution(mechanism.size))
@@ -241,11 +220,3 @@ def test_a_channel_cannot_be_changed() -> None:
     assert channel.p.tolist() == [0.7, 0.7]
     with pytest.raises(ValueError, match="read-only"):
         channel.p[0] = 0.2
-
-
-def test_no_estimate_without_reports() -> None:
-    channel = sue(3, 1, 1.0).channel
-    with pytest.raises(ValueError, match="n=0"):
-        channel.unbiased(np.zeros(3, dtype=np.int64), 0)
-    with pytest.raises(ValueError, match="3 symbols"):
-        channel.unbiased(np.zeros(4, dtype=np.int64), 5)

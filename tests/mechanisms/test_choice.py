@@ -71,7 +71,7 @@ def risks(mechanism: PureMechanism, windows: int) -> tuple[Floats, Floats]:
 @pytest.mark.parametrize("name", [*EXACT, *OTHERS])
 def test_the_risk_is_that_of_half_of_the_reports(name: str) -> None:
     """Within z = 4 standard errors; of sets and blocks, also within 1/(k - 1) of the noise of ``wls``."""
-    seeming, true = risks((EXACT | OTHERS)[name], 400)
+    seeming, true = risks((EXACT | OTHERS)[name], 200)
     apart = true - true[:, :1]
     error = np.sqrt((seeming.var(axis=0) + apart.var(axis=0)) / len(seeming))
     allowed = true[:, 1].mean() / (K - 1) if name in OTHERS else 0.0

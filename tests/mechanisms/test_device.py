@@ -67,22 +67,6 @@ def test_bits_are_sent_packed(value: int, symbol: int) -> None:
     assert len(payload) == math.ceil(12 / 8)
 
 
-@pytest.mark.parametrize("name", ["urr", "urap", "uoue"])
-def test_reports_support_what_the_channel_says(name: str) -> None:
-    spec = make_spec(name, size=10)
-    mechanism = build.pure_mechanism(spec)
-    device = Device(spec, {7: "home"}, np.random.default_rng(9))
-    n = 3000
-    payloads = [decode(device.report(7, NOON))["payload"] for _ in range(n)]
-    columns = (
-        np.frombuffer(b"".join(payloads), np.uint8).reshape(n, -1) if name != "urr" else np.array(payloads, np.uint32)
-    )
-    m = mechanism.channel.support_probability(np.eye(12)[10])
-    # z < 5; a hidden value never shows in X_N, the value itself included.
-    assert (np.abs(mechanism.statistic(columns) - n * m) <= 5 * np.sqrt(n * m * (1 - m)) + 1e-9).all()
-    assert not mechanism.statistic(columns)[7]
-
-
 def test_by_default_the_systems_randomness_obfuscates() -> None:
     # 100 reports of a sensitive value at epsilon 0.1 are all true with probability below 2^-150.
     device = Device(make_spec(epsilon=0.1), {})

@@ -1,7 +1,6 @@
 """Devices that hold a number or a record: what they send, and what never leaves them."""
 
 import math
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -108,27 +107,3 @@ def test_a_hash_is_six_bytes_and_in_a_record_two_more_name_the_attribute() -> No
     # The bit about the hours is a symbol of four bytes, and zeros fill the rest.
     assert {each for each in sent if each[0] == 1} == {bytes([1, 0, 1, 0, 0, 0, 0, 0])}
     assert {each[:2] for each in sent} == {bytes([0, 0]), bytes([1, 0])}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("spec", "low", "high"),
-    [
-        (number("duchi", 1.0), -10, 24),
-        (number("block", 1.0, bins=4), -10, 24),
-        (record(1.0, share=0.8), {"app": 2, "hours": -10}, {"app": 2, "hours": 24}),
-    ],
-    ids=["duchi", "block", "record"],
-)
-def test_the_likelihoods_of_a_report_differ_by_e_to_the_epsilon_and_no_more(
-    spec: CollectionSpec, low: Any, high: Any
-) -> None:
-    n = 4000
-    device = Device(spec, {})
-    under = [Counter(payload(device.report(value, NOON)) for _ in range(n)) for value in (low, high)]
-    payloads = set(under[0]) | set(under[1])
-    logs = [abs(math.log(under[0][each] / under[1][each])) for each in payloads]
-    # The log of a ratio of two counts, 100 or more each, has a standard deviation of at most sqrt(2/100).
-    rarest = min(min(under[0][each], under[1][each]) for each in payloads)
-    assert rarest >= 100
-    assert max(logs) == pytest.approx(1.0, abs=5 * math.sqrt(2 / rarest))

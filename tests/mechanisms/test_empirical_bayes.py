@@ -1,4 +1,4 @@
-"""Empirical Bayes, the default estimator: what it gains, what it leaves alone, and that it does not jump."""
+"""Empirical Bayes, the default estimator: what it gains, and what it leaves alone."""
 
 import numpy as np
 import pytest
@@ -119,19 +119,6 @@ def test_it_is_a_distribution_that_follows_the_order_of_symbols(name: str, data:
     assert empirical_bayes(channel, counts[order], n) == pytest.approx(estimate[order], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("n", [300, 10_000, 1_000_000])
-def test_one_report_more_moves_it_a_little(name: str, n: int) -> None:
-    channel = MECHANISMS[name].channel
-    counts = window(channel, n)
-    one_more = np.zeros(K, dtype=np.int64)
-    one_more[np.argsort(-counts)[: channel.supported]] = 1
-    moved = np.abs(empirical_bayes(channel, counts + one_more, n + 1) - empirical_bayes(channel, counts, n)).max()
-    # A count is rounded to 1/16 standard deviation, so one report may move the prior's counts by as much.
-    rounding = np.sqrt(channel.variance(falling_shares(K), n)).max() / 8
-    assert moved < 4 * (1 + one_more.sum()) / (n * channel.gain.min()) + rounding
-
-
 @pytest.mark.parametrize("name", ["rr", "oue", "ss"])
 def test_equal_shares_are_found_where_the_noise_is_many_times_a_share(name: str) -> None:
     # A grid by the noise alone has no point near 1/k, and the projection gave what is missing to a few symbols.
@@ -148,19 +135,6 @@ def test_few_values_are_those_of_wls(n: int) -> None:
     channel = RandomizedResponse(np.arange(SMALLEST_CLASS) < SMALLEST_CLASS - 1, 1.0).channel
     counts = window(channel, n)
     assert empirical_bayes(channel, counts, n).tolist() == wls(channel, counts, n).tolist()
-
-
-def test_without_obfuscation_it_is_the_histogram() -> None:
-    counts = np.array([3, 0, 5, 1, 1, *[0] * 20])
-    assert empirical_bayes(RandomizedResponse(np.ones(25, dtype=np.bool_), None).channel, counts, 10) == pytest.approx(
-        counts / 10, abs=1e-12
-    )
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_no_reports_have_no_estimate(name: str) -> None:
-    with pytest.raises(ValueError, match="n=0"):
-        empirical_bayes(MECHANISMS[name].channel, np.zeros(K, dtype=np.int64), 0)
 
 
 @pytest.mark.parametrize("size", [625, 12_800])

@@ -22,7 +22,6 @@ from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.estimators import OF_SYMBOLS
 
@@ -166,15 +165,6 @@ def test_counts_of_bits_have_no_likelihood(name: str) -> None:
 def test_an_unknown_estimator_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'median'.*auto, empirical, threshold, norm-sub, wls, mle, em"):
         estimate_intermediate("median", URR.channel, np.ones(5, dtype=np.int64), 5)
-
-
-@pytest.mark.parametrize("name", OF_SYMBOLS)
-@pytest.mark.parametrize("mechanism", [URR, RandomizedResponse(SENSITIVE, None)], ids=["urr", "identity"])
-def test_no_reports_have_no_estimate(name: str, mechanism: PureMechanism) -> None:
-    with pytest.raises(ValueError, match="n=0"):
-        estimate_intermediate(name, mechanism.channel, np.zeros(5, dtype=np.int64), 0)
-    with pytest.raises(ValueError, match="shape"):
-        estimate_intermediate(name, mechanism.channel, np.ones(4, dtype=np.int64), 4)
 
 
 @pytest.mark.parametrize("name", OF_SYMBOLS)

@@ -1,7 +1,6 @@
 """What ``uldp check`` forecasts: errors of published estimators, forged reports, and counts drawn without reports."""
 
 import re
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
@@ -62,19 +60,6 @@ def test_drawn_counts_support_the_symbols_of_each_report(name: str) -> None:
 
 def test_rounding_keeps_the_sum() -> None:
     assert rounded(np.array([0.4, 1.35, 2.25]), 4).tolist() == [1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "estimator"),
-    [("urr", "em"), *product(["urr", "oue"], ["auto", "wls", "empirical", "threshold"])],
-)
-def test_the_forecast_is_the_error_of_reports(name: str, estimator: str) -> None:
-    mechanism, r, rng = MECHANISMS[name], falling_shares(K), np.random.default_rng(3)
-    errors = []
-    for _ in range(10):
-        counts = mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=r), rng))
-        errors.append(np.abs(estimate_intermediate(estimator, mechanism.channel, counts, N) - r).sum())
-    assert PureDecoder(mechanism, WITHOUT_TAGS).expected_l1(r, N, estimator) == pytest.approx(np.mean(errors), rel=0.2)
 
 
 def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:

@@ -1,4 +1,4 @@
-"""Two-sided geometric noise: its weights, its guarantee, its law, and the mean that it gives."""
+"""Two-sided geometric noise: its weights, its law, and which payloads are improbable."""
 
 import math
 from fractions import Fraction
@@ -27,14 +27,6 @@ def exact_law(mechanism: Geometric, symbol: int) -> list[Fraction]:
 
 
 @pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
-def test_no_payload_tells_more_than_epsilon(epsilon: float, grid: int) -> None:
-    laws = [exact_law(Geometric(epsilon, grid), symbol) for symbol in range(grid + 1)]
-    worst = max(max(of_payload) / min(of_payload) for of_payload in zip(*laws, strict=True))
-    assert math.exp(0.98 * epsilon) < worst
-    assert worst <= Fraction(math.exp(epsilon)) * (1 + Fraction(1, 10**15))  # a float has so many digits
-
-
-@pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
 def test_the_law_is_that_of_each_noise(epsilon: float, grid: int) -> None:
     mechanism = Geometric(epsilon, grid)
     for symbol in (0, grid // 2, grid):
@@ -51,42 +43,6 @@ def test_the_noise_is_about_geometric(epsilon: float, grid: int) -> None:
 
 def test_all_integers_that_a_device_draws_are_below_two_to_the_53() -> None:
     assert all(int(Geometric(*each).weights.sum()) <= 1 << 53 for each in SETTINGS)
-
-
-@pytest.mark.parametrize("symbol", [0, 3, 4])
-def test_perturb_follows_the_law(symbol: int) -> None:
-    mechanism, n = Geometric(1.0, 4), 200_000
-    counts = mechanism.statistic(mechanism.perturb(np.full(n, symbol), default_rng(1)))
-    law = mechanism.law(np.eye(5)[symbol])
-    z = (counts - n * law) / np.sqrt(np.maximum(n * law * (1 - law), 1))
-    assert np.abs(z[n * law > 5]).max() < 4.5
-    assert counts[n * law < 1e-3].sum() <= 1
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
-def test_the_mean_has_the_error_that_it_says(mean: float) -> None:
-    mechanism, rng, n = Geometric(1.0, 8), default_rng(2), 2_000
-    decoder = mean_decoder(mechanism, 0.0, 8.0)
-    found = []
-    for _ in range(400):
-        symbols = rng.binomial(8, mean, n)
-        linear = decoder.linear(mechanism.statistic(mechanism.perturb(symbols, rng)), n)
-        found.append((linear.values[0] - 8 * mean) / math.sqrt(linear.variance[0]))
-    assert abs(np.mean(found)) < 4 / math.sqrt(len(found))
-    assert np.std(found) == pytest.approx(1, abs=4 / math.sqrt(2 * len(found)))
-
-
-@pytest.mark.parametrize(("epsilon", "grid"), [(1.0, 16), (0.2, 3), (8.0, 2)])
-def test_honest_steps_are_seldom_improbable_and_no_symbol_has_other_bounds(epsilon: float, grid: int) -> None:
-    mechanism, n = Geometric(epsilon, grid), 2_000
-    decoder, least = mean_decoder(mechanism, 0.0, 1.0), list[float]()
-    for seed in range(100):
-        rng = default_rng(seed)
-        symbols = rng.integers(0, grid + 1, n) if seed % 2 else np.full(n, rng.integers(0, grid + 1))
-        (p_value,) = decoder.p_values(mechanism.statistic(mechanism.perturb(symbols, rng)), n).values()
-        least.append(p_value)
-    assert min(least) > 1e-3
-    assert np.mean(np.array(least) < 0.05) <= 0.1
 
 
 @pytest.mark.parametrize(("step", "forged"), [(120, 20), (70, 100), (44, 300)])

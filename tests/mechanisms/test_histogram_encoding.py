@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 from tests import build
 from tests.families import takers
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.summation.histogram_noise import Reach, noise_variance, tail_of_sum
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, MIN_EPSILON, Summation
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
@@ -149,21 +148,6 @@ def test_an_entry_beyond_the_noise_is_impossible(epsilon: float, heaviest: int) 
     assert {verdict(0, entry) for entry in far} == {"impossible"}
     # Each alone is possible, but noise does not raise or lower all at once.
     assert verdict(*[heaviest] * 8) == verdict(*[least] * 8) == "impossible"
-
-
-@pytest.mark.parametrize("epsilon", [MIN_EPSILON, 0.01, 1.0, 20.0])
-def test_honest_histograms_are_possible_and_probable(epsilon: float) -> None:
-    mechanism = Summation(3, epsilon)
-    assert mechanism.possible(mechanism.perturb(np.array([0, 1, 2]), SystemRandomness())).all()
-    possible, improbable = mechanism.inspect(mechanism.perturb(np.arange(3).repeat(10_000), np.random.default_rng(1)))
-    assert possible.all()
-    assert not improbable.any()
-
-
-def test_sums_are_those_of_the_entries() -> None:
-    mechanism = Summation(3, 1.0)
-    entries = np.array([[0, 1, -50], [50, 0, 0]], dtype="<i2")
-    assert mechanism.statistic(entries.view(np.uint8)).tolist() == [50, 1, -50]
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 1.0), (30, 1.0), (30, 6.0), (400, 3.0)])

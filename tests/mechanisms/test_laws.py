@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = examples()
 #: Windows of N devices, for laws about expectations.
-WINDOWS, N = 1000, 1000
+WINDOWS, N = 400, 1000
 each = pytest.mark.parametrize("name", EXAMPLES)
 
 
@@ -107,7 +107,7 @@ def test_a_symbol_outside_of_z_is_refused(name: str, beyond: int) -> None:
 
 
 @each
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(data=st.data(), n=st.integers(0, 60), k=st.sampled_from([1, 2, 300]))
 def test_tallies_are_additive_and_sparse_or_dense_alike(name: str, data: st.DataObject, n: int, k: int) -> None:
     mechanism = EXAMPLES[name].protocol.mechanism

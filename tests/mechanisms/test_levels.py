@@ -91,25 +91,6 @@ def test_a_simulation_draws_levels_by_their_shares() -> None:
     assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["oue", "uhr", "uss", "ubd", "hrr", "linear-olh", "pgr", "the"])
-def test_the_pooled_estimate_has_the_variance_of_both_levels_together(name: str) -> None:
-    # The variance of the mean of two halves.
-    protocol = build_protocol(build.spec(**keys(of={"name": name})))
-    decoder = protocol.decoder
-    assert isinstance(decoder, LevelsDecoder)
-    rng, estimates = np.random.default_rng(2), []
-    for _ in range(300):
-        held = [Held(rng.integers(0, 6, 2000), np.full(2000, -1))]
-        estimates.append(decoder.linear(protocol.mechanism.statistic(protocol.perturb(held, rng)), 2000).values)
-    variances = [each.forecast(1000)[0] ** 2 for each in decoder.decoders]
-    together = sum(variances) / 4
-    assert decoder.forecast(2000) ** 2 == pytest.approx(together, rel=1e-12)
-    # The logarithm of a mean of six sample variances of 300 normal variables has a variance below 2/300.
-    assert abs(np.log(np.var(estimates, axis=0).mean() / together)) < 5 * np.sqrt(2 / 300)
-    assert np.mean(estimates, axis=0) == pytest.approx(1 / 6, abs=5 * np.sqrt(together / 300))
-
-
 def test_levels_may_have_any_number_of_reports() -> None:
     protocol, rng = build_protocol(build.spec(**keys())), np.random.default_rng(3)
     cells = protocol.mechanism.statistic(protocol.mechanism.perturb(rng.integers(6, 12, 3000), rng))
@@ -136,21 +117,6 @@ def windows(*held: Floats, reports: int = REPORTS) -> tuple[LevelsDecoder, list[
         for _ in range(WINDOWS)
     ]
     return decoder, drawn
-
-
-@pytest.mark.parametrize("estimator", ["auto", "empirical"])
-def test_of_levels_that_differ_the_total_is_that_of_all_users(estimator: str) -> None:
-    # The mean of 0.15 and 0.05 by inverse variances is 0.056; the truth is 0.1. z-scores are below 4.
-    decoder, drawn = windows(*DIFFERENT)
-    tables = [decoder.tables(cells, REPORTS, estimator) for cells in drawn]
-    truths = (np.mean(DIFFERENT, axis=0), *DIFFERENT)
-    for i, (of, truth) in enumerate(zip([(), ("strict",), ("open",)], truths, strict=True)):
-        assert {each[i].of for each in tables} == {of}
-        means = np.mean([each[i].values for each in tables], axis=0)
-        errors = np.sqrt(np.mean([each[i].stderr ** 2 for each in tables], axis=0) / WINDOWS)
-        assert (np.abs(means - truth) < 4 * errors).all()
-        covered = np.mean([(each[i].low <= truth) & (truth <= each[i].high) for each in tables])
-        assert covered > 0.95 - 4 * np.sqrt(0.95 * 0.05 / WINDOWS)
 
 
 def test_levels_that_differ_are_flagged() -> None:

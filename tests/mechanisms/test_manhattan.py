@@ -6,6 +6,9 @@ import pytest
 from benchmarks.manhattan import MECHANISMS, measure
 from uldp.schemas.arrays import Floats
 
+#: Theorem 1 itself is in ``test_pum``.
+pytestmark = pytest.mark.nightly
+
 Measured = dict[str, Floats]
 
 
@@ -15,7 +18,6 @@ def losses(request: pytest.FixtureRequest) -> Measured:
     return measure(name)
 
 
-@pytest.mark.slow
 def test_theorem_1_bounds_every_realization(losses: Measured) -> None:
     l1, first_term, second_term, _ = np.concatenate(list(losses.values())).T
     assert (l1 <= first_term + second_term).all()

@@ -122,18 +122,6 @@ def test_reports_have_the_moments_of_the_law_and_share_those_of_the_flips(lastin
     assert a / (1 - a) ** 2 == pytest.approx(noise_variance(lasting) / 2, rel=1e-12)
 
 
-def test_reports_have_the_law_of_those_without_memory() -> None:
-    n, epsilon = 60_000, 1.0
-    drawn = entries(kept_sums(2, epsilon, 3.0).perturb(np.ones(n, np.int64), np.random.default_rng(3)))
-    bins, a = np.arange(-9, 11), math.exp(-epsilon / 2)
-    for symbol in (0, 1):
-        expected = n * (1 - a) / (1 + a) * a ** np.abs(bins - symbol)
-        counts = np.array([np.count_nonzero(drawn[:, symbol] == entry) for entry in bins])
-        assert expected.min() > 5
-        # Chi-square within 5 standard deviations; a few entries are outside of the bins.
-        assert abs(((counts - expected) ** 2 / expected).sum() - len(bins)) < 5 * math.sqrt(2 * len(bins))
-
-
 def test_a_device_with_equal_budgets_sends_the_bits_that_it_keeps() -> None:
     spec = build.spec(domain={"size": 11}, mechanism={"name": "she", "epsilon": 1.0, "lasting_epsilon": 1.0})
     ledger, sent = MemoryLedger(), []

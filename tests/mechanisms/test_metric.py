@@ -122,14 +122,6 @@ def test_no_setting_has_more_variance_than_the_exponential_mechanism(epsilon: fl
     assert variance(after) <= 1.01 * variance(before)
 
 
-@pytest.mark.parametrize(("size", "epsilon", "columns"), [(8, 0.7, None), (12, 1.0, 4)])
-def test_perturb_draws_each_output_with_its_probability(size: int, epsilon: float, columns: int | None) -> None:
-    n, mechanism = 100_000, MetricMechanism(size, epsilon, columns)
-    counts = mechanism.statistic(mechanism.perturb(np.full(n, 5), np.random.default_rng(2)))
-    expected = n * mechanism.matrix[5]
-    assert (((counts - expected) ** 2 / expected).sum() - size + 1) / np.sqrt(2 * (size - 1)) < 5
-
-
 def test_possible_payloads_are_symbols() -> None:
     possible = MetricMechanism(12, 1.0, 4).possible(np.array([0, 11, 12, 2**32 - 1], dtype=np.uint32))
     assert possible.tolist() == [True, True, False, False]
@@ -185,18 +177,6 @@ def test_auto_is_no_worse_than_empirical_where_the_signal_is_large(epsilon: floa
     assert of_auto <= 1.1 * of_empirical < of_stopped
 
 
-@pytest.mark.parametrize("n", [30, 3_000, 1_000_000])
-def test_auto_is_a_distribution_inside_of_all_intervals(n: int) -> None:
-    mechanism = MetricMechanism(25, 1.0, 5)
-    decoder, weights = MatrixDecoder(mechanism), np.exp(-np.arange(25) / 4)
-    law = weights / weights.sum() @ mechanism.matrix
-    cells = np.random.default_rng(3).multinomial(n, law / law.sum())
-    found = decoder.tables(cells, n, "auto")[0].values
-    low, high = decoder.linear(cells, n).interval(1 - 0.05 / 25)
-    assert found.sum() == pytest.approx(1)
-    assert ((np.maximum(low, 0) - 1e-12 <= found) & (found <= high + 1e-12)).all()
-
-
 def test_outputs_that_no_values_explain_are_improbable() -> None:
     mechanism = MetricMechanism(16, 1.0, 4)
     decoder, rng = MatrixDecoder(mechanism), np.random.default_rng(4)
@@ -229,32 +209,6 @@ def test_cumulants_are_those_of_the_outputs(size: int) -> None:
     np.testing.assert_allclose(law.sums(w, r).third, f @ (inverse.T @ w - r @ w) ** 3, rtol=1e-9)
     for single, of_sum in zip(law.each(r), law.sums(np.eye(size), r), strict=True):
         np.testing.assert_allclose(single, of_sum)
-
-
-def test_no_share_is_outside_of_its_interval() -> None:
-    """The fit of "auto" is another estimate than the unbiased one, and was outside in each first row."""
-    truth = 0.7 ** np.arange(20)
-    mechanism, rng = MetricMechanism(20, 1.0), np.random.default_rng(9)
-    law = truth / truth.sum() @ mechanism.matrix
-    for n in (1_000, 20_000, 200_000):
-        (table,) = MatrixDecoder(mechanism).tables(rng.multinomial(n, law / law.sum()), n, "auto")
-        assert table.low is not None
-        assert table.high is not None
-        assert ((table.low <= table.values) & (table.values <= table.high)).all()
-
-
-@pytest.mark.parametrize("n", [100, 300, 3_000])
-def test_intervals_cover_at_few_reports(n: int) -> None:
-    mechanism, windows = MetricMechanism(100, 2.0, 10), 500
-    truth = np.arange(1, 101) ** -1.1
-    truth /= truth.sum()
-    decoder, rng = MatrixDecoder(mechanism), np.random.default_rng(7)
-    cells = rng.multinomial(n, truth @ mechanism.matrix / (truth @ mechanism.matrix).sum(), size=windows)
-    ends = np.array([decoder.linear(each, n).interval(0.95) for each in cells])
-    covered = ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean(axis=0)
-    # z-scores of the least value and of the mean over values, as if windows were all that varies.
-    assert (covered.min() - 0.95) / (0.95 * 0.05 / windows) ** 0.5 > -4
-    assert covered.mean() >= 0.95
 
 
 def test_simultaneous_intervals_are_wider() -> None:

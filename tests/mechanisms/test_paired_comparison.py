@@ -11,7 +11,6 @@ from benchmarks import rankings
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.paired_comparison.decoder import RankingDecoder
-from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.kinds import Ranking
 from uldp.schemas.table import Table, TableName
@@ -122,35 +121,6 @@ def test_stated_covariances_are_those_of_scores_whose_pairs_have_random_numbers_
     assert found.stated.sum(axis=0) == pytest.approx(np.zeros(K), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "worth", "windows"),
-    [(4.0, 9.0, 120), (1.0, 0.3, 120), (4.0, 0.3, 120)],
-    ids=["alike", "noisy", "apart"],
-)
-def test_scores_of_many_candidates_at_few_reports(epsilon: float, worth: float, windows: int) -> None:
-    candidates, n = 32, 1_000
-    protocol, rng = rankings.protocol_of(candidates, epsilon), np.random.default_rng(11)
-    odds = np.exp(-worth * np.arange(candidates))
-    above = np.where(np.eye(candidates, dtype=bool), 0.0, odds[:, np.newaxis] / (odds[:, np.newaxis] + odds))
-    truth, first = above.sum(axis=1), above[np.triu_indices(candidates, 1)]
-    p = np.exp(epsilon) / (np.exp(epsilon) + 1)
-    law = np.stack([p * first + (1 - p) * (1 - first), p * (1 - first) + (1 - p) * first], axis=1).ravel()
-    found, covered, stderr = [], [], []
-    for _ in range(windows):
-        cells = rng.multinomial(n, law / law.sum())
-        linear = protocol.decoder.linear(cells, n)
-        low, high = linear.interval(0.95)
-        found.append(linear.values)
-        covered.append((low <= truth) & (truth <= high))
-        stderr.append(linear.variance)
-    sd = np.std(found, axis=0)
-    # The largest of 32 standard normal numbers is above 3.5 in 1.5 % of all cases. Half for pairs without reports: 30.
-    assert (np.abs(np.mean(found, axis=0) - truth) / sd * np.sqrt(windows)).max() < 3.5
-    assert 0.92 <= np.mean(covered) <= 0.98
-    assert np.mean(covered, axis=0).min() >= 0.87
-    assert np.sqrt(np.mean(stderr) / np.mean(sd**2)) == pytest.approx(1, abs=0.07)
-
-
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 240.0), (2.0, 92.0), (4.0, 44.0)])
 def test_the_error_of_a_score_of_eight(epsilon: float, most: float) -> None:
     assert rankings.measure(rankings.by_pairs, 8, epsilon, windows=20, users=4_000) <= most
@@ -162,30 +132,6 @@ def test_pairs_have_less_error_than_voting_of_the_literature() -> None:
     )
     assert pairs < sampling / 4
     assert pairs < additive / 4
-
-
-def test_intervals_cover() -> None:
-    protocol, rng = rankings.protocol_of(4, 1.0), np.random.default_rng(5)
-    covered = []
-    for _ in range(200):
-        places = rankings.vote(2_000, 4, rng)
-        cells = protocol.mechanism.statistic(protocol.perturb([Held(places, np.full(2_000, -1))], rng))
-        truths = {
-            # The expectations of Plackett and Luce, since users are drawn, too.
-            TableName.SCORE: WORTHS,
-            TableName.BEATS: ABOVE.ravel(),
-        }
-        for table in protocol.decoder.tables(cells, 2_000, "auto"):
-            assert table.low is not None
-            assert table.high is not None
-            truth = truths[table.name]
-            covered.append(((table.low <= truth) & (truth <= table.high))[truth > 0].mean())
-    assert 0.93 <= np.mean(covered) <= 0.98
-
-
-ODDS = np.exp(np.linspace(0, 1.2, 4))
-ABOVE = np.where(np.eye(4, dtype=bool), 0.0, ODDS[:, np.newaxis] / (ODDS[:, np.newaxis] + ODDS))
-WORTHS: Floats = ABOVE.sum(axis=1)
 
 
 def test_auto_is_within_0_and_1_and_its_intervals_are_those_of_empirical() -> None:

@@ -1,4 +1,4 @@
-"""Counts that no honest reports give: how often honest ones are flagged, and which forged ones are seen."""
+"""Counts that no honest reports give: the level of the tests, and which forged ones are seen."""
 
 import numpy as np
 import pytest
@@ -35,18 +35,6 @@ def p_value(mechanism: PureMechanism, counts: Counts, n: int) -> float:
 def expected(mechanism: PureMechanism, r: Floats, n: int) -> Counts:
     """The counts of n honest reports, all as expected."""
     return np.rint(n * mechanism.channel.support_probability(r)).astype(np.int64)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("truth", DISTRIBUTIONS)
-def test_honest_windows_are_flagged_no_more_often_than_promised(name: str, truth: str) -> None:
-    windows = 300
-    p_values = honest_p_values(MECHANISMS[name], DISTRIBUTIONS[truth], n=400, windows=windows, seed=1)
-    assert len(p_values) == windows
-    # z < 3.5, one-sided: 3.5 sd is 0.020 and 0.044.
-    for level in (0.01, 0.05):
-        assert (p_values < level).mean() <= level + 3.5 * np.sqrt(level * (1 - level) / windows)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -89,21 +89,6 @@ def test_shares_are_not_covered_if_a_wrong_background_is_taken_as_exact(mechanis
     assert np.mean([covered(share, TRUTH) for share in shares]) < 0.8
 
 
-@pytest.mark.parametrize("strength", [(1e6, 1e6), (np.nan, np.nan)])
-def test_visible_shares_and_the_band_cover_whatever_the_background_is(
-    mechanism: PureMechanism, strength: tuple[float, float]
-) -> None:
-    found = [
-        pum_intervals(flat(*strength), estimate_of(mechanism.channel, counts, N))
-        for counts in windows(mechanism, np.random.default_rng(3))
-    ]
-    visible = np.mean([covered(one.visible, VISIBLE) for one in found], axis=0)
-    assert visible.min() >= 0.95 - NOISE
-    # The users behind the tags are where they are, all at one value, or at another.
-    for at in (TRUTH, VISIBLE + R[SIZE:].sum() * (np.arange(SIZE) == 7), VISIBLE):
-        assert np.mean([covered(one.band, at) for one in found], axis=0).min() >= 0.95 - NOISE
-
-
 def test_without_strength_the_intervals_of_shares_are_the_band(mechanism: PureMechanism) -> None:
     counts = windows(mechanism, np.random.default_rng(4))[0]
     found = pum_intervals(flat(np.nan, np.nan), estimate_of(mechanism.channel, counts, N))
@@ -175,16 +160,6 @@ def test_the_band_begins_with_what_is_visible_and_ends_with_all_tags() -> None:
     assert visible.low is not None
     np.testing.assert_allclose(band.low, visible.low.clip(0.0), atol=1e-15)
     assert (band.high > band.values).all()
-
-
-def test_the_stderr_of_the_band_is_its_spread(mechanism: PureMechanism) -> None:
-    channel, model, n = mechanism.channel, flat(np.nan, np.nan), N
-    counts = windows(mechanism, np.random.default_rng(10))
-    sums = np.array([channel.unbiased(window, n) for window in counts]) @ np.vstack([np.eye(SIZE), np.ones((2, SIZE))])
-    claimed = np.mean([model.most_stderr(estimate_of(channel, window, n)) ** 2 for window in counts], axis=0)
-    # The logarithm of a sample variance of normal variables has variance 2/TRIALS.
-    z = np.log(sums.var(axis=0) / claimed) / np.sqrt(2 / TRIALS)
-    assert np.abs(z).max() < 5
 
 
 @pytest.mark.parametrize("n", [1, 30])

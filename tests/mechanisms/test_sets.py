@@ -26,7 +26,7 @@ from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats, Mask, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.table import Basis, TableName
+from uldp.schemas.table import TableName
 
 
 def encoded(sets: list[tuple[int, ...]], items: int, held: int, seed: int = 0) -> Symbols:
@@ -164,9 +164,6 @@ def test_the_best_size_has_the_least_mean_variance(items: int, held: int, epsilo
     assert least <= of_rare <= 1.25 * least
 
 
-KINDS = ("alone", "together", "all", "none")
-
-
 def sets_of(kind: str, items: int, held: int, n: int, rng: np.random.Generator) -> Symbols:
     there = np.zeros((n, items), dtype=np.bool_)
     if kind == "alone":
@@ -187,30 +184,6 @@ def windows(kind: str, number: int, n: int = 2000) -> Iterator[tuple[SetDecoder,
         symbols = encoding.encode([Held(sets, np.full(n, -1))], rng)
         truth = np.bincount(symbols.ravel(), minlength=items + held) / n
         yield decoder, mechanism.statistic(mechanism.perturb(symbols, rng)), truth
-
-
-@pytest.mark.parametrize(
-    "number", [pytest.param(25, id="few"), pytest.param(1000, id="many", marks=pytest.mark.nightly)]
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_honest_window_is_flagged_whoever_holds_items_together(kind: str, number: int) -> None:
-    found = [decoder.p_values(cells, 2000)[Flag.IMPROBABLE_COUNTS] for decoder, cells, _ in windows(kind, number)]
-    assert min(found) > 1e-6
-    assert np.mean(np.array(found) < 0.05) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / number)
-
-
-@pytest.mark.parametrize(
-    "number", [pytest.param(25, id="few"), pytest.param(400, id="many", marks=pytest.mark.nightly)]
-)
-def test_intervals_cover_and_errors_are_those_of_the_closed_form(number: int) -> None:
-    covered, z = [], []
-    for decoder, cells, truth in windows("alone", number):
-        linear = decoder.linear(cells, 2000)
-        low, high = linear.interval(0.95)
-        covered.append((low <= truth[:40]) & (truth[:40] <= high))
-        z.append((linear.values - truth[:40]) / np.sqrt(decoder.channel.variance(truth, 2000)[:40]))
-    assert 0.93 - 2 / number**0.5 * 0.02 < np.mean(covered) < 0.98
-    assert np.mean(np.square(z)) == pytest.approx(1, abs=5 * math.sqrt(2 / (40 * number)))
 
 
 def test_forged_reports_are_flagged() -> None:
@@ -268,24 +241,6 @@ def test_the_mean_size_knows_that_dummies_are_held_together() -> None:
     assert found.variance[0] == pytest.approx(scores.var(), rel=0.02)
     assert found.third[0] == pytest.approx((centred**3).mean(), abs=5 * math.sqrt((centred**6).mean() / n))
     assert law.reach == pytest.approx(np.ptp(scores))
-
-
-@pytest.mark.parametrize("epsilon", [3.0, 8.0])
-def test_the_mean_size_is_covered_exactly_where_a_report_has_one_symbol(epsilon: float) -> None:
-    n, items, held = 100, 20, 3
-    decoder, sizes = SetDecoder(SetSelection(items + held, epsilon, held, 1), items), np.array([0.2, 0.7, 2.0, 2.9])
-    # So many reports are of a dummy; the others are of the first item.
-    dummies = [np.array([n - count, *[0] * (items - 1), count, 0, 0]) for count in range(n + 1)]
-    tables = [decoder.size_table(cells, n, 0.0) for cells in dummies]
-    assert {table.basis for table in tables} == {Basis.EXACT}
-    chance = held * decoder.channel.q[0] + (held - sizes) * decoder.channel.gain[0]
-    law = np.array(
-        [[math.comb(n, count) * p**count * (1 - p) ** (n - count) for p in chance] for count in range(n + 1)]
-    )
-    ends = [(table.low, table.high) for table in tables]
-    inside = np.array([low is not None and high is not None and (low <= sizes) & (sizes <= high) for low, high in ends])
-    assert (law * inside).sum(axis=0).min() >= 0.95
-    assert (law * inside).sum(axis=0).mean() < 0.99
 
 
 @pytest.mark.parametrize(("chosen", "most"), [(1, 1), (2, 2), (5, 3)])

@@ -1,4 +1,4 @@
-"""Collections of sets in which some users report the size: the law of the ranges, the table, the flag, the draws."""
+"""Collections of sets in which some users report the size: the law of the ranges, the flag, the draws."""
 
 import itertools
 import math
@@ -21,7 +21,6 @@ from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.table import TableName
 
 OF = {"set": {"set": {"of": {"size": 12}, "at_most": 3}}}
 OF["pairs"] = {"pairs": {"of": {"size": 12}, "at_most": 3, "low": 0.0, "high": 1.0}}
@@ -60,24 +59,6 @@ def test_ranges_are_the_narrowest_for_which_randomized_response_is_best(held: in
     ranges = ranges_of(held, epsilon)
     assert ranges.count < max(3 * math.exp(epsilon) + 2, 3)
     assert ranges.width == 1 or SizeRanges(held, ranges.width - 1).count >= max(3 * math.exp(epsilon) + 2, 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "domain", "parameters"),
-    [("set-ss", "set", {}), ("set-olh", "set", {}), ("set-ss", "pairs", {}), ("set-ss", "set", {"lasting_epsilon": 3})],
-)
-def test_sizes_and_shares_are_those_of_the_users(name: str, domain: str, parameters: dict[str, float]) -> None:
-    protocol, n = build_protocol(sized(name, domain=domain, **parameters)), 60_000
-    sizes = default_rng(1).choice([0, 1, 3, 4, 9], n, p=[0.1, 0.3, 0.3, 0.2, 0.1])
-    cells = cells_of(protocol, sets_of(sizes, 12, 2), 3, pairs=domain == "pairs")
-    tables = {table.name: table for table in protocol.decoder.tables(cells, n, "empirical")}
-    size, share = tables[TableName.SIZE], tables[TableName.SHARE]
-    assert size.keys == ("0", "1", "2", "3", "4", "5", "6 or more")
-    assert size.unbiased is not None
-    assert np.abs((size.unbiased - [0.1, 0.3, 0, 0.3, 0.2, 0, 0.1]) / size.stderr).max() < 4
-    assert np.abs((share.values - np.minimum(sizes, 3).mean() / 12) / share.stderr).max() < 4
-    assert size.n + share.n == n
-    assert abs(size.n - 0.2 * n) < 5 * math.sqrt(0.16 * n)
 
 
 def test_sets_are_called_cut_if_more_than_a_tenth_of_the_users_hold_more() -> None:

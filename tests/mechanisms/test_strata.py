@@ -68,10 +68,6 @@ def of_record(encodings: Sequence[Encoding], strata: Strata) -> StrataEncoding:
     return StrataEncoding([StratumSource(each, (number,)) for number, each in enumerate(encodings)], strata)
 
 
-def every_symbol(strata: Strata, times: int) -> Values:
-    return np.tile(np.arange(strata.size), times)
-
-
 @pytest.mark.parametrize(
     ("name", "symbols", "width", "cells", "partitions"),
     [("symbols", 12, None, 12, True), ("mixed", None, 8, 10 + 5 + 7, False), ("bytes", None, 15, 7 + 101 + 4, False)],
@@ -178,41 +174,6 @@ def test_payloads_name_the_part_and_hold_its_payload(
     assert strata.possible(found).all()
 
 
-@cases
-def test_devices_send_possible_payloads_in_the_form(parts: list[PureMechanism], shares: list[float]) -> None:
-    strata = Strata(parts, shares)
-    symbols = every_symbol(strata, 200)
-    payloads = strata.perturb(symbols, np.random.default_rng(1))
-    assert payloads.shape == ((len(symbols),) if strata.form.width is None else (len(symbols), strata.form.width))
-    possible, improbable = strata.inspect(payloads)
-    assert possible.all()
-    assert not improbable.any()
-
-
-@cases
-def test_nothing_gives_nothing(parts: list[PureMechanism], shares: list[float]) -> None:
-    strata = Strata(parts, shares)
-    payloads = strata.perturb(np.array([], dtype=np.int64), np.random.default_rng(1))
-    assert len(payloads) == 0
-    assert strata.possible(payloads).shape == (0,)
-    assert strata.statistic(payloads).tolist() == [0] * strata.statistic_size
-    assert [as_dense(cells).sum() for cells in strata.tally([payloads], np.array([], dtype=np.int64), 3)] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("symbol", [-7, 1234])
-def test_a_symbol_outside_of_z_is_refused_without_naming_it(symbol: int) -> None:
-    strata = Strata(*CASES["mixed"])
-    with pytest.raises(ValueError, match="outside of the 20 symbols") as caught:
-        strata.perturb(np.array([0, symbol]), np.random.default_rng(0))
-    assert str(abs(symbol)) not in str(caught.value)
-
-
-def test_symbols_of_no_part_are_impossible() -> None:
-    strata = Strata(*CASES["symbols"])
-    symbols = np.array([11, 12, 13, 2**31, 2**32 - 1], dtype=np.uint32)
-    assert strata.possible(symbols).tolist() == [True, False, False, False, False]
-
-
 @pytest.mark.parametrize(
     ("payload", "possible"),
     [
@@ -249,24 +210,6 @@ def test_payloads_that_a_part_calls_improbable_are_improbable() -> None:
 
 
 @cases
-@pytest.mark.parametrize("k", [1, 4])
-def test_tally_of_groups_is_the_sum_of_the_tallies_of_their_reports(
-    parts: list[PureMechanism], shares: list[float], k: int
-) -> None:
-    strata, rng = Strata(parts, shares), np.random.default_rng(2)
-    payloads = strata.perturb(every_symbol(strata, 20), rng)
-    groups = rng.integers(0, k, len(payloads))
-    groups[groups == 2] = 0  # group 2 has no report
-    expected = np.zeros((k, strata.statistic_size), dtype=np.int64)
-    for row, group in enumerate(groups):
-        expected[group] += strata.statistic(payloads[row : row + 1])
-    cells = [as_dense(of) for of in strata.tally([payloads[:9], payloads[9:9], payloads[9:]], groups, k)]
-    np.testing.assert_array_equal(cells, expected)
-    assert np.abs(expected).max() > 1
-    assert all(of.dtype == np.int64 for of in cells)
-
-
-@cases
 def test_cells_are_those_of_the_parts_with_the_numbers_of_their_reports(
     parts: list[PureMechanism], shares: list[float]
 ) -> None:
@@ -297,12 +240,6 @@ def test_draws_follow_the_shares_to_the_last_unit() -> None:
     strata = Strata([response(2)] * 3, [0.5, 0.25, 0.25])
     given = [0, ends[0] - 1, ends[0], ends[1] - 1, ends[1], (1 << 53) - 1]
     assert strata.draw(6, Fixed(given)).tolist() == [0, 0, 1, 1, 2, 2]
-
-
-def test_draws_have_the_frequencies_of_the_shares() -> None:
-    n, shares = 100_000, np.array([0.7, 0.05, 0.25])
-    counts = np.bincount(Strata([response(2)] * 3, shares.tolist()).draw(n, np.random.default_rng(4)))
-    assert (np.abs(counts - n * shares) < 5 * np.sqrt(n * shares * (1 - shares))).all()
 
 
 def test_a_record_becomes_the_symbol_of_its_drawn_variable() -> None:
@@ -380,18 +317,3 @@ def test_a_column_or_an_encoding_must_not_be_missing() -> None:
         of_record([pum(5)], strata)
     with pytest.raises(ValueError, match="1 columns, but the parts read 2"):
         of_record([pum(5), pum(5)], strata).encode([held(np.array([1]))], np.random.default_rng(0))
-
-
-@cases
-def test_reports_of_a_record_have_the_law_of_the_drawn_part(parts: list[PureMechanism], shares: list[float]) -> None:
-    n = 50_000
-    strata, rng = Strata(parts, shares), np.random.default_rng(6)
-    record = [part.size - 1 for part in parts]
-    encoding = of_record([pum(part.size) for part in parts], strata)
-    symbols = encoding.encode([held(np.full(n, value)) for value in record], rng)
-    for part, share, value, (own, n_own) in zip(
-        parts, shares, record, strata.split_cells(strata.statistic(strata.perturb(symbols, rng))), strict=True
-    ):
-        assert abs(n_own - n * share) <= 5 * np.sqrt(n * share * (1 - share))
-        m = part.channel.support_probability(np.eye(part.size)[value])
-        assert (np.abs(own - n_own * m) <= 5 * np.sqrt(n_own * m * (1 - m)) + 1e-9).all()

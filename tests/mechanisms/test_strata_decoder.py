@@ -116,16 +116,6 @@ def test_a_part_without_reports_has_no_table_and_leaves_the_record_without_an_es
         DECODER.linear(cells, 4)
 
 
-def test_nothing_has_no_tables() -> None:
-    with pytest.raises(ValueError, match="one report or more, got n=0"):
-        DECODER.tables(np.zeros(STRATA.statistic_size, dtype=np.int64), 0, "empirical")
-
-
-def test_check_accepts_all_that_devices_send() -> None:
-    for cells in statistics(200, 50, seed=2):
-        DECODER.check(cells, 200)
-
-
 # Cells: 0 to 3 app, 4 the reports of hour, 5 to 7 hour, 8 the reports of city, 9 to 13 city.
 @pytest.mark.parametrize(
     ("changes", "n", "message"),
@@ -147,75 +137,10 @@ def test_check_refuses_cells_that_no_reports_give(changes: dict[int, int], n: in
         DECODER.check(cells, n)
 
 
-def test_check_refuses_cells_of_another_size() -> None:
-    with pytest.raises(ValueError, match=r"shape \(13,\), but there are 14 cells"):
-        DECODER.check(np.zeros(13, dtype=np.int64), 0)
-
-
 @pytest.mark.parametrize(("names", "decoders"), [(2, 3), (3, 2), (4, 4)])
 def test_each_part_has_a_name_and_a_decoder(names: int, decoders: int) -> None:
     with pytest.raises(ValueError, match=f"3 parts, but {names} names, {decoders} decoders"):
         StrataDecoder(["app"] * names, [Stub()] * decoders, STRATA)
-
-
-RUNS, N = 500, 2000
-
-
-@pytest.fixture(scope="module")
-def estimates() -> list[Estimate]:
-    return [DECODER.linear(cells, N) for cells in statistics(N, RUNS, seed=3)]
-
-
-def test_estimates_of_all_parts_are_unbiased_with_the_variance_of_their_own_n(estimates: list[Estimate]) -> None:
-    values = np.array([estimate.values for estimate in estimates])
-    variance = np.array([estimate.variance for estimate in estimates])
-    r = np.concatenate(TRUTHS)
-    scores = (values - r) / np.sqrt(variance)
-    assert (np.abs(scores.mean(axis=0)) < 5 / np.sqrt(RUNS)).all()
-    assert (np.abs(scores.var(axis=0) - 1) < 5 * np.sqrt(2 / RUNS)).all()
-    for estimate in estimates:
-        sizes = [len(truth) for truth in TRUTHS]
-        numbers = estimate.n[np.cumsum(sizes) - 1]
-        assert numbers.sum() == N
-        assert estimate.n.tolist() == np.repeat(numbers, sizes).tolist()
-
-
-def test_intervals_of_all_parts_cover_the_truth(estimates: list[Estimate]) -> None:
-    r = np.concatenate(TRUTHS)
-    covered = []
-    for estimate in estimates:
-        low, high = estimate.interval(0.95)
-        covered.append((low <= r) & (r <= high))
-    assert (np.abs(np.mean(covered, axis=0) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / RUNS)).all()
-
-
-def test_intervals_of_tables_cover_the_truth() -> None:
-    covered = np.zeros(sum(map(len, TRUTHS)))
-    for cells in statistics(N, RUNS, seed=4):
-        tables = DECODER.tables(cells, N, "empirical")
-        covered += np.concatenate(
-            [
-                (table.low <= truth) & (truth <= table.high)
-                for table, truth in zip(tables, TRUTHS, strict=True)
-                if table.low is not None and table.high is not None
-            ]
-        )
-    assert (np.abs(covered / RUNS - 0.95) < 5 * np.sqrt(0.95 * 0.05 / RUNS)).all()
-
-
-def test_times_is_the_covariance_of_the_estimates(estimates: list[Estimate]) -> None:
-    values = np.array([estimate.values for estimate in estimates])
-    size = values.shape[1]
-    expected = np.mean([estimate.times(np.eye(size)) for estimate in estimates], axis=0)
-    sd = np.sqrt(np.diag(expected))
-    # The standard error of a sample covariance is at most sqrt(2) sd_i sd_j / sqrt(runs), z < 5.
-    assert (np.abs(np.cov(values.T) - expected) < 5 * np.sqrt(2 / RUNS) * np.outer(sd, sd)).all()
-    np.testing.assert_allclose(expected, expected.T, rtol=1e-9, atol=1e-12)
-
-
-def test_times_of_columns_is_that_of_the_matrix(estimates: list[Estimate]) -> None:
-    w = np.random.default_rng(0).normal(size=(12, 3))
-    np.testing.assert_allclose(estimates[0].times(w), estimates[0].times(np.eye(12)) @ w, atol=1e-12)
 
 
 RESPONSES = StrataDecoder(NAMES, [Stub()] * 3, Strata([RR] * 3, SHARES))

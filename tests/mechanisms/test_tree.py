@@ -1,4 +1,4 @@
-"""Ranges, shares below edges and quantiles from reports of a tree: how they are asked for, their laws, and coverage."""
+"""Ranges, shares below edges and quantiles from reports of a tree: how they are asked for, and their laws."""
 
 import numpy as np
 import pytest
@@ -10,39 +10,9 @@ from uldp.mechanisms.families.tree.decoder import TreeDecoder
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.table import TableName
 
 NUMBER = {"domain": {"number": {"low": 0, "high": 100}}, "mechanism": {"name": "tree", "epsilon": 1.0, "bins": 1000}}
-RANGES: list[list[float]] = [[0, 10], [10, 100], [0.5, 12.3]]
 N = 20_000
-
-
-def test_ranges_and_quantiles_cover_what_devices_hold() -> None:
-    spec = build.spec(**NUMBER, ranges=RANGES)
-    protocol, rng = build_protocol(spec), default_rng(3)
-    levels = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
-    hit: list[list[bool]] = []
-    for _ in range(40):
-        # A third hold the same number, inside of a bin.
-        held = np.where(rng.random(N) < 1 / 3, 20.05, 100 * rng.beta(2, 5, N))
-        payloads = protocol.perturb([Held(held, np.full(N, -1))], rng)
-        cells = as_dense(protocol.mechanism.tally([payloads], np.zeros(N, np.int64), 1)[0])
-        tables = {table.name: table for table in protocol.decoder.tables(cells, N, "auto")}
-        shares, ranges, quantile = (tables[name] for name in (TableName.SHARE, TableName.RANGE, TableName.QUANTILE))
-        assert shares.values.min() >= 0
-        assert shares.values.sum() == pytest.approx(1)
-        assert ranges.keys == ("0 to 10", "10 to 100", "0.5 to 12.3")
-        assert ranges.values[:2].sum() == pytest.approx(1)
-        assert ranges.low is not None
-        assert ranges.high is not None
-        assert quantile.low is not None
-        assert quantile.high is not None
-        truth = np.array([((held >= low) & (held < high)).mean() for low, high in RANGES])
-        covered = (ranges.low <= truth) & (truth <= ranges.high)
-        places = np.quantile(held, levels)
-        hit.append([*covered.tolist(), *((quantile.low <= places) & (places <= quantile.high)).tolist()])
-    # 320 intervals, of which 95 % cover; half as many again may miss by chance.
-    assert np.mean(hit) >= 0.92
 
 
 @pytest.mark.parametrize(("bins", "epsilon"), [(100, 1.0), (1_000, 1.0), (300, 3.0)])

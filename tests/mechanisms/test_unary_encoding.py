@@ -1,4 +1,4 @@
-"""Unary encoding: bits against the channel, and the sums of packed bits."""
+"""Unary encoding: the channel, the form of payloads, and the sums of packed bits."""
 
 import itertools
 import math
@@ -41,28 +41,6 @@ def test_channel_is_definition_5(k: int, v: int, epsilon: float, theta: float) -
     np.testing.assert_allclose(channel.p, np.where(mask(k, v), theta, 1 - d2), rtol=1e-12)
     np.testing.assert_allclose(channel.q, np.where(mask(k, v), d1, 0), rtol=1e-12)
     assert channel.independent_bits
-
-
-@pytest.mark.parametrize(("k", "v", "epsilon", "theta"), CASES)
-def test_perturb_draws_independent_bits_from_definition_5(k: int, v: int, epsilon: float, theta: float) -> None:
-    E = math.exp(epsilon)
-    d1, d2 = theta / ((1 - theta) * E + theta), ((1 - theta) * E + theta) / E
-    n = 40_000  # several chunks of perturb
-    mechanism, rng = UnaryEncoding(mask(k, v), epsilon, theta), np.random.default_rng(5)
-    for x in range(k):
-        payloads = mechanism.perturb(np.full(n, x), rng)
-        assert payloads.dtype == np.uint8
-        assert payloads.shape == (n, math.ceil(k / 8))
-        bits = unpack(payloads, k).astype(np.float64)
-        Pr = np.where(mask(k, v), d1, 0)
-        Pr[x] = theta if mask(k, v)[x] else 1 - d2
-        sd = np.sqrt(Pr * (1 - Pr))
-        # z < 5 for each mean and for each covariance, which is 0; a bit of probability 0 is never set.
-        assert (np.abs(bits.mean(axis=0) - Pr) <= 5 * sd / math.sqrt(n) + 1e-12).all()
-        centred = bits - Pr
-        covariance = centred.T @ centred / n
-        off_diagonal = ~np.eye(k, dtype=np.bool_)
-        assert (np.abs(covariance) <= 5 * np.outer(sd, sd) / math.sqrt(n) + 1e-12)[off_diagonal].all()
 
 
 def test_own_bits_follow_their_reports_across_chunks() -> None:
@@ -238,28 +216,6 @@ def test_possible_agrees_with_the_definition_on_every_payload(k: int, v: int) ->
     bits = np.unpackbits(payloads, axis=1)
     expected = (bits[:, k:].sum(axis=1) == 0) & (bits[:, :k][:, ~mask(k, v)].sum(axis=1) <= 1)
     assert (UnaryEncoding(mask(k, v), 1.0, 0.5).possible(payloads) == expected).all()
-
-
-@pytest.mark.parametrize(("k", "v", "epsilon", "theta"), CASES)
-def test_perturb_makes_possible_payloads(k: int, v: int, epsilon: float, theta: float) -> None:
-    mechanism = UnaryEncoding(mask(k, v), epsilon, theta)
-    values = np.random.default_rng(3).integers(0, k, 5000)
-    assert mechanism.possible(mechanism.perturb(values, np.random.default_rng(4))).all()
-
-
-def test_no_reports() -> None:
-    mechanism = UnaryEncoding(mask(9, 2), 1.0, 0.5)
-    nothing = mechanism.perturb(np.array([], dtype=np.int64), np.random.default_rng())
-    assert nothing.shape == (0, 2)
-    assert mechanism.statistic(nothing).tolist() == [0] * 9
-    assert mechanism.possible(nothing).shape == (0,)
-    assert mechanism.form_and_totals(nothing)[1].shape == (0,)
-
-
-def test_a_value_outside_of_z_is_refused_without_naming_it() -> None:
-    with pytest.raises(ValueError, match="outside of the 9 symbols") as caught:
-        UnaryEncoding(mask(9, 2), 1.0, 0.5).perturb(np.array([1234]), np.random.default_rng())
-    assert "1234" not in str(caught.value)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])

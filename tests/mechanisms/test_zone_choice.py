@@ -121,7 +121,7 @@ def test_the_expected_error_is_that_of_draws(name: str, zoned: bool, tmp_path: P
     spec = CollectionSpec.parse(build.MINIMAL | keys, base=tmp_path)
     protocol, truth = build_protocol(spec), np.full(12, 0.9 / 12) + np.where(np.arange(12) < 8, 0.0, 0.1 / 4)
     errors = []
-    for _ in range(200):
+    for _ in range(60):
         values, hides = rng.integers(0, 12, users), rng.random(users) < 0.1
         held = Held(np.where(hides, rng.integers(8, 12, users), values), np.where(hides, 0, -1))
         cells = protocol.mechanism.statistic(protocol.perturb([held], rng))

@@ -11,7 +11,6 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -91,20 +90,6 @@ def test_shares_are_nearer_than_the_background_alone(kind: str, tmp_path: Path) 
     assert off < 0.7 * np.abs(assumed - truth).sum()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_intervals_of_zones_and_tags_cover(kind: str, tmp_path: Path) -> None:
-    of, covered = protocol(tmp_path, kind), []
-    for seed in range(60):
-        found = tables(of, cells(of, 5_000, seed), 5_000)
-        for name, truth in ((TableName.HIDDEN, np.full(2, HIDDEN)), (TableName.ZONE, true_zones())):
-            low, high = found[name].low, found[name].high
-            assert low is not None
-            assert high is not None
-            covered += ((low <= truth + 1e-12) & (truth - 1e-12 <= high)).tolist()
-    # 5 standard deviations of 660 intervals that are independent; those of one window are nearly so.
-    assert np.mean(covered) > 0.95 - 5 * np.sqrt(0.95 * 0.05 / 660)
-
-
 def test_what_zones_exclude_is_not_in_the_band(tmp_path: Path) -> None:
     # A value of X_S can be only behind zone rest of home and zone a of work; in plain PUM all hidden users may hold it.
     of = protocol(tmp_path, "zones")
@@ -142,41 +127,3 @@ def test_cells_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         decoder.check(np.zeros(3, dtype=np.int64), 0)
     with pytest.raises(ValueError, match="one report or more"):
         decoder.learned(np.zeros(3, dtype=np.int64), 0)
-
-
-#: The share of users who hold each value.
-TRUTH = (1 - 2 * HIDDEN) * VISIBLE + 2 * HIDDEN * PLACES
-
-
-@pytest.mark.parametrize("kind", ["nested", "both"])
-def test_zones_are_measured_without_bias_and_with_their_errors(kind: str, tmp_path: Path) -> None:
-    of = protocol(tmp_path, kind)
-    assert isinstance(of.decoder, ZonedDecoder)
-    nested = of.mechanism
-    assert isinstance(nested, NestedResponse)
-    inputs = of.encoding.encode([hold(1_000_000, 3)], default_rng(0))
-    law = nested.law(np.bincount(inputs, minlength=nested.size) / len(inputs))
-    size, places, found = SIZE, of.decoder.zoning.places - SIZE, []
-    for counts in default_rng(5).multinomial(N, law, 400):
-        most, cumulants, _ = of.decoder.most(counts, of.decoder.linear(counts, N))
-        found.append((most, np.sqrt(cumulants.variance)))
-    values, stderr = np.array(found).transpose(1, 0, 2)
-    true = np.bincount(inputs, minlength=nested.size) / len(inputs)
-    expected = true[:size] + true[size:][places].sum(axis=0)
-    assert (np.abs(values.mean(axis=0) - expected) < 5 * values.std(axis=0) / np.sqrt(len(values))).all()
-    assert stderr.mean(axis=0) == pytest.approx(values.std(axis=0), rel=0.15)
-
-
-@pytest.mark.parametrize("n", [300, 5_000])
-def test_the_band_of_nested_zones_covers_and_is_narrower_than_the_masses_of_tags(n: int, tmp_path: Path) -> None:
-    of, covered, widths = protocol(tmp_path, "nested"), [], []
-    for seed in range(60):
-        found = tables(of, cells(of, n, seed), n)
-        band, hidden = found[TableName.BAND], found[TableName.HIDDEN]
-        assert band.low is not None
-        assert band.high is not None
-        assert (band.low <= band.high).all()
-        covered.append(np.mean((band.low <= TRUTH) & (band.high >= TRUTH)))
-        widths.append((band.high - band.low).mean() / hidden.values.sum())
-    assert np.mean(covered) > 0.95
-    assert np.mean(widths) < {300: 1.5, 5_000: 0.7}[n]

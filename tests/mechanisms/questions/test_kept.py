@@ -17,7 +17,7 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import PureMechanism, WithMemory
 from uldp.mechanisms.questions.kept import of_same_devices, repeats
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.arrays import Counts, Floats
 
 KEPT = {name: example for name, example in examples().items() if example.protocol.mechanism.memory}
 SHARES = [
@@ -27,7 +27,7 @@ SHARES = [
     and isinstance(example.protocol.mechanism.once, PureMechanism)
     and "levels" not in name
 ]
-N, WINDOWS, RUNS = 200, 4, 400
+N, WINDOWS, RUNS = 200, 4, 300
 
 
 def simulated(example: Example, runs: int = RUNS, seed: int = 1) -> list[list[Counts]]:
@@ -76,31 +76,10 @@ def test_the_variance_over_windows_is_that_of_devices_that_keep_their_responses(
     together = [summed(protocol, of(*windows)) for windows in runs]
     apart = [protocol.decoder.linear(np.sum(windows, axis=0), WINDOWS * N) for windows in runs]
     changes = [difference(protocol, of(*windows[:2]), of(*windows[3:]), same_devices=True) for windows in runs]
-    # The mean square of 400 errors is within .3 of 1 but once in ten thousand times; there are 9 values.
-    assert standardized(example, together, example.truth) == pytest.approx(1, abs=0.3)
-    assert standardized(example, changes, np.zeros_like(example.truth)) == pytest.approx(1, abs=0.3)
+    # The mean square of 300 errors is within .35 of 1 but once in ten thousand times; there are 9 values.
+    assert standardized(example, together, example.truth) == pytest.approx(1, abs=0.35)
+    assert standardized(example, changes, np.zeros_like(example.truth)) == pytest.approx(1, abs=0.35)
     assert standardized(example, apart, example.truth).mean() > 1.1
-
-
-@pytest.mark.parametrize("name", ["oue", "rr", "hrr"])
-def test_intervals_cover_where_those_of_independent_reports_do_not(name: str) -> None:
-    spec = build.spec(domain={"size": 8}, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 1.5})
-    truth = examples()["rr"].truth
-    example = Example(spec, build_protocol(spec), truth)
-    runs = simulated(example)
-    kept: list[Mask] = []
-    apart: list[Mask] = []
-    for windows in runs:
-        cells = np.sum(windows, axis=0)
-        for found, linear in (
-            (kept, summed(example.protocol, of(*windows))),
-            (apart, example.protocol.decoder.linear(cells, WINDOWS * N)),
-        ):
-            low, high = linear.interval(0.95)
-            found.append((low <= truth) & (truth <= high))
-    # The standard error of a coverage of 3,200 intervals is .004, more where those of a window depend on each other.
-    assert 0.935 < np.mean(kept) < 0.985
-    assert np.mean(apart) < 0.9
 
 
 @pytest.mark.parametrize("name", ["rr", "oue"])

@@ -1,4 +1,4 @@
-"""Roll-ups and sums of devices that keep their responses and are the same in all windows: intervals cover the truth."""
+"""Answers about devices that keep their responses and are the same in all windows: what changes, and what is said."""
 
 from dataclasses import replace
 
@@ -12,18 +12,16 @@ from tests.mechanisms.questions.test_kept import KEPT, RUNS, WINDOWS, N, simulat
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.shares import shares_of
 from uldp.mechanisms.questions.span import Span, Version, spent_over
-from uldp.mechanisms.questions.sums import Groups, sum_ends
-from uldp.schemas.arrays import Counts, Mask
+from uldp.mechanisms.questions.sums import Groups
+from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
 
 SETS = KEPT["ss with a permanent response"]
@@ -35,31 +33,6 @@ def of_run(windows: list[Counts], sizes: tuple[int, ...]) -> Span:
     n = sum(sizes)
     period = Period(START, START + len(sizes) * HOUR, "run")
     return Span(VERSION, period, cells, sizes, (0,), Accounting(n, n), ())
-
-
-@pytest.mark.parametrize("what", ["tables", "sums"])
-def test_intervals_cover_where_those_of_as_many_devices_do_not(what: str) -> None:
-    members = np.zeros((len(SETS.truth), 1))
-    members[:2] = 1
-    covered: list[float] = []
-    narrow: list[float] = []
-    for windows in simulated(SETS):
-        span, alone = of_run(windows, (N,) * WINDOWS), of_run(windows, (N * WINDOWS,))
-        if what == "tables":
-            for found, each in ((covered, span), (narrow, alone)):
-                (table,) = each.tables("empirical")
-                assert table.low is not None
-                assert table.high is not None
-                found.append(float(((table.low <= SETS.truth) & (SETS.truth <= table.high)).mean()))
-        else:
-            truth = SETS.truth[:2].sum()
-            for found, each in ((covered, span), (narrow, alone)):
-                (shares,) = shares_of(each)
-                _, _, low, high = sum_ends(shares, members)
-                found.append(float(low[0] <= truth <= high[0]))
-    # 400 runs with one sum each: 20 miss on average, and more than 38 with a probability of 1e-4.
-    assert np.mean(covered) >= 1 - 38 / RUNS
-    assert np.mean(narrow) < np.mean(covered) - 0.03
 
 
 def test_answers_say_that_devices_may_be_the_same_and_what_they_have_spent() -> None:
@@ -90,8 +63,8 @@ def test_changes_of_the_same_devices_have_less_error_which_covers(what: str) -> 
                 assert each.high is not None
                 held += [each.low <= 0 <= each.high] if same else []
                 widths[same].append(each.high - each.low)
-    # The counts of 400 runs miss by chance as in the test above; those of five values depend on each other.
-    assert 1 - 38 / RUNS <= np.mean(held) <= 0.985
+    # The counts of 300 runs miss by chance as in a binomial law; those of five values depend on each other.
+    assert 1 - 31 / RUNS <= np.mean(held) <= 0.985
     assert what == "whole" or np.mean(widths[True]) < 0.95 * np.mean(widths[False])
 
 
@@ -120,52 +93,6 @@ def test_two_windows_have_spent_the_lasting_budget() -> None:
     one, other = (next(shares_of(each)) for each in (before, after))
     found = {(each.spent, each.spent_one_value) for each in rows_of(compare(one, other))}
     assert found == {(both, guarantee.lasting)}
-
-
-def of_devices_with_pairs(spec: CollectionSpec, runs: int, n: int) -> list[Counts]:
-    """The cells of windows of n devices, which keep their pairs and responses in all windows, together.
-
-    Nine of ten hold the first key and half of the users the second, each with an end of the range; nobody holds others.
-    """
-    protocol, rng = build_protocol(spec), default_rng(5)
-    mechanism = protocol.mechanism
-    assert isinstance(mechanism, WithMemory)
-    keys = np.where(rng.random((runs * n, 2)) < [0.9, 0.5], [0, 1], -1)
-    numbers = np.where(rng.random((runs * n, 2)) < [0.8, 0.3], 10.0, 0.0)
-    order = np.argsort(keys < 0, axis=1, kind="stable")
-    pairs = np.take_along_axis(np.stack([keys, numbers], axis=2), order[:, :, np.newaxis], axis=1)
-    symbols = protocol.encoding.encode([Held(pairs, np.full(runs * n, -1))], rng)
-    kept, groups = mechanism.permanent(symbols, rng), np.repeat(np.arange(runs), n)
-    windows = [mechanism.tally([mechanism.again(kept, rng)], groups, runs) for _ in range(WINDOWS)]
-    return [np.sum([as_dense(of_window[run]) for of_window in windows], axis=0) for run in range(runs)]
-
-
-@pytest.mark.nightly
-def test_all_tables_of_keys_with_numbers_have_the_errors_of_kept_responses() -> None:
-    domain = {"pairs": {"of": {"labels": ["a", "b", "c", "d", "e"]}, "at_most": 2, "low": 0.0, "high": 10.0}}
-    spec, n = build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 2.0, "lasting_epsilon": 3.0}), 1_500
-    truth = {TableName.SHARE: [0.9, 0.5, 0.0, 0.0, 0.0], TableName.MEAN: [8.0, 3.0], TableName.MEAN_SIZE: [1.4]}
-    covered: dict[tuple[bool, TableName], list[Mask]] = {(kept, name): [] for kept in (True, False) for name in truth}
-    false = {True: 0, False: 0}
-    for cells in of_devices_with_pairs(spec, RUNS, n):
-        for kept, sizes in ((True, (n,) * WINDOWS), (False, (n * WINDOWS,))):
-            period, accounting = Period(START, START + HOUR, "run"), Accounting(n * WINDOWS, n * WINDOWS)
-            span = Span(Version(spec), period, cells, sizes, (0,), accounting, ())
-            tables = {table.name: table for table in span.tables("empirical")}
-            found = tables[TableName.FOUND].values
-            assert found[:2].all()
-            assert len(tables[TableName.MEAN].values) == found.sum()
-            false[kept] += bool(found[2:].any())
-            for name, expected in truth.items():
-                low, high = tables[name].low, tables[name].high
-                assert low is not None
-                assert high is not None
-                ends = low[: len(expected)], high[: len(expected)]
-                covered[kept, name].append((ends[0] <= expected) & (expected <= ends[1]))
-    # Of 400 runs, 20 have a false key, or miss, on average, and more than 38 with a probability of 1e-4.
-    assert false[True] <= 38 < false[False]
-    for name in truth:
-        assert np.min(np.mean(covered[True, name], axis=0)) >= 1 - 38 / RUNS
 
 
 def test_a_string_is_found_among_those_of_its_own_attribute() -> None:
