@@ -18,7 +18,7 @@ from tests.warm import warm_processes
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The same examples in every run, and no deadline: a loaded machine is no failure.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("repeatable")
 
 #: Whether the environment asks for the tests of the nightly run.
