@@ -124,30 +124,6 @@ def test_the_heaviest_payload_leaves_the_sum_of_shares_in_the_interval(
     assert (low <= truth <= high) != missed
 
 
-@pytest.mark.parametrize("least", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_the_heaviest_payload_leaves_a_conditional_share_in_the_interval(least: bool) -> None:
-    record = {"a": {"size": 3}, "b": {"size": 2}, "c": {"size": 2}}
-    mechanism = {"name": "marginals", "epsilon": 3.0, "views": "pairs"}
-    protocol = build_protocol(build.spec(domain={"record": record}, mechanism=mechanism, given=[["a", "b"]]))
-    rng, hidden = np.random.default_rng(5), np.full(N, -1)
-    a, c = rng.integers(0, 3, N), rng.integers(0, 2, N)
-    b = (rng.random(N) < np.array([0.2, 0.5, 0.7])[a]).astype(np.int64)
-    payloads = protocol.perturb([Held(each, hidden) for each in (a, b, c)], rng)
-
-    def entry(cells: Counts) -> float:
-        tables = protocol.decoder.tables(cells, N, "empirical")
-        return next(float(table.values[1]) for table in tables if table.name is TableName.GIVEN)
-
-    cells = moved_farthest(protocol, payloads, entry, least)
-    lower, low, high, upper = (
-        float(end[1]) for end in ends(forged_table(protocol, cells, TableName.GIVEN, ("a", "b")))
-    )
-    assert lower <= 0.2 <= upper
-    assert not low <= 0.2 <= high
-    assert lower < low or lower == 0
-    assert upper > high or upper == 1
-
-
 @pytest.mark.parametrize("name", ["cohort-olh", "bloom", "set-ss of pairs"])
 def test_what_forgers_alone_may_bring_about_is_not_found(name: str) -> None:
     protocol, rng = examples()[name].protocol, np.random.default_rng(3)

@@ -104,12 +104,6 @@ def test_excess_is_a_sum_of_probabilities(n: int, data: st.DataObject, tail: flo
     assert excess_p_value(observed, n, tail) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
-def test_excess_by_hand() -> None:
-    assert excess_p_value(0, 3, 0.1) == 1
-    assert excess_p_value(1, 3, 0.1) == pytest.approx(1 - 0.9**3)
-    assert excess_p_value(3, 3, 0.1) == pytest.approx(0.001)
-
-
 def test_improbable_arguments_are_refused() -> None:
     for tail in (0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match="tail"):

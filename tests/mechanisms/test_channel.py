@@ -82,15 +82,6 @@ def test_moments_of_values_held_fixed(mechanism: PureMechanism) -> None:
     assert (np.abs((deviations**2).mean(axis=0) - variance) <= Z * error + 1e-12).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_expected_l1_of_many_reports(mechanism: PureMechanism) -> None:
-    # The formula is the limit of large n; uniform values keep every count far from 0 at n = USERS.
-    r = np.full(mechanism.size, 1 / mechanism.size)
-    l1 = np.abs(simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r)) - r).sum(axis=1)
-    assert abs(l1.mean() - mechanism.channel.expected_l1(r, USERS)) <= Z * l1.std() / math.sqrt(TRIALS)
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_iid_values_add_their_sampling_variance(mechanism: PureMechanism) -> None:
     # Law of total variance: Var = E[Var | values] + Var[histogram], and both terms are linear in 1/n.

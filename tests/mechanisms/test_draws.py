@@ -3,7 +3,6 @@
 Otherwise the time that a report takes would tell. ``benchmarks/timing.py`` measures the time itself.
 """
 
-import math
 import os
 from collections.abc import Callable
 
@@ -13,7 +12,6 @@ import pytest
 
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 
 EXAMPLES = examples()
 
@@ -82,16 +80,3 @@ def test_noise_and_truth_read_the_same_bytes_of_the_system(name: str, monkeypatc
             mechanism.perturb(inputs[:1], SystemRandomness())
             read.append(list(lengths))
         assert read[0] == read[1]
-
-
-@pytest.mark.parametrize(("k", "v", "epsilon"), [(2, 2, 1.0), (2, 1, 0.5), (5, 5, 2.0), (6, 3, 0.1), (9, 8, 4.0)])
-def test_the_law_of_randomized_response_is_definition_4_exactly(k: int, v: int, epsilon: float) -> None:
-    E, sensitive = math.exp(epsilon), np.arange(k) >= k - v
-    mechanism = RandomizedResponse(sensitive, epsilon)
-    law = np.zeros((k, k))
-    for x in range(k):
-        for drawn, weight in ((NOISE, mechanism.noise_probability), (TRUTH, 1 - mechanism.noise_probability)):
-            for place in range(v):  # each is drawn with the same probability
-                law[x, mechanism.perturb(np.array([x]), Scripted(drawn, place))[0]] += weight / v
-    expected = np.where(sensitive, 1 / (v + E - 1), 0) + np.diag(np.full(k, (E - 1) / (v + E - 1)))
-    np.testing.assert_allclose(law, expected, rtol=1e-12, atol=1e-15)

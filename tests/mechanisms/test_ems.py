@@ -79,26 +79,10 @@ def test_a_step_is_em_report_by_report(channel: GridChannel) -> None:
     )
 
 
-def test_steps_without_smoothing_reach_the_maximum_of_the_likelihood() -> None:
-    channel = GridChannel(2, 1, 0.4, of_bins=True)
-    cells = draw(channel, np.array([0.8, 0.2]), 1000, np.random.default_rng(3))
-    x = np.full(2, 0.5)
-    for _ in range(2000):
-        x = em_step(channel, cells / 1000, x, channel.outputs(x))
-    candidates = np.linspace(0, 1, 10_001)[1:-1]
-    likelihoods = [cells @ np.log(channel.outputs(np.array([c, 1 - c]))) for c in candidates]
-    assert x[0] == pytest.approx(candidates[np.argmax(likelihoods)], abs=1e-4)
-
-
 def test_smoothing_is_the_binomial_kernel_and_keeps_the_sum() -> None:
     assert smooth(np.array([0.0, 0, 4, 0, 0])).tolist() == [0, 1, 2, 1, 0]
     assert smooth(np.array([4.0, 0, 0])).tolist() == [3, 1, 0]
     assert smooth(np.array([4.0])).tolist() == [4]
-
-
-def test_a_part_of_smoothing_is_between_none_and_all() -> None:
-    values = np.random.default_rng(13).random((2, 8))
-    np.testing.assert_allclose(smooth_partly(values, 0.3), 0.7 * values + 0.3 * smooth(values), rtol=1e-12)
 
 
 @pytest.mark.parametrize("channel", [GridChannel(4, 3, 0.5), GridChannel(4, 9, 0.7), GridChannel(4, 1, 0.2)])
@@ -149,23 +133,11 @@ def test_a_start_that_is_near_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -
     assert (near < far).all()
 
 
-def test_a_share_of_0_may_grow_from_a_start() -> None:
-    channel, start = channel_of(1.0, 4), np.eye(4)[:1]
-    cells = draw(channel, np.full(4, 0.25), 10**5, np.random.default_rng(18))[np.newaxis]
-    assert np.abs(ems(channel, cells, np.zeros(1), start) - 0.25).max() < 0.05
-
-
 def test_a_peak_is_smoothed_less_than_a_hump() -> None:
     channel, rng = channel_of(1.0, 64), np.random.default_rng(16)
     truths = np.eye(64)[20], hump(64)
     chosen = [choose_smoothing(channel, draw(channel, truth, 10**5, rng)).smoothing for truth in truths]
     assert chosen[0] == 0 < chosen[1]
-
-
-def test_more_reports_give_a_better_estimate() -> None:
-    channel, rng, truth = channel_of(1.0, 256), np.random.default_rng(5), hump(256)
-    errors = [np.abs(fit(channel, draw(channel, truth, n, rng), 1.0) - truth).sum() for n in (10**3, 10**7)]
-    assert errors[1] < errors[0] / 4
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])
@@ -174,15 +146,3 @@ def test_a_few_reports_have_a_choice_and_finite_errors(n: int) -> None:
     cells = draw(channel, hump(64), n, np.random.default_rng(6))
     assert choose_smoothing(channel, cells).smoothing in SMOOTHINGS
     assert np.isfinite(stderr(responses(channel, cells / n, fit(channel, cells, 0.003), 0.003), cells / n, n)).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_stderr_is_the_spread_of_repetitions(epsilon: float) -> None:
-    channel, n, rng, smoothing = channel_of(epsilon, 32), 10**5, np.random.default_rng(7), 0.03
-    below = np.tril(np.ones((32, 32)))[[5, 10, 16, 22]]  # shares below four numbers
-    cells = np.array([draw(channel, hump(32), n, rng) for _ in range(200)])
-    fits = ems(channel, cells, np.full(200, smoothing))
-    errors = [stderr(below @ responses(channel, f, x, smoothing), f, n) for f, x in zip(cells / n, fits, strict=True)]
-    # The spread of 200 normal numbers has a relative standard error of 1/sqrt(400) = .05.
-    assert np.std(fits @ below.T, axis=0) / np.mean(errors, axis=0) == pytest.approx(np.ones(4), abs=4 * 0.05)

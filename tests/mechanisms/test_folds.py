@@ -113,20 +113,6 @@ def test_noise_is_never_rounded_to_0(kind: type[HadamardResponse | LinearHashing
         assert not M[np.arange(20), noisy].any()
 
 
-@each
-def test_covariances_are_those_of_all_payloads(mechanism: FoldedMechanism) -> None:
-    k, n, rng = mechanism.size, 10**9, np.random.default_rng(3)
-    r, w = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 3))
-    decoder = FoldedDecoder(mechanism, Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k)), np.empty(0)))
-    law = r @ likelihoods(mechanism)
-    # At so many reports, the estimate is r up to 1e-3.
-    linear = decoder.linear(np.rint(n * law).astype(np.int64), n)
-    L = (supports(mechanism) - mechanism.channel.q[:, np.newaxis]) / mechanism.channel.gain[:, np.newaxis]
-    covariance = (L * law) @ L.T - np.outer(r, r)
-    assert linear.times(w) * n == pytest.approx(covariance @ w, rel=1e-3, abs=1e-3 / mechanism.channel.gain[0] ** 2)
-    assert linear.variance * n == pytest.approx(np.diag(covariance), rel=1e-3, abs=1e-6)
-
-
 @pytest.mark.parametrize(("epsilon", "ratio"), [(0.5, 1.06), (1.0, 1.27), (2.0, 2.38), (4.0, 14.2)])
 def test_the_variance_of_hrr_is_so_many_times_that_of_olh(epsilon: float, ratio: float) -> None:
     olh = 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2  # Wang et al., section 4.4

@@ -33,18 +33,6 @@ def test_intervals_are_those_of_scipy(successes: int, n: int) -> None:
     assert np.ravel(clopper_pearson([successes], n, 0.9)) == pytest.approx([wanted.low, wanted.high], abs=1e-11)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 40])
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_each_end_leaves_half_of_the_rest_or_less(n: int, level: float) -> None:
-    successes = np.arange(n + 1)
-    low, high = clopper_pearson(successes, n, level)
-    # The coverage at a proportion, summed over all outcomes; it is least just outside of an end.
-    for proportion in np.concatenate([np.linspace(0, 1, 101), low - 1e-9, high + 1e-9]).clip(0, 1):
-        outcomes = stats.binom.pmf(successes, n, proportion)
-        assert outcomes[proportion < low].sum() <= (1 - level) / 2 + 1e-7
-        assert outcomes[proportion > high].sum() <= (1 - level) / 2 + 1e-7
-
-
 def test_proportions_of_different_trials_are_computed_at_once() -> None:
     low, high = clopper_pearson([0, 3, 5], [4, 3, 9], 0.95)
     each = [clopper_pearson([c], n, 0.95) for c, n in [(0, 4), (3, 3), (5, 9)]]

@@ -83,20 +83,6 @@ def test_symbols_that_are_no_payload_are_impossible(name: str) -> None:
 
 
 @each
-def test_the_draws_do_not_depend_on_the_symbols(name: str) -> None:
-    # The generators agree afterwards, so whoever sees the time or the amount of the draws learns nothing. The part of a
-    # record may show: a payload names it, and it is drawn whatever the device holds.
-    mechanism = EXAMPLES[name].protocol.mechanism
-    for inputs in alternatives(mechanism):
-        states = []
-        for number in (0, len(inputs) // 2, -1):
-            rng = default_rng(3)
-            mechanism.perturb(np.repeat(inputs[[number]], 1000, axis=0), rng)
-            states.append(rng.bit_generator.state)
-        assert states[0] == states[1] == states[2]
-
-
-@each
 @pytest.mark.parametrize("beyond", [-1, 0])
 def test_a_symbol_outside_of_z_is_refused(name: str, beyond: int) -> None:
     mechanism = EXAMPLES[name].protocol.mechanism

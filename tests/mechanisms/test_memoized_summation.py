@@ -1,7 +1,6 @@
-"""SHE with a permanent response: the law of one report and of many by enumeration, what is drawn, and what is kept."""
+"""SHE with a permanent response: what is drawn, what is kept, and the moments of reports."""
 
 import math
-from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -16,74 +15,14 @@ from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.decoder import NoisyHistogram
 from uldp.mechanisms.families.summation.histogram_noise import noise_variance
 from uldp.mechanisms.families.summation.randomizer import Summation
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, WithMemory
+from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 from uldp.schemas.framing import report_store
 
-BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]
-budgets = pytest.mark.parametrize(("lasting", "epsilon"), BUDGETS)
-#: Entries beyond these have the same odds of a 0 and a 1 as those of their sign.
-ENTRIES = np.arange(-3, 5)
-
 
 def kept_sums(size: int, epsilon: float, lasting: float) -> Memoized:
     return Memoized(inner=FlippedBits(size, lasting), once=Summation(size, epsilon))
-
-
-def geometric(a: float) -> Floats:
-    """Shape (2, entries): the published law of an entry around 0 and around 1."""
-    return np.array([(1 - a) / (1 + a) * a ** np.abs(ENTRIES - one) for one in (0, 1)])
-
-
-def law_again(lasting: float, epsilon: float) -> Floats:
-    """Shape (2, entries): the law of an entry of a report, for each kept bit, from what the mechanism draws."""
-    becomes_set, cleared = kept_sums(2, epsilon, lasting).noise[:, 0]
-    magnitude = (1 - math.exp(-epsilon / 2)) * math.exp(-epsilon / 2) ** np.arange(len(ENTRIES))
-    of_bit = np.where([ENTRIES <= 0, ENTRIES > 0], magnitude[np.where(ENTRIES > 0, ENTRIES - 1, -ENTRIES)], 0.0)
-    return np.array([[1 - becomes_set, becomes_set], [cleared, 1 - cleared]]) @ of_bit
-
-
-def law_of_reports(lasting: float, epsilon: float, t: int) -> Floats:
-    """Shape (2, entries^t): the law of an entry in t reports of one symbol, for a 0 and for a 1."""
-    flip = 1 / (1 + math.exp(lasting / 2))
-    again = law_again(lasting, epsilon)
-    sequences = reduce(lambda joint, _: (joint[:, :, None] * again[:, None]).reshape(2, -1), range(t - 1), again)
-    return np.array([[1 - flip, flip], [flip, 1 - flip]]) @ sequences
-
-
-def spent(lasting: float, epsilon: float, t: int) -> float:
-    """The largest log-ratio of the probabilities of t reports of two entries under two symbols."""
-    law = law_of_reports(lasting, epsilon, t)
-    zero, one = law[:, law.any(axis=0)]
-    first, second = np.multiply.outer(one, zero), np.multiply.outer(zero, one)
-    return float(np.abs(np.log(first / second)).max())
-
-
-@budgets
-def test_one_report_has_the_published_law_at_epsilon(lasting: float, epsilon: float) -> None:
-    published = geometric(math.exp(-epsilon / 2))
-    np.testing.assert_allclose(law_of_reports(lasting, epsilon, 1), published, rtol=1e-11, atol=1e-16)
-    assert spent(lasting, epsilon, 1) == pytest.approx(epsilon, rel=1e-8)
-
-
-@budgets
-def test_many_reports_spend_more_and_never_more_than_the_lasting_budget(lasting: float, epsilon: float) -> None:
-    of_reports = [spent(lasting, epsilon, t) for t in (1, 2, 3)]
-    assert (np.diff(of_reports) >= -1e-9 * lasting).all()
-    assert of_reports[-1] <= lasting * (1 + 1e-9)
-    guarantee = kept_sums(4, epsilon, lasting).guarantee
-    assert guarantee == Guarantee(Privacy.LDP, epsilon, lasting)
-
-
-def test_ever_more_reports_spend_the_lasting_budget() -> None:
-    again = law_again(2.0, 1.0)
-    # The positive entries alone, whose magnitudes are alike under each bit: t of them in t reports.
-    positive, flip = again[:, ENTRIES > 0].sum(axis=1) / again.sum(axis=1), 1 / (1 + math.e)
-    kept = np.array([[1 - flip, flip], [flip, 1 - flip]])
-    ratios = [2 * float(np.log(np.divide(*(kept @ positive**t)[::-1]))) for t in (1, 4, 16)]
-    assert ratios[0] < ratios[1] < ratios[2] < 2.0
-    assert ratios[2] > 1.99
 
 
 N, SIZE = 60_000, 3

@@ -119,19 +119,6 @@ def _dense_covariance(channel: Channel, r: Floats) -> Floats:
     return dense
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_usual_steps_are_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    channel = parts(name)[1].channel
-    fits = [fit_counts(channel, *window) for window in windows(name)]
-    monkeypatch.setattr(pair_projection, "_STILL", 1e-10)
-    monkeypatch.setattr(pair_projection, "_STEPS", 200)
-    for window, fit in zip(windows(name), fits, strict=True):
-        exact = fit_counts(channel, *window)
-        assert fit is not None
-        assert exact is not None
-        assert fit.statistic == pytest.approx(exact.statistic, rel=1e-3)
-
-
 @pytest.mark.parametrize("name", ["uhr", "ubd"])
 @pytest.mark.parametrize("sensitive", [1, 2, 7, K])
 @given(data=st.data())

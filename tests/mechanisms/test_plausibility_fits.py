@@ -106,22 +106,6 @@ def test_bits_left_of_a_pole() -> None:
     assert fit.degrees == degrees
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
-@pytest.mark.parametrize("theta", [0.1, OUE_THETA, 0.9])
-@pytest.mark.parametrize("count", [0, 3_000, 100_000, 200_000])
-def test_equal_bits_by_hand(epsilon: float, theta: float, count: int) -> None:
-    # All symbols are alike, so the nearest r is uniform.
-    channel, n = UnaryEncoding(mask(3, 3), epsilon, theta).channel, 200_000
-    counts = np.full(3, count)
-    x, v = channel.unbiased(counts, n)[0], channel.variance_given_values(np.full(3, 1 / 3), n)[0]
-    assert_fit(fit_counts(channel, counts, n), 3 * (x - 1 / 3) ** 2 / v, 1)
-    # So it is beside 1000 symbols that have no noise and that nobody reports.
-    p, q = np.pad(channel.p, (0, 1000), constant_values=0.01), np.pad(channel.q, (0, 1000))
-    assert_fit(
-        fit_counts(Channel(p, q, independent_bits=True), np.pad(counts, (0, 1000)), n), 3 * (x - 1 / 3) ** 2 / v, 1
-    )
-
-
 @given(
     name=st.sampled_from(["urr", "urap", "uoue"]),
     shares=st.lists(st.integers(0, 40), min_size=K, max_size=K).filter(lambda shares: sum(shares) > 0),

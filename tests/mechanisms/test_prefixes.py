@@ -119,35 +119,6 @@ def test_a_report_is_that_of_a_prefix_or_of_the_whole_string(text: str) -> None:
     assert abs(np.bincount(part) - n / 3).max() < 5 * math.sqrt(n / 3)
 
 
-def test_no_report_tells_two_strings_apart_by_more_than_epsilon() -> None:
-    """The probability of each payload, summed over lengths, from the definition; see also test_exact_guarantee."""
-    epsilon, g, cohorts, depth = 1.5, 4, 8, 2
-    protocol = protocol_of(epsilon=epsilon, buckets=g, cohorts=cohorts, depth=depth, step=1)
-    strata = protocol.mechanism
-    assert isinstance(strata, Strata)
-    assert [part.guarantee.epsilon for part in strata.parts] == [epsilon] * (depth + 1)
-
-    def law(text: str) -> list[float]:
-        own = [string_symbol(text[:size], 8 + size) for size in range(1, depth + 1)] + [string_symbol(text, 8)]
-        places = [hash_positions(np.arange(cohorts), np.array(symbol), 1, g)[:, 0] for symbol in own]
-        e = math.exp(epsilon)
-        return [
-            (e if bucket == places[part][cohort] else 1) / (e + g - 1) / cohorts / (depth + 1)
-            for part in range(depth + 1)
-            for cohort in range(cohorts)
-            for bucket in range(g)
-        ]
-
-    laws = np.array([law(text) for text in ("abba", "ab", "fade", "cab", "a")])
-    assert laws.sum(axis=1) == pytest.approx(1)
-    assert (laws.max(axis=0) / laws.min(axis=0)).max() == pytest.approx(math.exp(epsilon), rel=1e-12)
-    n = 200_000
-    held = Held(np.array(["abba"] * n, dtype=np.object_), np.full(n, -1))
-    counts = np.bincount(protocol.perturb([held], np.random.default_rng(2)), minlength=laws.shape[1])
-    chi = ((counts - n * laws[0]) ** 2 / (n * laws[0])).sum()
-    assert abs(chi - laws.shape[1]) < 5 * math.sqrt(2 * laws.shape[1])
-
-
 # A search.
 
 

@@ -65,16 +65,6 @@ def test_p_and_q_are_those_of_the_sets(k: int, w: int) -> None:
 
 
 @pytest.mark.parametrize(("k", "w"), SIZES)
-def test_covariances_are_those_of_the_sets(k: int, w: int) -> None:
-    rng = np.random.default_rng(k)
-    r, directions = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 3))
-    product = channel(k, w).covariance(r)(directions)
-    assert product == pytest.approx(covariance(k, w, r) @ directions / channel(k, w).gain[0] ** 2)
-    # The estimate always sums to one.
-    assert channel(k, w).covariance(r)(np.ones((k, 1))) == pytest.approx(np.zeros((k, 1)), abs=1e-9)
-
-
-@pytest.mark.parametrize(("k", "w"), SIZES)
 def test_the_fit_is_the_nearest_distribution(k: int, w: int) -> None:
     n, counts = 2000, window(k, w, 2000, seed=k)
     unbiased = empirical(channel(k, w), counts, n)

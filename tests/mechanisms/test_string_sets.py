@@ -241,10 +241,7 @@ def test_a_search_finds_the_strings_of_sets() -> None:
             keys_of("prefixes", buckets=3),
             "mechanism.buckets: must be more than at_most, 3; write more",
         ),
-        (keys_of("prefixes", lasting_epsilon=4.0), "devices keep no responses to sets of strings; remove it"),
         (keys_of(lasting_epsilon=4.0), "devices keep no responses to sets of strings; remove it"),
-        (keys_of() | {"estimator": "norm-sub"}, "estimator norm-sub does not fit set-olh; choose from auto, empirical"),
-        (keys_of() | {"sensitive": ["a"]}, "set-olh protects every set alike; remove sensitive"),
         (keys_of(strings={"alphabet": "aa"}), "domain.set.of.strings.alphabet: 'a' occurs twice; remove one"),
         (keys_of() | {"candidates": ["a" * 13]}, "candidates: entry 1, .*: the string has 13 bytes of UTF-8"),
         (

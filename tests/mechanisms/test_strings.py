@@ -1,6 +1,5 @@
-"""Strings: their symbols and hashes, the guarantees from the laws of all payloads, and devices that hold them."""
+"""Strings: their symbols and hashes, and devices that hold them."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +14,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.framing import report_store
@@ -35,74 +32,12 @@ def chi_square_score(counts: Counts, expected: Floats) -> float:
     return float((((counts - expected) ** 2 / expected).sum() - degrees) / math.sqrt(2 * degrees))
 
 
-def hashing_law(mechanism: CohortHashing, symbol: int) -> Floats:
-    """The probabilities of all payloads, from the definition."""
-    e, g, cohorts = math.exp(mechanism.guarantee.epsilon or 0), mechanism.buckets, np.arange(mechanism.cohorts)
-    own = hash_positions(cohorts, np.array(symbol), 1, g)[:, 0]
-    law = np.full((len(cohorts), g), 1 / (e + g - 1))
-    law[cohorts, own] = e / (e + g - 1)
-    return law.ravel() / len(cohorts)
-
-
-def bloom_law(mechanism: BloomFilter, symbol: int) -> Floats:
-    """The probabilities of all payloads: cohorts, and in each all rows of bits."""
-    rows = np.array(list(itertools.product([0, 1], repeat=mechanism.bits)))
-    laws = []
-    for cohort in range(mechanism.cohorts):
-        own = np.zeros(mechanism.bits, dtype=bool)
-        own[hash_positions(np.array(cohort), np.array(symbol), mechanism.hashes, mechanism.bits)] = True
-        set_bit = np.where(own, mechanism.theta, mechanism.q)
-        laws.append(np.where(rows, set_bit, 1 - set_bit).prod(axis=1) / mechanism.cohorts)
-    return np.concatenate(laws)
-
-
-BLOOMS = {
-    "RAPPOR": BloomFilter(1.5, 8, 2, 3),
-    "one hash": BloomFilter(1.5, 8, 1, 3),
-    "theta": BloomFilter(1.5, 8, 2, 3, theta=0.5),
-    "half of the bits": BloomFilter(1.5, 8, 4, 3),
-}
-
-
-@pytest.mark.parametrize("bloom", BLOOMS.values(), ids=BLOOMS)
-def test_epsilon_of_a_bloom_filter_is_exact(bloom: BloomFilter) -> None:
-    laws = np.array([bloom_law(bloom, symbol) for symbol in SYMBOLS])
-    assert laws.sum(axis=1) == pytest.approx(1)
-    ratio = (laws.max(axis=0) / laws.min(axis=0)).max()
-    assert ratio <= math.exp(1.5) * (1 + 1e-12)
-    # Two of the strings share no bit in some cohort, unless their filters need all bits.
-    assert bloom.hashes == 4 or ratio == pytest.approx(math.exp(1.5), rel=1e-12)
-    assert bloom.guarantee == Guarantee(Privacy.LDP, 1.5)
-
-
-def test_epsilon_of_cohort_hashing_is_exact() -> None:
-    mechanism = CohortHashing(1.5, 4, 3)
-    laws = np.array([hashing_law(mechanism, symbol) for symbol in SYMBOLS])
-    assert (laws.max(axis=0) / laws.min(axis=0)).max() == pytest.approx(math.exp(1.5), rel=1e-12)
-    assert mechanism.guarantee == Guarantee(Privacy.LDP, 1.5)
-
-
 @pytest.mark.parametrize("f", [0.25, 0.5, 0.75])
 @pytest.mark.parametrize("hashes", [1, 2, 4])
 def test_epsilon_is_that_of_rappor_for_the_number_of_hashes(f: float, hashes: int) -> None:
     """Erlingsson, Pihur & Korolova (CCS 2014), theorem 1: 2h ln((1 - f/2) / (f/2)) for the permanent response."""
     bloom = BloomFilter(2 * hashes * math.log((1 - f / 2) / (f / 2)), 16, hashes, 1)
     assert (bloom.theta, bloom.q) == pytest.approx((1 - f / 2, f / 2), rel=1e-12)
-
-
-@pytest.mark.parametrize("bloom", BLOOMS.values(), ids=BLOOMS)
-def test_a_bloom_filter_follows_its_law(bloom: BloomFilter) -> None:
-    n, symbol = 100_000, SYMBOLS[7]
-    payloads = bloom.perturb(np.full(n, symbol), np.random.default_rng(3))
-    drawn = np.bincount(payloads[:, 0].astype(np.int64) << 8 | payloads[:, 2], minlength=bloom.cohorts << 8)
-    assert not payloads[:, 1].any()
-    assert abs(chi_square_score(drawn, n * bloom_law(bloom, symbol))) < 5
-
-
-def test_cohort_hashing_follows_its_law() -> None:
-    mechanism, n, symbol = CohortHashing(1.5, 5, 7), 100_000, SYMBOLS[7]
-    drawn = mechanism.statistic(mechanism.perturb(np.full(n, symbol), np.random.default_rng(3)))
-    assert abs(chi_square_score(drawn, n * hashing_law(mechanism, symbol))) < 5
 
 
 @pytest.mark.parametrize(("hashes", "size"), [(1, 2), (1, 8), (2, 32)])
@@ -130,7 +65,7 @@ def test_a_filter_of_other_sizes_is_refused(bits: int, hashes: int, cohorts: int
 
 def test_a_report_of_no_cohort_is_impossible() -> None:
     payloads = np.array([[3, 0, 255], [2, 1, 0], [2, 0, 255], [0, 0, 0]], dtype=np.uint8)
-    assert BLOOMS["RAPPOR"].possible(payloads).tolist() == [False, False, True, True]
+    assert BloomFilter(1.5, 8, 2, 3).possible(payloads).tolist() == [False, False, True, True]
 
 
 # Specs and devices.

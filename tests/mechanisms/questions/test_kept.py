@@ -104,17 +104,6 @@ def test_the_variance_is_the_published_formula(name: str) -> None:
     assert difference(protocol, window, window).variance == pytest.approx(2 * v)
 
 
-@pytest.mark.parametrize("name", SHARES)
-def test_the_variance_of_a_sum_is_the_quadratic_form_of_the_covariance(name: str) -> None:
-    windows = simulated(KEPT[name], runs=1)[0]
-    for linear in (
-        summed(KEPT[name].protocol, of(*windows)),
-        difference(KEPT[name].protocol, of(windows[0]), of(*windows[2:]), same_devices=True),
-    ):
-        w = default_rng(4).normal(size=(len(linear.values), 3))
-        assert linear.variance_of(w) == pytest.approx((w * linear.times(w)).sum(axis=0))
-
-
 def test_each_part_of_a_record_has_its_own_devices() -> None:
     example = KEPT["record with permanent responses"]
     windows = simulated(example, runs=1)[0]
