@@ -62,16 +62,3 @@ def test_the_maximum_of_bits_is_as_near_as_it_says(bit_mechanism: UnaryEncoding)
     assert optimality_gap(fit.distribution, Q, counts) == pytest.approx(fit.gap, abs=1e-12)
     assert fit.gap < 1e-7
     assert fit.distribution == pytest.approx(numerical_optimum(Q, counts), abs=1e-3)
-
-
-def test_a_gap_below_rounding_is_refused() -> None:
-    mechanism = BIT_MECHANISMS["rappor"]
-    with pytest.raises(ValueError, match="ask for a larger gap"):
-        maximize_bits(mechanism, perturbed(mechanism, 400, seed=6), gap=-1.0)
-
-
-def test_the_pool_is_shared_as_invertible_reports_do() -> None:
-    mechanism = BIT_MECHANISMS["urap"]
-    bits = np.array([[0, 0, 1, 0]] * 3 + [[1, 0, 0, 1]] + [[1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.uint8)
-    r = maximize_bits(mechanism, np.packbits(bits, axis=1)).distribution
-    assert r[2] == pytest.approx(3 * r[3])

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import commands, estimators, guard, rejects, restart, sliding
-from benchmarks.graphs import Run
+from benchmarks import guard, rejects, restart, sliding
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
-from benchmarks.rows import Row, alone
+from benchmarks.rows import Row
 from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
 from uldp.collector.reader import ReportReader
 from uldp.schemas.reasons import Reason
@@ -151,37 +150,3 @@ def test_the_messages_of_a_reason_are_rejected_for_it(reason: str) -> None:
     assert {each.reason for each in ReportReader(rejects.SPECS, judge_lateness=False).decode(messages).rejected} == {
         reason
     }
-
-
-def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SIZE": 200, "SENSITIVE": 20, "USERS": 5000, "REPEAT": 1}.items():
-        monkeypatch.setattr(estimators, name, value)
-    remarks = {row.label: row.remark for row in estimators.rows(quick=True)}
-    assert remarks["exact_mle"].endswith("log-likelihood 0 below the exact maximum")
-    assert remarks["em, 50 steps"].startswith("l1 to the truth 0.")
-    assert {"files of a pane", "files of a pane, as lists"} <= remarks.keys()
-
-
-def test_a_command_runs_in_a_process_of_its_own_and_writes_into_the_log(tmp_path: Path) -> None:
-    spec, truth = str(commands.EXAMPLE / "spec.yaml"), str(commands.EXAMPLE / "truth.csv")
-    arguments = ["simulate", spec, "--truth", truth, "--users", "20", "--to", str(tmp_path / "stream")]
-    seconds, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
-    assert seconds > 0
-    assert (tmp_path / "stream" / "closed").exists()
-    assert "20 reports" in (tmp_path / "log").read_text(encoding="utf-8")
-
-
-def run_here(call: object, arguments: list[str] | str, log: Path | float) -> tuple[float | Run, float]:
-    """Stand in for ``alone``."""
-    if isinstance(arguments, str):  # the label of a naive graph, which counts 20,000 or 80,000 reports a second
-        return Run({}, 2.5 if "key" in arguments else 10.0), 40.0
-    assert call is commands.run_uldp
-    return (1.0, 50.0) if arguments[0] == "simulate" else (2.5, 70.0)
-
-
-def test_a_backfill_is_compared_with_the_naive_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "alone", run_here)
-    simulate, backfill = commands.rows()
-    assert (simulate.rate, simulate.megabytes) == (commands.USERS, 50.0)
-    assert (backfill.seconds, backfill.megabytes) == (2.5, 70.0)
-    assert (backfill.naive, backfill.keyed) == (240, 60)  # 4,800,000 reports a second
