@@ -81,7 +81,6 @@ def test_devices_must_know_it() -> None:
     [
         (keys("urr", lasting_epsilon=0.9), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
         (keys("urr", lasting_epsilon=0), r"lasting_epsilon: must be at least epsilon, .* \(1\) \(got 0\)$"),
-        (keys("urr", lasting_epsilon=-1.0), r"lasting_epsilon: must be at least epsilon, .* \(1\) \(got -1.0\)$"),
         (keys("urr", lasting_epsilon=float("nan")), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
         (keys("urr", epsilon=1.23456789, lasting_epsilon=1.2345), r"at least epsilon, .* \(1\.23456789\)"),
         (
@@ -93,9 +92,6 @@ def test_devices_must_know_it() -> None:
             {"mechanism": {"name": "identity", "lasting_epsilon": 2.0}},
             "identity takes no lasting_epsilon; only rr, warner",
         ),
-        (keys("olh", lasting_epsilon=0.5), "lasting_epsilon: must be at least epsilon"),
-        (keys("she", lasting_epsilon=0.5), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
-        (keys("she", lasting_epsilon=21.0), "lasting_epsilon: must be 20 or less"),
         (keys("she", epsilon=0.002, lasting_epsilon=2.0), "epsilon: must be 0.0025 or more: .*; choose sue"),
         (
             {

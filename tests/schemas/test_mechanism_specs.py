@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from tests.families import TAKE_TAGS, takers
+from tests.families import takers
 from uldp.mechanisms.families.local_hashing.spec import LocalHashingSpec
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.families import mechanism_names
@@ -59,10 +59,6 @@ def test_parameters_are_as_given() -> None:
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        (
-            {"mechanism": {"name": "olh", "epsilon": 0}},
-            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got 0)",
-        ),
         ({"mechanism": {"name": "olh", "epsilon": 1, "buckets": 1}}, "mechanism.buckets: must be 2 or more (got 1)"),
         (
             {"mechanism": {"name": "olh", "epsilon": 1, "buckets": 2.5}},
@@ -71,10 +67,6 @@ def test_parameters_are_as_given() -> None:
         (
             {"mechanism": {"name": "urr", "epsilon": 1, "buckets": 4}},
             f"mechanism: urr takes no buckets; only {takers('buckets')} do",
-        ),
-        (
-            {"mechanism": {"name": "rr", "epsilon": 1, "of": {}}},
-            f"mechanism: rr takes no of; only {takers('of')} do",
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1, "bucket": 4}},
@@ -94,10 +86,6 @@ def test_parameters_are_as_given() -> None:
                 " 'thetta' is an unknown key (did you mean 'theta'?)"
             ),
         ),
-        (
-            {"mechanism": {"name": "urr", 7: 0.5}},
-            "mechanism: urr needs epsilon, for example epsilon: 1.0; '7' is an unknown key",
-        ),
         ({"mechanism": {"name": "urr", "theta": 0.5}}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
             {"mechanism": {"name": "urr", "epsilon": 1, "share": 0.5}},
@@ -109,10 +97,6 @@ def test_parameters_are_as_given() -> None:
                 "domain: olh hashes each value for each report, so it takes at most 10,000 values, got 10,001; use"
                 " linear-olh or pgr, or merge values"
             ),
-        ),
-        (
-            {"mechanism": {"name": "olh", "epsilon": 1}, "sensitive": [1]},
-            f"olh protects every value alike; write sensitive: all, or choose one of {TAKE_TAGS}",
         ),
         (
             {"mechanism": {"name": "uss", "epsilon": 1, "w": 7}, "domain": {"size": 9}, "sensitive": [0, 1, 2]},
@@ -130,33 +114,9 @@ def test_parameters_are_as_given() -> None:
             "mechanism.w: must be a whole number, or auto (got 'best')",
         ),
         (
-            {"mechanism": {"name": "uss", "epsilon": 1, "w": "2"}},
-            "mechanism.w: must be a whole number (got '2'; write it without quotes)",
-        ),
-        (
-            {"mechanism": {"name": "urap", "epsilon": 1, "theta": "best"}},
-            "mechanism.theta: must be a number, or auto (got 'best')",
-        ),
-        (
-            {"mechanism": {"name": "ubd", "epsilon": 1, "w": 0}},
-            "mechanism.w: must be 1 or more (got 0)",
-        ),
-        (
-            {"mechanism": {"name": "olh", "epsilon": 1}, "tags": [{"name": "home", "background": "home.csv"}]},
-            (
-                "tags: olh protects every value alike, hidden or not, so it cannot be the common mechanism; choose ubd,"
-                f" or another of {TAKE_TAGS}"
-            ),
-        ),
-        (
-            {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": "em"},
-            "estimator em needs each report of olh, but a job keeps only counts; use wls",
-        ),
-        (
             {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": ["empirical", "ems"]},
             "estimator ems does not fit olh; choose from auto, empirical, threshold, norm-sub, wls",
         ),
-        ({"mechanism": [1]}, "mechanism: must be a mapping, as mechanism: {name: rr, epsilon: 1.0}"),
         (
             {"domain": NUMBER, "mechanism": {"name": "block", "epsilon": 1, "bins": 65_537, "width": "aut"}},
             (

@@ -77,7 +77,6 @@ def test_a_value_is_read_by_its_position() -> None:
             ),
         ),
         ({"sensitive": [1]}, "duchi protects every number alike; remove sensitive"),
-        ({"tags": [{"name": "home"}]}, "duchi protects every number alike; remove tags"),
         ({"estimator": "mle"}, "estimator mle does not fit duchi; choose from auto, empirical"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

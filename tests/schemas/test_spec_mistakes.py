@@ -51,7 +51,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
     ("keys", "text"),
     [
         ({"colection": "c"}, f"colection: {UNKNOWN_KEY} (did you mean 'collection'?)"),
-        ({"int": 1}, f"int: {UNKNOWN_KEY}"),
         ({"window": "1h"}, "window: must be a mapping, as window: {size: 1h} (got '1h')"),
         ({"domain": ["a", "b"]}, "domain: must be a mapping, as domain: {labels: [cat, dog]}"),
         (
@@ -62,17 +61,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             ),
         ),
         ({"max_age": "1d"}, "max_age: unknown key here; write it into limits, as limits: {min_reports: 100}"),
-        ({"name": "c"}, f"name: {UNKNOWN_KEY}"),
         ({"limits": {"min[reports]": 1}}, f"limits.min[reports]: {UNKNOWN_KEY} (did you mean 'min_reports'?)"),
-        ({"limits": {"max_agee": "1d"}}, f"limits.max_agee: {UNKNOWN_KEY} (did you mean 'max_age'?)"),
-        ({"window": {"size": "1h", "Period": "1h"}}, f"window.Period: {UNKNOWN_KEY} (did you mean 'period'?)"),
         ({"tags": [{"name": "a", "nmae": "b"}]}, f"tags.0.nmae: {UNKNOWN_KEY} (did you mean 'name'?)"),
         ({"\x1b[31m": 1}, f"'\\x1b[31m': {UNKNOWN_KEY}"),
         ({"k" * 1000: 1}, f"'{'k' * 37}...{'k' * 38}': {UNKNOWN_KEY}"),
-        (
-            {"window": {"size": "1h", "lateness": "1h"}},
-            f"window.lateness: {UNKNOWN_KEY} (did you mean 'allowed_lateness'?)",
-        ),
         ({"window": {}}, "window.size: missing; add it"),
         ({"mechanism": {"epsilon": 1.0}}, "mechanism.name: missing; add it"),
         (
@@ -112,14 +104,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"domain": {"size": (1 << 24) + 1}},
             "domain.size: must be 16,777,216 or less (got 16777217)",
         ),
-        ({"domain": {}}, f"domain: {ONE_DOMAIN} (given: none)"),
         ({"domain": {"size": 2, **TWO_LABELS}}, f"domain: {ONE_DOMAIN} (given: size, labels)"),
         ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' occurs twice; labels must differ"),
         ({"domain": {"labels": ["yes", True]}}, f"domain.labels.1: {LABEL_READ} true; write it in quotes)"),
-        ({"domain": {"labels": ["a", False]}}, f"domain.labels.1: {LABEL_READ} false; write it in quotes)"),
         ({"domain": {"labels": ["a", 1]}}, f"domain.labels.1: {LABEL_READ} the number 1; write it in quotes)"),
-        ({"domain": {"labels": ["a", 1.5]}}, f"domain.labels.1: {LABEL_READ} the number 1.5; write it in quotes)"),
-        ({"domain": {"labels": ["a", None]}}, f"domain.labels.1: {LABEL_READ} nothing; write it in quotes)"),
         (
             {"domain": {"labels": [date(2026, 1, 5), "b"]}},
             f"domain.labels.0: {LABEL_READ} the date 2026-01-05; write it in quotes)",
@@ -145,13 +133,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             "tags.0: strength says how good a background is; add background, or remove strength",
         ),
         ({"sensitive": 5}, f"sensitive: {SENSITIVE} (got 5)"),
-        ({"sensitive": "everything"}, f"sensitive: {SENSITIVE} (got 'everything')"),
         ({"sensitive": [1, 1.5]}, f"sensitive.1: {SENSITIVE} (YAML reads this as the number 1.5; {QUOTES})"),
-        (
-            {"sensitive": ["b", True], "domain": TWO_LABELS},
-            f"sensitive.1: {SENSITIVE} (YAML reads this as true; {QUOTES})",
-        ),
-        ({"sensitive": [None]}, f"sensitive.0: {SENSITIVE} (YAML reads this as nothing; {QUOTES})"),
         ({"sensitive": "al"}, f"sensitive: {SENSITIVE} (got 'al'; did you mean 'all'?)"),
         (
             {"sensitive": [1], "domain": {"labels": ["1", "2"]}},
@@ -166,7 +148,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             "sensitive: the list is empty; name the sensitive values, or choose the mechanism identity",
         ),
         ({"sensitive": [5]}, "sensitive: 5 is outside of the domain 0 to 4"),
-        ({"sensitive": [-1]}, "sensitive: -1 is outside of the domain 0 to 4"),
         ({"sensitive": [3, 1, 3]}, "sensitive: 3 occurs twice; remove one"),
         ({"sensitive": ["a"]}, "sensitive: 'a' is a label, but the domain has only a size"),
         ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
@@ -180,9 +161,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"version": 16**5000}, "version: must be less than 2,147,483,648 (got a number of thousands of digits)"),
         ({"mechanism": "urr"}, "mechanism: must be a mapping; write {name: urr, epsilon: 1.0} (got 'urr')"),
-        ({"mechanism": "identity"}, "mechanism: must be a mapping; write {name: identity} (got 'identity')"),
         ({"mechanism": "grr"}, "mechanism: must be a mapping, as mechanism: {name: rr, epsilon: 1.0} (got 'grr')"),
-        ({"mechanism": mechanism("urr", epsilon="one")}, "mechanism.epsilon: must be a number (got 'one')"),
         ({"version": "two"}, "version: must be a whole number (got 'two')"),
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
@@ -196,10 +175,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
                 "above 30 the noise is finer than the draws of a device; choose identity for reports without privacy "
                 "(got 51)"
             ),
-        ),
-        (
-            {"mechanism": mechanism("urr", epsilon=float("nan"))},
-            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got nan)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon="1.0")},
@@ -244,21 +219,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             "sensitive: mangat needs exactly one sensitive value, for example sensitive: [1]",
         ),
         (
-            {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}, "sensitive": [0, 1]},
-            "sensitive: mangat needs exactly one sensitive value, for example sensitive: [1]",
-        ),
-        (
             {"mechanism": mechanism("ss", epsilon=1), "tags": [{"name": "home"}], "sensitive": [1]},
             (
                 "tags: ss protects every value alike, hidden or not, so it cannot be the common mechanism; choose uss,"
                 f" or another of {TAKE_TAGS}"
-            ),
-        ),
-        (
-            {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
-            (
-                "tags: oue protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
-                f" uoue, or another of {TAKE_TAGS}"
             ),
         ),
         (
@@ -270,30 +234,18 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"tags": [{"name": "home"}]}, f"tags.0: home {SPREAD}"),
         ({"window": {"size": 3600}}, f"window.size: {DURATION} (got 3600)"),
         ({"window": {"size": "1 h"}}, f"window.size: {DURATION} (got '1 h')"),
-        ({"window": {"size": "1.5h"}}, f"window.size: {DURATION} (got '1.5h')"),
-        ({"window": {"size": "-1h"}}, f"window.size: {DURATION} (got '-1h')"),
         ({"window": {"size": "0s"}}, "window: size must be more than 0"),
         (
             {"window": {"size": "1h", "period": "7m"}},
             "window: size must be a multiple of period; 7m does not divide it",
         ),
         (
-            {"window": {"size": "1h", "period": "0s"}},
-            "window: size must be a multiple of period; 0d does not divide it",
-        ),
-        (
             {"window": {"size": "1h", "early_every": "500ms"}},
-            "window: early_every must be one or more whole seconds; leave it out for no early panes",
-        ),
-        (
-            {"window": {"size": "1h", "early_every": "0s"}},
             "window: early_every must be one or more whole seconds; leave it out for no early panes",
         ),
         ({"estimator": "mean"}, f"estimator: {ESTIMATOR} (got 'mean')"),
         ({"estimator": ["mle", "mean"]}, f"estimator.1: {ESTIMATOR} (got 'mean')"),
         ({"estimator": "norm_sub"}, f"estimator: {ESTIMATOR} (got 'norm_sub'; did you mean 'norm-sub'?)"),
-        ({"estimator": ["thresold"]}, f"estimator.0: {ESTIMATOR} (got 'thresold'; did you mean 'threshold'?)"),
-        ({"estimator": [1]}, f"estimator.0: {ESTIMATOR} (got 1)"),
         ({"estimator": []}, f"estimator: {ESTIMATOR} (got [])"),
         ({"estimator": ["mle", "mle"]}, "estimators must differ, got ['mle', 'mle']"),
         (
