@@ -18,6 +18,7 @@ collect_ignore_glob = [] if ASKED else ["*.py"]
 
 #: The files whose tests take the longest. These begin first, and each test goes to whichever process is free.
 LONGEST = (
+    "test_kafka_on_flink.py",
     "test_soak.py",
     "test_running.py",
     "test_monitoring.py",
@@ -26,7 +27,6 @@ LONGEST = (
     "test_image.py",
     "test_pubsub.py",
     "test_pubsub_on_flink.py",
-    "test_kafka_on_flink.py",
     "test_changing_topics.py",
     "test_prism.py",
     "test_flink.py",

@@ -68,10 +68,11 @@ def test_a_topic_of_kafka_that_is_deleted_under_a_job(broker: KafkaBroker, tmp_p
     ("name", "changed", "remedy"),
     [
         ("password", {"sasl_password": "wrong"}, "the broker refused the credentials; correct sasl.* in the file of"),
-        (
+        pytest.param(
             "authority",
             {"ssl_ca_location": ""},
             "the TLS connection failed; correct security.protocol and ssl.* in the",
+            marks=pytest.mark.nightly,
         ),
         ("misspelt", {"sasl_pasword": "x"}, 'No such configuration property: "sasl.pasword"'),
     ],
@@ -85,7 +86,10 @@ def test_a_config_of_kafka_that_is_wrong(
 
 @pytest.mark.parametrize(
     ("name", "granted", "missing"),
-    [("nothing", [], "DESCRIBE"), ("looking", [AclOperation.DESCRIBE], "READ")],
+    [
+        pytest.param("nothing", [], "DESCRIBE", marks=pytest.mark.nightly),
+        ("looking", [AclOperation.DESCRIBE], "READ"),
+    ],
 )
 def test_a_topic_of_kafka_that_must_not_be_read(
     secure: SecureKafkaBroker, tmp_path: Path, name: str, granted: list[AclOperation], missing: str
