@@ -129,7 +129,7 @@ def test_strata_are_sketched_by_the_parts_whose_payloads_are_seldom() -> None:
     assert rows.tolist() == [True] * 300 + [False] * 200
 
 
-@pytest.mark.parametrize(("size", "chosen"), [(30, 4), (53, 3), (60, 5)])
+@pytest.mark.parametrize(("size", "chosen"), [(30, 4), (53, 3), pytest.param(60, 5, marks=pytest.mark.nightly)])
 def test_no_cell_has_more_of_honest_reports_than_its_bound(size: int, chosen: int) -> None:
     """The whole law of payloads, hashed into cells: sets of a device that holds three of the symbols."""
     mechanism = SetSelection(size, 1.0, 3, chosen)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.inference.forecast import falling_shares
-from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
+from uldp.mechanisms.protocol.decoder import FindingDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
 from uldp.pipelines.advice.ranking import rank, ranked_mechanisms
@@ -36,10 +36,11 @@ def ask(epsilon: float | None, users: int | None, error: float | None) -> Questi
 
 
 @pytest.mark.slow
-def test_the_error_is_that_of_reports() -> None:
+def test_the_error_is_that_of_reports_and_the_first_has_the_least() -> None:
     # So many values that bit-flip has two designs.
     ranked, left_out = rank(Question(keys_of_size(80, 20), Path(), None, 2.0, 1000, None), quiet)
     assert not left_out
+    assert ranked == sorted(ranked, key=lambda each: each.errors.l1)
     assert {each.mechanism for each in ranked} == {*ranked_mechanisms(utility_optimized=False), *UTILITY_OPTIMIZED}
     r, rng, windows = falling_shares(80), np.random.default_rng(3), 25
     for advice in ranked:
@@ -53,31 +54,11 @@ def test_the_error_is_that_of_reports() -> None:
         assert abs(z) < 3.5, advice.mechanism
 
 
-@pytest.mark.parametrize("mechanism", ["linear-olh", "pgr", "she", "bit-flip"])
-def test_the_spread_that_is_forecast_is_that_of_simulated_windows(mechanism: str) -> None:
-    keys = {"bits": 3} if mechanism == "bit-flip" else {}
-    spec = Question(keys_of_size(7, None), Path(), None, 1.0, 10, None).spec(
-        {"name": mechanism, "epsilon": 1.0, **keys}, plain=True
-    )
-    decoder, r, n, rng = build_protocol(spec).decoder, falling_shares(7), 20_000, np.random.default_rng(4)
-    assert isinstance(decoder, SharesDecoder)
-    errors = np.array([decoder.simulate(r, n, "empirical", rng) for _ in range(2000)])
-    # A standard deviation of 2,000 windows has a relative standard error of 1.6 %.
-    assert errors.std(axis=0) == pytest.approx(decoder.stderr(r, n), rel=4.5 * 0.016)
-    assert np.abs(errors.mean(axis=0) / decoder.stderr(r, n)).max() < 4.5 / np.sqrt(2000)
-
-
 def test_values_of_few_hashes_are_forecast_as_randomized_response() -> None:
     # With one digit, a linear hash function permutes the values: the supports of a report exclude each other.
     ranked, _ = rank(Question(keys_of_size(3, None), Path(), None, 2.0, 10_000, None), quiet)
     found = {each.mechanism: each.errors for each in ranked}
     assert found["linear-olh"].l1 == pytest.approx(found["rr"].l1, rel=1e-9)
-
-
-def test_the_first_has_the_least_error() -> None:
-    ranked, _ = rank(ask(1.0, 10_000, None), quiet)
-    errors = [each.errors.l1 for each in ranked]
-    assert errors == sorted(errors)
 
 
 @pytest.mark.nightly
@@ -125,7 +106,7 @@ def test_tags_leave_those_that_can_hide_values() -> None:
 
 def test_the_printed_spec_is_one(tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        cli, ["advise", "--size", "40", "--sensitive", "10", "--epsilon", "2", "--users", "5000"]
+        cli, ["advise", "--size", "12", "--sensitive", "4", "--epsilon", "2", "--users", "5000"]
     )
     assert result.exit_code == 0
     _, _, not_ranked = " ".join(result.output.split()).partition("not ranked: ")
@@ -134,7 +115,7 @@ def test_the_printed_spec_is_one(tmp_path: Path) -> None:
     pasted.write_text(result.output.split("# ", 1)[1].split("\n", 1)[1], encoding="utf-8")
     spec = CollectionSpec.load(pasted)
     assert spec.mechanism.name in UTILITY_OPTIMIZED
-    assert yaml.safe_load(pasted.read_text(encoding="utf-8"))["sensitive"] == list(range(10))
+    assert yaml.safe_load(pasted.read_text(encoding="utf-8"))["sensitive"] == list(range(4))
 
 
 @pytest.mark.parametrize(("epsilon", "error"), [(1.0, None), pytest.param(None, 0.3, marks=pytest.mark.nightly)])
@@ -143,7 +124,7 @@ def test_devices_that_keep_their_responses_keep_them(
 ) -> None:
     written = tmp_path / "spec.yaml"
     written.write_text(
-        "{collection: c, version: 1, domain: {size: 40}, sensitive: [1, 2, 5], window: {size: 1d},"
+        "{collection: c, version: 1, domain: {size: 12}, sensitive: [1, 2, 5], window: {size: 1d},"
         " mechanism: {name: urr, epsilon: 1, lasting_epsilon: 1.5}}"
     )
     keys, lasting, _ = keys_of_spec(written)
@@ -276,8 +257,7 @@ _MANHATTAN = str(EXAMPLES / "manhattan")
         (["--size", "40", "--epsilon", "30", "--users", "10"], "error: --epsilon must be 20 or less"),
         (["--size", "40", "--epsilon", "nan", "--users", "10"], "error: --epsilon must be 1e-06 or more"),
         (["--size", "40", "--users", "10", "--error", "nan"], "error: --error nan is no distance; give one above 0"),
-        (["--size", "40", "--users", "10", "--error", "0.001"], "error: no mechanism suits"),
-        (["--size", "40", "--users", "10", "--error", "0.001"], "are left out: no epsilon up to 20 gives"),
+        (["--size", "8", "--users", "10", "--error", "0.001"], "are left out: no epsilon up to 20 gives"),
     ],
 )
 def test_a_wrong_question_is_one_clear_line(

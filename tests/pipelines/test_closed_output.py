@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import START
-from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run
+from tests.pipelines.command import SPEC, ULDP, Run
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -33,17 +33,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    ("arguments", "closed"),
+    ("arguments", "closed", "unbuffered"),
     [
-        (["check", SPEC], "stdout"),
-        (["--help"], "stdout"),
-        (["--version"], "stdout, stderr"),
-        (["frobnicate"], "stderr"),
-        (["check", "nowhere.yaml"], "stdout, stderr"),
-        (["decode", "c301"], "stdout"),
-        (["zones", SPEC, "--tag", "home", "--to", "zones.csv"], "stdout"),
+        (["check", SPEC], "stdout", ""),
+        (["--help"], "stdout", "1"),
+        (["--version"], "stdout, stderr", ""),
+        (["frobnicate"], "stderr", ""),
+        (["check", "nowhere.yaml"], "stdout, stderr", "1"),
     ],
 )
 def test_a_command_whose_output_is_closed_ends_as_one_that_the_signal_ends(
@@ -56,9 +53,7 @@ def test_a_command_whose_output_is_closed_ends_as_one_that_the_signal_ends(
 @pytest.mark.parametrize(
     ("arguments", "closed", "unbuffered"),
     [
-        (["simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "simulated"], "stdout", "1"),
         (["backfill", "--spec", SPEC, "--from", "stream", "--to", "batch"], "stdout", "1"),
-        (["stream", "--spec", SPEC, "--from", "stream", "--to", "live"], "stdout", "1"),
         (["stream", "--spec", SPEC, "--from", "stream", "--to", "silent"], "stdout, stderr", ""),
     ],
 )
@@ -74,8 +69,6 @@ def test_the_readers_of_results_end_likewise(folder: Path, uldp: Run) -> None:
     assert uldp("backfill", "--spec", SPEC, "--from", folder / "stream", "--to", out)[0] == 0
     for arguments in (
         ["show", out],
-        ["export", out, "--to", "rows.csv"],
-        ["report", out, "--out", "page.html"],
         ["replay", f"{out}/rejected", "--to", "again"],
     ):
         assert run_closed(arguments, "stdout, stderr", "1", folder) == (141, "")
@@ -113,10 +106,9 @@ def test_a_job_that_waits_for_segments_ends_when_its_output_closes(tmp_path: Pat
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("arguments", [["check", str(MANHATTAN / "spec.yaml")], ["--help"]])
-def test_what_cannot_be_printed_is_an_error(arguments: list[str]) -> None:
+def test_what_cannot_be_printed_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run([ULDP, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+        ended = subprocess.run([ULDP, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 1
     assert ended.stderr == (
         "error: standard output: No space left on device; free some space there, and run the same command again\n"

@@ -61,7 +61,6 @@ RECORD: dict[str, Any] = {
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "duchi": ({"domain": HOURS, "mechanism": {"name": "duchi", "epsilon": 1.0}}, NUMBERS),
-    "geometric": ({"domain": HOURS, "mechanism": {"name": "geometric", "epsilon": 1.0}}, NUMBERS),
     "block": (
         {
             "domain": HOURS,
@@ -85,10 +84,6 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
             "candidates_file": "candidates.csv",
         },
         TEXTS,
-    ),
-    "she": (
-        {"domain": {"size": 20}, "mechanism": {"name": "she", "epsilon": 1.0, "lasting_epsilon": 2.0}},
-        PLACES,
     ),
     "record": (
         {

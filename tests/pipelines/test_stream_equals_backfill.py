@@ -95,7 +95,7 @@ def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=29), min_size=1, max_size=60),
     st.integers(1, 12),
@@ -123,7 +123,7 @@ def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=240), min_size=1, max_size=60),
     st.integers(1, 12),
@@ -150,7 +150,7 @@ def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], se
         assert {start: counts.tolist() for start, counts in merged.items()} == counts_by_window(everything)
 
 
-@pytest.mark.parametrize("period", [pytest.param("10m", marks=pytest.mark.slow), "30m"])
+@pytest.mark.parametrize("period", [pytest.param("10m", marks=pytest.mark.nightly), "30m"])
 def test_sliding_windows(period: str, tmp_path: Path) -> None:
     spec = make_spec(period=period)
     rng = np.random.default_rng(5)

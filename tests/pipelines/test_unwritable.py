@@ -40,12 +40,11 @@ def nothing(_: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["stream", "backfill"])
 @pytest.mark.parametrize(
-    ("before", "limit", "after", "message"),  # the file of an estimate takes more bytes than the limit
+    ("command", "before", "limit", "after", "message"),  # the file of an estimate takes more bytes than the limit
     [
-        (block_folder, None, unblock_folder, "File exists"),
-        (nothing, 2_000, nothing, "File too large"),
+        ("backfill", block_folder, None, unblock_folder, "File exists"),
+        ("stream", nothing, 2_000, nothing, "File too large"),
     ],
     ids=["file in the way", "no room"],
 )

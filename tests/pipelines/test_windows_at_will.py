@@ -71,18 +71,18 @@ def test_a_batch_that_names_thousands_of_windows(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [5, 10_000])
+@pytest.mark.parametrize("size", [pytest.param(5, marks=pytest.mark.nightly), 10_000])
 @pytest.mark.parametrize(
     ("messages", "estimates"),
-    [([(0, 4_000, 1)], 0), ([(0, 300, 1), (300, 300, 1)], 0), ([(0, 40, 100)], 40)],
-    ids=["one message", "two messages", "windows of 100 reports"],
+    [([(0, 300, 1), (300, 300, 1)], 0), ([(0, 40, 100)], 40)],
+    ids=["two messages", "windows of 100 reports"],
 )
 def test_by_default_the_output_is_a_small_multiple_of_the_input(
     messages: list[tuple[int, int, int]], estimates: int, size: int, uldp: Run, tmp_path: Path
 ) -> None:
-    """Measured with 5 and 10,000 values: 0.97 and 0.99 times the input, 0.76 and 0.87, 1.79 and 2.39.
+    """Measured with 5 and 10,000 values: 0.76 and 0.87 times the input, 1.79 and 2.39.
 
-    Before panes of few reports were compressed: 1.8 times, 6.5 times, and 1.7 and 116 times.
+    Before panes of few reports were compressed: 6.5 times, and 1.7 and 116 times.
     """
     sent = [batch(first, hours, size, each) for first, hours, each in messages]
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)

@@ -15,17 +15,18 @@ CHECKS = [
     "--type_check_additional=all",
 ]
 
-#: This runner takes seconds for each, so that a landing tries one of each kind with it.
-BUNDLES = "BundleBasedDirectRunner"
+#: Each takes seconds, so that a landing tries few.
+RUNNERS = {"FnApiRunner": OF_AN_ARCHIVE, "BundleBasedDirectRunner": OF_A_STREAM}
 LANDING = ("sessions", "accumulating", "--runtime_type_check")
 
 
 def both(name: str, kinds: Sequence[str]) -> pytest.MarkDecorator:
-    quick = [pytest.param("FnApiRunner", OF_AN_ARCHIVE, kind) for kind in kinds]
-    slow = [
-        pytest.param(BUNDLES, OF_A_STREAM, kind, marks=() if kind in LANDING else pytest.mark.nightly) for kind in kinds
+    cases = [
+        pytest.param(runner, expected, kind, marks=() if kind in LANDING else pytest.mark.nightly)
+        for runner, expected in RUNNERS.items()
+        for kind in kinds
     ]
-    return pytest.mark.parametrize(("runner", "expected", name), [*quick, *slow])
+    return pytest.mark.parametrize(("runner", "expected", name), cases)
 
 
 @both("windows", list(WINDOWS))

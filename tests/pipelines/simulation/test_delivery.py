@@ -89,7 +89,7 @@ def account(decoded: Decoded) -> Accounting:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     name=st.sampled_from(["identity", "urr", "urap", "sue"]),
     domain=st.sampled_from([6, 8, 300]),
@@ -178,19 +178,6 @@ def test_another_hour_seed_collection_or_version_is_another_sample_with_ids_of_i
 
 def test_ids_are_those_of_the_reports_whatever_the_network_does_to_them() -> None:
     assert ids_of(make_fleet(late=0.2, duplicates=0.2, batch_size=20)) == ids_of(make_fleet())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [None, 50])
-@pytest.mark.parametrize("name", ["urr", "urap"])
-def test_support_counts_follow_the_channel_of_the_intermediate_distribution(name: str, batch_size: int | None) -> None:
-    spec = make_spec(name)
-    fleet, n = make_fleet(spec, users=50_000, batch_size=batch_size, late=0.3), 50_000
-    columns = concatenate(decode(spec, run(fleet)[0], judge_lateness=False).columns)
-    mechanism = build.pure_mechanism(spec)
-    m = mechanism.channel.support_probability(fleet.truth.intermediate())
-    z = (mechanism.statistic(columns.payloads) - n * m) / np.sqrt(n * m * (1 - m))
-    assert np.abs(z).max() < 4.5  # |z| >= 4.5 in any of the 14 symbols: 1 in 10,000
 
 
 def delays_of_singles(messages: Sequence[Message]) -> npt.NDArray[np.int64]:
