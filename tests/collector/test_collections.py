@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
@@ -79,27 +77,6 @@ def test_event_times_that_a_report_may_claim(limits: object, earliest: int, late
 def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object, age: int) -> None:
     (earliest,), _ = target(window=window).event_times(np.array([START]))
     assert earliest == START - age * 24 * HOUR
-
-
-@example([(9 * HOUR + 1, 9)], {"max_clock_skew": "0s", "max_age": "2h"})
-@example([(7 * HOUR - 1, 9)], {"max_clock_skew": "0s", "max_age": "2h"})
-@given(
-    st.lists(
-        st.tuples(
-            st.builds(lambda hours, off: hours * HOUR + off, st.integers(7, 13), st.integers(-1, 1))
-            | st.integers(-(2**63), 2**63 - 1),
-            st.integers(9, 11),
-        ),
-        min_size=1,
-    ),
-    st.sampled_from([{"max_clock_skew": "0s", "max_age": "2h"}, {"max_clock_skew": "1h"}]),
-)
-def test_each_report_is_held_to_its_own_bounds(reports: list[tuple[int, int]], limits: object) -> None:
-    of = target(limits=limits)
-    times = np.array([time for time, _ in reports])
-    published = np.array([hours * HOUR for _, hours in reports])
-    earliest, latest = of.event_times(published)
-    assert of.admits(times, published).tolist() == ((earliest <= times) & (times <= latest)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from tests.build import HOUR, MINUTE, SENDER_KEY, START, batch
 from tests.collector.decoding import (
     BITS,
     ID,
-    POSSIBLE_BITS,
     SLIDING,
     SYMBOL,
     accounting,
@@ -21,11 +20,10 @@ from tests.collector.decoding import (
 )
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.signals import sender_digest
-from uldp.schemas.pane import SKEW_RANGES, Accounting
+from uldp.schemas.pane import SKEW_RANGES
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message, Report, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.durations import milliseconds
 
 
 @both_paths
@@ -49,12 +47,6 @@ def test_columns_hold_what_the_report_said() -> None:
     assert of[BITS.key].payloads.dtype == np.uint8
 
 
-@both_paths
-@pytest.mark.parametrize("bits", POSSIBLE_BITS, ids=bytes.hex)
-def test_possible_bits_are_counted(bits: bytes) -> None:
-    assert sum(len(columns) for columns in decode(Message(report(bits, key=BITS.key), START)).columns) == 1
-
-
 def test_nothing_becomes_nothing() -> None:
     assert decode() == Decoded()
     empty = decode(Message(ReportBatch(*SYMBOL.key, b"", b"", symbols=b"").encode(), START))
@@ -74,34 +66,9 @@ CLOSING = [
 
 @both_paths
 @pytest.mark.parametrize(("spec", "time", "closes"), CLOSING)
-def test_a_report_is_late_from_the_moment_when_its_last_window_closes(
-    spec: CollectionSpec, time: int, closes: int
-) -> None:
-    data = report(3, time, spec.key)
-    in_time = decode(Message(data, START + closes - 1, {"k": "v"}, "s:1"))
-    assert (sum(map(len, in_time.columns)), in_time.late, accounting(in_time)) == (1, [], {})
-    late = decode(Message(data, START + closes, {"k": "v"}, "s:1"))
-    assert late.late == [Message(data, START + closes, {"k": "v"}, "s:1")]
-    assert (late.received, late.columns, late.rejected) == (1, [], [])
-    slice_size = milliseconds(spec.window.period or spec.window.size)
-    assert accounting(late) == {(spec.key, time - time % slice_size): Accounting(received=1, late=1)}
-
-
-@both_paths
-@pytest.mark.parametrize(("spec", "time", "closes"), CLOSING)
 def test_nothing_is_late_in_a_bounded_job(spec: CollectionSpec, time: int, closes: int) -> None:
     decoded = decode(Message(report(3, time, spec.key), START + closes + 1000 * HOUR), judge_lateness=False)
     assert (sum(map(len, decoded.columns)), decoded.late, accounting(decoded)) == (1, [], {})
-
-
-@both_paths
-@pytest.mark.parametrize(("spec", "skew"), [(SYMBOL, 10 * MINUTE), (SLIDING, 0)])
-def test_a_clock_may_be_ahead_by_the_allowed_skew(spec: CollectionSpec, skew: int) -> None:
-    decoded = decode(
-        Message(report(3, START + skew, spec.key), START), Message(report(3, START + skew + 1, spec.key), START)
-    )
-    assert sum(map(len, decoded.columns)) == 1
-    assert [rejected.reason for rejected in decoded.rejected] == [Reason.TOO_EARLY]
 
 
 # Batches.

@@ -69,17 +69,6 @@ def test_a_file_of_another_format_is_refused(uldp: Run, results: Path, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_file_hides_its_window_and_is_named(uldp: Run, results: Path, tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    shutil.copytree(results, out)
-    path = sorted((out / "estimates").rglob("*.avro"))[1]
-    path.write_bytes(path.read_bytes()[:-9])
-    code, said, err = uldp("export", out, "--to", tmp_path / "f.parquet")
-    assert (code, err.startswith(f"error: {path}: damaged"), len(err.splitlines())) == (1, True, 1)
-    assert said.startswith("wrote ")
-    assert starts(tmp_path / "f.parquet") == ["09", "11"]
-
-
 def test_a_spec_that_is_missing_is_named_once(uldp: Run, results: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     shutil.copytree(results, out)

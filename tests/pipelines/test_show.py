@@ -1,7 +1,6 @@
 """Results at the command line: those that a user chooses, and those that are damaged."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -50,23 +49,3 @@ def test_show_names_what_there_is(option: str, name: str, message: str, uldp: Ru
     code, out, err = uldp("show", results, option, name)
     assert (code, out) == (1, "")
     assert err.startswith(f"error: {message}")
-
-
-@pytest.mark.parametrize("kind", ["estimates", "counts"])
-def test_a_damaged_file_hides_its_window_and_is_named(kind: str, uldp: Run, results: Path, tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    shutil.copytree(results, out)
-    path = sorted((out / kind).rglob("*.avro"))[1]
-    path.write_bytes(path.read_bytes()[:-9])
-    error = f"error: {path}: damaged, or not an Avro file of schema "
-
-    code, shown, err = uldp("show", out, "--json")
-    assert [json.loads(line)["window_start"][11:13] for line in shown.splitlines()] == ["09", "11"]
-    assert (code, err.startswith(error), len(err.splitlines())) == (1, True, 1)
-
-    code, said, err = uldp("report", out, "--out", tmp_path / "page.html")
-    assert (code, said, err.startswith(error)) == (1, f"wrote {tmp_path / 'page.html'}\n", True)
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "1 file of these results cannot be read." in page
-    assert "2026-01-05 09:00 to 10:00" in page
-    assert "2026-01-05 10:00 to 11:00" not in page

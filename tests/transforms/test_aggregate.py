@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
@@ -17,11 +16,10 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import digest_of_day, sender_digest
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.schemas.pane import Accounting, Sender
-from uldp.schemas.records import SENDER, Message
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
@@ -129,12 +127,6 @@ def test_copies_are_counted_once_in_other_bundles_and_in_other_windows(tmp_path:
     assert second.accounting == Accounting(received=1, duplicate=1)
 
 
-def test_without_deduplication_every_report_counts(tmp_path: Path) -> None:
-    stream = new_stream().add_elements([report(0, 5), report(0, 5)]).advance_watermark_to_infinity()
-    (pane,) = run(stream, [PLAIN], tmp_path, deduplicate=False)
-    assert pane.accounting == Accounting(received=2, counted=2)
-
-
 def test_a_rejected_report_stands_in_the_line_of_the_window_that_it_named(tmp_path: Path) -> None:
     nameless = Message(b"no report", START + MINUTE)
     stream = new_stream().add_elements([report(0, 5), wrong(9), nameless]).advance_watermark_to_infinity()
@@ -169,15 +161,6 @@ def test_below_min_reports_counts_are_kept_and_no_estimate_is_published(
 def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:
     """A report of a symbol that there is not."""
     return build.message(build.report(number, 4, START + MINUTE, spec.key))
-
-
-@pytest.mark.parametrize(("limit", "flags"), [(0.25, ()), (0.24, ("rejected_ratio",))])
-def test_too_many_rejected_reports_flag_the_estimate(limit: float, flags: tuple[str, ...], tmp_path: Path) -> None:
-    spec = make_spec(limits={"max_rejected_ratio": limit})
-    sent = [report(n, 5) for n in range(3)] + [wrong(9)]
-    run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
-    (estimate,) = ResultsFolder(tmp_path).estimates()
-    assert estimate.flags == flags
 
 
 def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: Path) -> None:
@@ -272,40 +255,6 @@ def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
     assert Counter(dict(enumerate(panes[-1].signals.early))) == early
 
 
-def test_a_busy_sender_is_flagged(tmp_path: Path) -> None:
-    spec = make_spec(limits={"max_reports_per_sender": 2})
-    sent = [report(n, 5)._replace(attributes={SENDER: "b" if n else "a"}) for n in range(4)]
-    (pane,) = run(
-        new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path, sender_key=build.SENDER_KEY
-    )
-    assert pane.flags == ("busy_sender",)
-    assert pane.signals.busiest_sender == Sender(digest_of_day(sender_digest("b", build.SENDER_KEY), START), 3)
-
-
-def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:
-    spec = make_spec(domain={"size": 400}, mechanism={"name": "oue", "epsilon": 2.0})
-    payloads = build.pure_mechanism(spec).perturb(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
-    payloads[:3] = np.packbits(np.arange(400) < 92)  # honest devices set 48 bits, and up to 84 but for one in a million
-    sent = [build.message(build.report(n, payload.tobytes(), key=spec.key)) for n, payload in enumerate(payloads)]
-    (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
-    assert pane.signals.improbable_reports == 3
-    assert "improbable_payloads" in pane.flags
-    assert pane.n == 1000  # flagged, and counted all the same
-
-
-def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:
-    estimators = ["empirical", "threshold", "norm-sub", "mle", "em"]
-    spec = make_spec(estimator=estimators)
-    stream = new_stream().add_elements([report(n, 5) for n in range(8)]).advance_watermark_to_infinity()
-    run(stream, [spec], tmp_path)
-    estimates = ResultsFolder(tmp_path).estimates()
-    assert sorted(estimate.estimator for estimate in estimates) == sorted(estimators)
-    channel = build.pure_mechanism(spec).channel
-    for estimate in estimates:  # two reports of each of four symbols: every estimator sees the uniform distribution
-        np.testing.assert_allclose(build.shares_of(estimate).values, 0.25, atol=1e-6)
-        np.testing.assert_allclose(build.shares_of(estimate).stderr, np.sqrt(channel.variance(np.full(4, 0.25), 8)))
-
-
 def test_wrong_arguments_are_refused_before_anything_runs() -> None:
     with pytest.raises(ValueError, match="no spec is given"):
         Aggregate([])
@@ -329,15 +278,6 @@ def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks
     )
     assert one == chunks
     assert (len(one[0]), len(one[1])) == (3, 1)
-
-
-def test_a_bounded_job_counts_each_id_once(tmp_path: Path) -> None:
-    sent = [report(n % 300, n % 180) for n in range(600)]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        _ = pipeline | beam.Create(sent) | Aggregate([PLAIN]) | WriteResults(str(tmp_path))
-    panes = ResultsFolder(tmp_path).statistics()
-    assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
-    assert sum(pane.cells.sum() for pane in panes) == 300
 
 
 def test_collections_that_share_blocks_have_the_panes_of_each_alone(

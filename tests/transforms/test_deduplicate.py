@@ -160,18 +160,6 @@ def test_an_id_is_forgotten_when_its_last_window_closes(watermark: int, copies: 
     )
 
 
-def test_ids_of_windows_that_are_still_open_are_kept_when_others_expire() -> None:
-    assert_stream(
-        START,
-        columns([1, 2, 3], [0, 1, 0]),
-        columns([4], 1),
-        EXPIRY,
-        columns([1, 2, 3, 4], [0, 1, 0, 1]),
-        kept=[(1, 0), (2, 1), (3, 0), (4, 1), (1, 0), (3, 0)],
-        duplicates=[1, 1],
-    )
-
-
 def test_each_slice_expires_in_its_turn() -> None:
     # The later slice comes first, so that the timer has to be brought forward, and then set again.
     assert_stream(
@@ -186,16 +174,6 @@ def test_each_slice_expires_in_its_turn() -> None:
         kept=[(2, 1), (1, 0), (1, 0), (2, 1)],
         duplicates=[1],
     )
-
-
-def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own() -> None:
-    of_a, of_b = columns([1, 2, 1, 3]), columns([2, 2, 4], [0, 1, 0], spec=SPECS[2])
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        given = pipeline | beam.Create([(0, mixed(of_a, of_b))]).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS)
-        ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: (row[0], row[2]))
-        assert_that(ids, equal_to([("a", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 4)]), "Kept")
-        assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 0), (("b", 1), 1)]), "Accounted")
 
 
 # What a worker keeps in memory is only ever as good as the state.
@@ -245,12 +223,6 @@ def test_a_bundle_that_was_undone_counts_when_it_comes_again() -> None:
     assert worker.keeps(shard, [2]) == [2]
     assert worker.keeps(before, [2]) == [2]
     assert worker.keeps(before, [1, 2]) == []
-
-
-def test_a_first_bundle_that_was_undone_counts_when_it_comes_again() -> None:
-    worker = Worker()
-    assert worker.keeps(Shard(), [1]) == [1]
-    assert worker.keeps(Shard(), [1]) == [1]
 
 
 def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
@@ -357,12 +329,6 @@ def test_the_secret_of_a_shard_stays_until_nothing_is_left() -> None:
     for fresh in (shard, other):
         worker.keeps(fresh, [1])
     assert len({found[0], secret_of(shard), secret_of(other)}) == 3
-
-
-def test_there_may_be_nothing_to_forget() -> None:
-    shard, worker = Shard(), Worker()
-    worker.forgets(shard, EXPIRY)
-    assert worker.keeps(shard, [1]) == [1]
 
 
 def test_forgetting_that_was_undone_leaves_what_there_was() -> None:

@@ -13,7 +13,6 @@ from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.protocol.mechanism import WithMemory
-from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.pipelines.clients.verification import LEVEL, Given, verify
 from uldp.schemas.records import SENDER, Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -133,19 +132,6 @@ def test_sets_of_strings_are_tested_from_their_cohorts(tmp_path: Path) -> None:
         verify(sized, Given(sent, ["bank"], []))
 
 
-def test_the_p_values_of_strings_are_those_of_a_test() -> None:
-    # Of 200 right clients, a p-value is below x for about the share x at the most.
-    for parameters in FOR_STRINGS:
-        mechanism, rng = build_protocol(build.spec(**STRINGS, mechanism=parameters)).mechanism, default_rng(5)
-        assert isinstance(mechanism, StringMechanism)
-        least = [
-            [check.p_value for check in mechanism.string_checks(77, sent)]
-            for sent in (mechanism.perturb(np.full(1000, 77), rng) for _ in range(200))
-        ]
-        for x in (0.05, 0.5):
-            assert (np.array(least) < x).mean(axis=0).max() < x + 4 * np.sqrt(x * (1 - x) / 200)
-
-
 @pytest.mark.parametrize(("key", "wrong", "name"), [("cohorts", 32, "cohorts"), ("theta", 0.9, "bits")])
 def test_a_client_of_strings_with_a_wrong_parameter_is_found(key: str, wrong: Any, name: str, tmp_path: Path) -> None:
     mechanism = FOR_STRINGS[1] | {"theta": 0.8}
@@ -161,14 +147,6 @@ def test_records_with_strings_are_refused(tmp_path: Path) -> None:
     spec = build.spec(domain={"record": attributes}, mechanism={"name": "sample-one", "epsilon": 1.0, "of": of})
     with pytest.raises(ValueError, match="collects records with strings, whose reports verify does not test"):
         verify(spec, Given(str(tmp_path), ["app=1", "word=kiosk"], []))
-
-
-def test_the_reports_of_another_value_are_found(tmp_path: Path) -> None:
-    spec = build.spec(**TAGS)
-    found = verify(spec, Given(archive(tmp_path, spec, 0), ["shop"], []))
-    assert found.failed is not None
-    assert found.failed.finding.startswith("symbol 0 came ")
-    assert found.p_value < LEVEL
 
 
 KEPT = {"domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}}

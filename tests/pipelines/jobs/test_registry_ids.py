@@ -73,20 +73,6 @@ def test_what_was_rejected_or_late_is_sent_again_without_ids(uldp: Run) -> None:
     assert "registry_framing" not in out
 
 
-def test_without_the_file_each_message_is_one_rejected_report(uldp: Run) -> None:
-    code, out, _ = uldp("backfill", "--spec", "spec.yaml", "--from", "theirs", "--to", "out")
-    assert code == 0
-    assert total(out) == f"in all: {len(SENT)} received = 0 counted + 0 duplicate + 0 late + {len(SENT)} rejected"
-    assert f"{len(SENT)} registry_framing" in out
-
-
-def test_an_id_that_the_file_does_not_name_is_rejected(uldp: Run) -> None:
-    Path("ids.csv").write_text("id,schema\n7,report\n", encoding="utf-8")
-    out = uldp("backfill", "--spec", "spec.yaml", "--from", "theirs", *OPTION, "--to", "out")[1]
-    assert "1 registry_framing" in out
-    assert "41 counted + 1 duplicate + 0 late + 2 rejected" in total(out)
-
-
 def said(outcome: tuple[int, str, str]) -> tuple[int, str, str]:
     """The outcome of a command without the number of bytes of a message, which depends on its framing."""
     code, out, err = outcome

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from tests.pipelines.report.test_page import HOSTILE, LABELS, TRUTH, page, pum_spec, rr_fired, rr_spec, save
+from tests.pipelines.report.test_page import LABELS, TRUTH, page, pum_spec, rr_fired, rr_spec, save
 from tests.pipelines.report.test_tags_on_the_page import TRUTH as TRUTH_OF_TAGS
 from tests.pipelines.report.test_tags_on_the_page import fired as pum_fired
 from uldp.mechanisms.catalog import build_protocol
@@ -85,12 +85,6 @@ def test_blocks_name_their_cells() -> None:
     assert grid.sums(np.arange(4200.0))[0] == 0 + 1 + 70 + 71
 
 
-def test_means_of_blocks_at_the_edge_are_of_fewer_cells() -> None:
-    grid = Grid(40 * 320, 320)
-    assert (grid.side, grid.width) == (3, 107)
-    assert grid.means(np.full(40 * 320, 0.25)) == pytest.approx(np.full(14 * 107, 0.25))
-
-
 def test_received_estimate_and_truth_come_before_all_else(out: Path) -> None:
     save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
     html = page(out, truth=KNOWN)
@@ -126,14 +120,6 @@ def test_squares_have_names_and_figures(out: Path) -> None:
         assert estimate[i][3] == f"{i}: {figures.replace('-', '−')}"
 
 
-def test_hostile_names_are_text(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
-    html = page(out, truth=KNOWN)
-    assert html.count("script") == 1
-    assert not html.all("onerror") + html.all("onmouseover")
-    assert html.text.count(HOSTILE) >= 3
-
-
 def steps_of(shares: Floats) -> list[int]:
     """The step of each square by the rule that the legend states."""
     ends = [float(shares.max()) * (step / STEPS) ** 2 for step in range(1, STEPS)]
@@ -153,16 +139,6 @@ def test_colours_are_steps_of_one_scale_for_estimate_and_truth(out: Path) -> Non
     assert html.words.count(f"0.0 0.2 0.7 1.6 2.9 4.5 {most:.1f} %") == 2
 
 
-def test_what_was_received_has_a_scale_of_its_own(out: Path) -> None:
-    fired = rr_fired(on_a_grid(rr_spec()))
-    save(out, on_a_grid(rr_spec()), fired)
-    page(out)
-    received, _ = titles(source(out))
-    steps = [step for _, _, step, _ in received]
-    assert steps[int(np.argmin(fired.statistic.cells))] == 0
-    assert steps[int(np.argmax(fired.statistic.cells))] == STEPS - 1
-
-
 def test_sensitive_cells_are_outlined(out: Path) -> None:
     save(out, on_a_grid(pum_spec()), pum_fired(CollectionSpec.parse(on_a_grid(pum_spec()))))
     page(out)
@@ -173,11 +149,6 @@ def test_sensitive_cells_are_outlined(out: Path) -> None:
         "4, sensitive",
     ]
     assert "Outlined: sensitive." in page(out).words
-
-
-def test_where_every_value_is_sensitive_no_cell_is_outlined(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
-    assert "outline" not in page(out).all("class")
 
 
 @pytest.mark.parametrize(
@@ -207,16 +178,6 @@ def test_two_sentences_say_what_is_behind_tags(out: Path, tags: list[str], where
     total = f"{100 * hidden.values.sum():.1f} % of the users in this window"
     assert f"puts them back {where}{total}, home {home} and others {others}." in words
     assert words.index("puts them back") < words.index("Mechanism")
-
-
-def test_without_tags_nobody_is_put_back(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
-    assert "put back" not in page(out).words.partition("Mechanism")[0]
-
-
-def test_flags_of_the_window_stand_beside_its_map(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())).but(flags=("rejected_ratio",)))
-    assert "Reasons to distrust this window: rejected_ratio." in page(out).words.partition("Mechanism")[0]
 
 
 def test_without_counts_there_is_no_map_of_what_was_received(out: Path) -> None:
