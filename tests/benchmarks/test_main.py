@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import guard, rejects, restart, sliding
+from benchmarks import guard, rejects, sliding
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row
 from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
@@ -118,16 +118,6 @@ def test_the_guard_compares_sliding_windows_with_fixed_ones(monkeypatch: pytest.
     rates = guard.sliding_rates()
     assert set(rates) == {name for margin in guard.SLIDING_MARGINS for name in (margin.fast, margin.slow)}
     assert min(rates.values()) > 0
-
-
-def test_more_segments_are_measured_against_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "REPEAT", 1)
-    monkeypatch.setattr(restart, "run", lambda segments, reports: segments / reports)
-    rates = guard.restart_rates()
-    assert set(rates) == {name for margin in guard.RESTART_MARGINS for name in (margin.fast, margin.slow)}
-    (margin,) = guard.RESTART_MARGINS
-    kept, _ = margin.judge(rates)
-    assert not kept  # ten times the segments, ten times as long
 
 
 def test_what_is_rejected_is_measured_against_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

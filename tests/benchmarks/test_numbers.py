@@ -1,10 +1,8 @@
 """The benchmark of numbers: its settings, and that each block measures what its module says."""
 
-import re
-
 import pytest
 
-from benchmarks.numbers import auto, borda, compare, kept, ordered, table
+from benchmarks.numbers import auto, borda, compare, kept, ordered
 from benchmarks.numbers.before import before
 
 
@@ -13,23 +11,6 @@ def test_blocks_have_their_settings() -> None:
     assert [len(set(block.settings())) for block in blocks] == [420, 48, 42, 16, 56]
     assert before("auto").keys() == {str(at) for at in range(420)}
     assert before("ordered").keys() == {str(at) for at in range(48)}
-
-
-def test_the_table_has_the_worst_setting_of_each_statistic() -> None:
-    heading, _, columns, _, *rows = "\n".join(table.lines(24, ["warner"])).split("\n")
-    assert heading == "Windows of a setting: 24, and 12 where there are many reports or values."
-    assert columns.count("|") == 11
-    of = dict(row.strip("| ").split(" | ", 1) for row in rows if row.startswith("| ") and row.count("|") == 11)
-    assert {
-        "share",
-        "sums",
-        "flags",
-        "compare",
-        "compare, whole",
-        "compare, unequal",
-        "compare, whole, unequal",
-    } <= of.keys()
-    assert re.match(r"9 \| \d \| -?\d", of["share"])
 
 
 def test_equal_settings_have_equal_draws() -> None:

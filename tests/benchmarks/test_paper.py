@@ -1,13 +1,11 @@
 """The reproduction of the papers: its formulas, and that its parts run."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.paper import __main__ as paper
-from benchmarks.paper import block_designs, figures, frequent, variances
+from benchmarks.paper import block_designs, frequent, variances
 from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_variation, losses
 from benchmarks.paper.populations import Population, census, manhattan, protocol
 from benchmarks.paper.published_variances import PUBLISHED
@@ -95,14 +93,3 @@ def test_the_values_above_a_threshold_are_as_many_as_normal_errors_make_probable
         for found, expected in ((row.true, row.expected_true), (row.false, row.expected_false)):
             # A sum of independent events has less variance than its mean; estimates of counts may depend on each other.
             assert abs(found - expected) < 4 * np.sqrt((expected + 0.1) / 40), row
-
-
-def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = replace(census(), users=1000)
-    points = [row for epsilon in (1.0, 2.0) for row in losses(few, epsilon, epsilon, Effort(1, 0))]
-    monkeypatch.setitem(figures.FIGURES, "5", lambda effort: iter(points))
-    paper.write("5", Effort(), tmp_path)
-    written = (tmp_path / "figure5.md").read_text(encoding="utf-8")
-    assert "The joint distribution of the census is a model" in written
-    assert written.count("\n| ") == len(points) + 2
-    assert (tmp_path / "figure5.png").read_bytes().startswith(b"\x89PNG")
