@@ -144,19 +144,6 @@ def test_an_addition_moves_so_many_rows_at_the_most(monkeypatch: pytest.MonkeyPa
     assert most == 100 * (_PACE + 1)
 
 
-def test_a_table_that_grows_finds_what_it_has_moved_and_what_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uldp.collector.id_table.BLOCK", 10)
-    monkeypatch.setattr("uldp.collector.id_table._PACE", 1)
-    monkeypatch.setattr("uldp.collector.id_table._CLEARED", 100)
-    table, (words,) = IdTable(1), random_hashes(1000)
-    growing = 0
-    for start in range(0, len(words), 10):
-        table.insert([words[start : start + 10]])
-        growing += bool(len(table._next))
-        assert (table.find([words]) == (np.arange(1000) < start + 10)).all()
-    assert growing > 20
-
-
 def test_an_addition_clears_so_many_slots_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """No row moves to slots before all are cleared: the first would touch all of their pages."""
     monkeypatch.setattr("uldp.collector.id_table._CLEARED", 64)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks import rankings
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.paired_comparison.decoder import RankingDecoder
@@ -119,19 +118,6 @@ def test_stated_covariances_are_those_of_scores_whose_pairs_have_random_numbers_
     assert found.stated == pytest.approx(found.covariance, abs=0.15 * float(found.covariance.max()))
     assert np.trace(found.stated) == pytest.approx(np.trace(found.covariance), rel=0.12)
     assert found.stated.sum(axis=0) == pytest.approx(np.zeros(K), abs=1e-9)
-
-
-@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 240.0), (2.0, 92.0), (4.0, 44.0)])
-def test_the_error_of_a_score_of_eight(epsilon: float, most: float) -> None:
-    assert rankings.measure(rankings.by_pairs, 8, epsilon, windows=20, users=4_000) <= most
-
-
-def test_pairs_have_less_error_than_voting_of_the_literature() -> None:
-    pairs, sampling, additive = (
-        rankings.measure(voting, 8, 1.0, windows=5, users=4_000) for voting in rankings.MECHANISMS.values()
-    )
-    assert pairs < sampling / 4
-    assert pairs < additive / 4
 
 
 def test_auto_is_within_0_and_1_and_its_intervals_are_those_of_empirical() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.random import Generator, default_rng
 
-from benchmarks.pairs import pckv_variance
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
@@ -216,18 +215,6 @@ def test_a_ratio_has_the_ends_of_fieller_if_both_estimates_are_normal() -> None:
     wider = ratio_interval(top, bottom, cumulants, 0.95, (-1.0, 1.0), 0.5)
     for end in (wider[0][0], wider[1][0]):
         assert abs(3.0 - end * 10.0) - 0.5 == pytest.approx(1.959964 * math.sqrt(1 + end**2), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("keys", "held", "epsilon"), list(itertools.product((20, 100, 1000), (1, 3, 8), (0.5, 1.0, 2.0, 4.0)))
-)
-def test_a_share_has_no_more_variance_than_by_pckv(keys: int, held: int, epsilon: float) -> None:
-    size = 2 * keys + held
-    channel = SetSelection(size, epsilon, held, best_chosen(size, held, epsilon, signed=True)).channel
-    for share in (0.0, 0.05, 0.2):
-        r = np.zeros(size)
-        r[:2] = share / 2
-        assert variance_of(channel, keys, r) <= pckv_variance(keys, held, epsilon, share)
 
 
 @pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (40, 2, 2.0)])

@@ -1,17 +1,17 @@
 """Windows, element times and panes. How they play together on a stream is in test_aggregate.py."""
 
 import pytest
-from apache_beam.transforms.window import GlobalWindow, WindowFn
+from apache_beam.transforms.window import WindowFn
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from tests.build import HOUR, START
+from tests.build import HOUR
 from uldp.collector.collections import AMENDABLE_FOR, serve
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.windows import at_time, in_window, window_fn, window_label
+from uldp.transforms.windows import window_fn, window_label
 
 #: From 1970 to 9999.
 TIMES = st.integers(0, 253_402_300_799_999)
@@ -72,14 +72,6 @@ def test_times_of_one_slice_are_in_the_same_windows(a: int, later: int, shape: t
     assert same_slice == (intervals(windows, a) == intervals(windows, a + later))
 
 
-@given(TIMES)
-def test_at_time_dates_an_element_in_the_global_window(at: int) -> None:
-    element = at_time(at, "x")
-    assert element.value == "x"
-    assert element.timestamp == Timestamp(micros=at * 1000)
-    assert element.windows == (GlobalWindow(),)
-
-
 @pytest.mark.parametrize(
     ("keys", "hours"),
     [
@@ -91,10 +83,3 @@ def test_at_time_dates_an_element_in_the_global_window(at: int) -> None:
 def test_state_outlives_the_closing_of_the_last_window_and_a_day(keys: dict[str, str], hours: int) -> None:
     spec = build.spec(window=keys)
     assert serve([spec])[spec.key].held_for == hours * HOUR + milliseconds(AMENDABLE_FOR)
-
-
-def test_what_is_put_into_a_window_has_its_last_millisecond() -> None:
-    put = in_window(START, START + HOUR, "value")
-    (window,) = put.windows
-    assert (window.start, window.end) == (Timestamp(micros=1000 * START), Timestamp(micros=1000 * (START + HOUR)))
-    assert put.timestamp == Timestamp(micros=1000 * (START + HOUR - 1))
