@@ -51,7 +51,6 @@ class Estimate(PaneHeader):
         return max(mine, key=lambda each: each.epsilon, default=None)
 
     def to_avro(self) -> dict[str, Any]:
-        """Return the value that ``estimate.avsc`` describes."""
         return self.described() | {"tables": [_table_to_avro(table) for table in self.tables]}
 
     def described(self) -> dict[str, Any]:

@@ -31,7 +31,6 @@ class Statistic(PaneHeader):
         return self.header() == other.header() and np.array_equal(self.cells, other.cells)
 
     def to_avro(self) -> dict[str, Any]:
-        """Return the value that ``statistic.avsc`` describes."""
         return PaneHeader.to_avro(self) | {"cells": pack_cells(self.cells)}
 
     @classmethod

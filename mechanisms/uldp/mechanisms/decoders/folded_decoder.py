@@ -45,7 +45,6 @@ class FoldedDecoder(PureDecoder):
         return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the facts of every pure mechanism, and before them the payloads."""
         yield "payloads", self.mechanism.payload_text
         yield from super().describe(n, estimator)
 
@@ -63,7 +62,6 @@ class FoldedDecoder(PureDecoder):
         return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * min(of_cells, self.test(self.supports(cells), n)))}
 
     def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
-        """Test the windows one by one, because the cells are tested too."""
         return [self.p_values(*window) for window in windows]
 
     def test(self, supports: Counts, n: int) -> float:

@@ -50,7 +50,6 @@ class PairDecoder(SetDecoder):
         self.keys, self.low, self.high = tuple(names), low, high
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of keys."""
         return self._sums(cells, n, np.arange(self.items), np.ones((self.items, 2)), repeats)
 
     def _sums(self, cells: Counts, n: int, keys: Counts, weights: Floats, repeats: float) -> Estimate:
@@ -66,7 +65,6 @@ class PairDecoder(SetDecoder):
         return f"{self.items:,} keys of two signs each, and {self.channel.held:,} dummies"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables; see the class."""
         share, mean_size = super().tables(cells, n, estimator, repeats)
         p_values = self._p_values_of_keys(cells, n, repeats)
         found = p_values <= FALSELY_FOUND / self.items
@@ -83,7 +81,6 @@ class PairDecoder(SetDecoder):
         return shares if estimator == "empirical" else np.minimum(shares, 1.0)
 
     def shares_of(self, r: Floats) -> Floats:
-        """Return the shares of keys, shape (k,), of those of all symbols."""
         return np.asarray(r[: 2 * self.items].reshape(-1, 2).sum(axis=1))
 
     def _p_values_of_keys(self, cells: Counts, n: int, repeats: float) -> Floats:
@@ -148,11 +145,9 @@ class PairDecoder(SetDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class; a report may support both symbols of a key."""
         return min(2, self.channel.supported) * super().weight
 
     def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class; ``r`` is over symbols and dummies."""
         return np.sqrt(Keys(self.channel, np.ones((self.items, 2)), np.arange(self.items)).each(r).variance / n)
 
     def symbol_shares(self, weights: Floats) -> Floats:

@@ -88,7 +88,6 @@ class CountsDecoder(SharesDecoder):
             self.estimators = OF_SYMBOLS
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
         if self.mechanism.partitions:
             require_output_counts(cells, n, self.mechanism.statistic_size)
             return
@@ -124,7 +123,6 @@ class CountsDecoder(SharesDecoder):
         return share_estimate(self.law, supports, n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Test whether any distribution explains the support counts."""
         p_value = self.test(self.supports(cells), n)
         return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
 
@@ -153,15 +151,12 @@ class PureDecoder(CountsDecoder):
     pooling: Pooling | None = Pooling.SHARES
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> ShareEstimate:
-        """Return the unbiased estimate over Z."""
         return self.linear_of(self.supports(cells), n).repeated(repeats)
 
     def received(self, cells: Counts, n: int) -> Floats:
-        """Return the support counts of the values, without those of tags, over n; see the base class."""
         return np.asarray(self.supports(cells)[: self.pum.size] / n)
 
     def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
-        """Yield the support count, p and q, and the formula; see the base class."""
         channel, linear = self.channel, self.linear(cells, n)
         support = int(linear.counts[position]) / n
         p, q = float(channel.p[position]), float(channel.noise(linear.values.clip(0.0, 1.0))[position])
@@ -182,7 +177,6 @@ class PureDecoder(CountsDecoder):
         return [{} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value} for p_value in p_values]
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors over Z at n reports of uniform symbols."""
         return np.sqrt(self.channel.variance(equal_shares(self.channel.size), n))
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
@@ -222,7 +216,6 @@ class PureDecoder(CountsDecoder):
         return "at most " if self.channel.size > LARGEST else ""
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
         for q in np.unique(self.channel.q)[::-1].tolist():
             of_q = self.channel.q == q
             p, noise = self.channel.p[of_q], self.channel.noise(np.where(self.channel.q > 0, 0.0, 1.0))[of_q]
@@ -239,10 +232,6 @@ class PureDecoder(CountsDecoder):
         yield "errors", f"of {estimator} at n = {n:,}: expected l1 {self._at_most}{shapes}; {worst}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield a line if n reports are expected to halve the error of a guess without reports, or less.
-
-        See ``Decoder``.
-        """
         estimator = self.known(estimator)
         truth, guess = (shares(self.channel.size) for shares in (falling_shares, equal_shares))
         blind = float(np.abs(self.pum.distribution(guess) - self.pum.distribution(truth)).sum())
@@ -267,7 +256,6 @@ class PureDecoder(CountsDecoder):
         )
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of shares of an estimate of r; see ``share_tables``."""
         linear = self.linear(cells, n, repeats)
         r_hat = estimate_intermediate(estimator, self.channel, linear.counts, n, len(self.pum.tags))
         return share_tables(self.pum, r_hat, linear, simultaneous=self.simultaneous)

@@ -86,7 +86,6 @@ class SetDecoder(CountsDecoder):
         return outside_p_value(supports, n, self.channel.q[:1], self.channel.p[:1]) if n > 0 else None
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share`` and ``mean_size``."""
         self.require(estimator)
         published = self.published(cells, n, estimator)
         linear = self.linear(cells, n, repeats)
@@ -101,7 +100,6 @@ class SetDecoder(CountsDecoder):
         return {TableName.SHARE: self.weight, TableName.MEAN_SIZE: self.size_law.reach}.get(table.name)
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the shares of items at n reports of uniform sets, shape (k,)."""
         return self.stderr(self.symbol_shares(equal_shares(self.items)), n)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
@@ -136,7 +134,6 @@ class SetDecoder(CountsDecoder):
         return forecast_errors(self, r, n, self.known(estimator), windows).l2 / math.sqrt(self.items)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield p and q, the size of a report, and what n reports can do."""
         channel = self.channel
         falling, equal = (self.symbol_shares(shares(self.items)) for shares in (falling_shares, equal_shares))
         yield "symbols", f"{self._symbols_text}: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}"
@@ -156,7 +153,6 @@ class SetDecoder(CountsDecoder):
         yield "errors", errors
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield a line if the noise of an item is larger than the largest shares are likely to be; see ``Decoder``."""
         usual = min(self.channel.held / 2 / min(self.items, 10), 1.0)
         noise = float(self.stderr(np.zeros(self.channel.size), n)[0])
         if 2 * noise > usual:

@@ -68,7 +68,6 @@ class PartsDecoder(Decoder, Generic[D]):
         return parts
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells: each part is checked, and the sum of their reports."""
         for part in self.parts(cells, n):
             try:
                 part.decoder.check(part.cells, part.n)
@@ -91,7 +90,6 @@ class PartsDecoder(Decoder, Generic[D]):
         return [(decoder, max(round(n * share), 1)) for decoder, share in zip(self.decoders, self.shares, strict=True)]
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the parts with Bonferroni's correction, and that of the numbers of their reports."""
         found: dict[Flag, list[float]] = {}
         parts = self.parts(cells, n)
         for part in parts:
@@ -182,12 +180,10 @@ class StrataDecoder(PartsDecoder[Decoder]):
         self.estimators = tuple(dict.fromkeys(chain.from_iterable(decoder.estimators for decoder in decoders)))
 
     def cost(self, estimator: str) -> Cost:
-        """See the base class: that of the part that takes longest."""
         costs = {decoder.cost(decoder.known(estimator)) for decoder in self.decoders}
         return Cost.FINAL if Cost.FINAL in costs else Cost.PANE
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
-        """See the base class: those of each part."""
         return tuple(part.n for part in self.parts(cells, n))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
@@ -201,18 +197,15 @@ class StrataDecoder(PartsDecoder[Decoder]):
         yield from (part for part in self.parts(cells, n) if part.n)
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the parts, each at its expected number of reports."""
         return np.concatenate([decoder.forecast(reports) for decoder, reports in self.expected(n)])
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the share of each part, and the facts about it at its expected number of reports."""
         for name, share, (decoder, reports) in zip(self.part_names, self.shares, self.expected(n), strict=True):
             yield "part", f"{name}: {share:.4g} of the reports"
             for heading, text in decoder.describe(reports, decoder.known(estimator)):
                 yield heading, f"{name}: {text}"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of each part that has reports; a part that lacks the estimator uses its default."""
         require_reports(n)
         self.require(estimator)
         return tuple(self.tables_of_parts(cells, n, estimator, repeats))

@@ -42,7 +42,6 @@ class NumberEncoding(Encoding):
             raise ValueError(f"a grid has 1 to 2^16 steps, got {self.grid}")
 
     def law(self, columns: Sequence[Held], size: int) -> Floats:
-        """Return the probabilities of the two points around a number; see ``Encoding``."""
         parts, bits = self._parts(columns)
         below, rest = divmod(int(parts[0]), 1 << bits)
         r = np.zeros(size)

@@ -17,7 +17,6 @@ class PrefixEncoding(StringEncoding):
         self._number, self._pieces, self._spelling = number, pieces, spelling
 
     def device_form(self) -> DeviceForm:
-        """See ``Encoding``; the pieces themselves are in the domain of the column."""
         return {"form": "prefix", "number": self._number, "pieces": self._pieces, "longest": self._longest}
 
     def symbol(self, text: str) -> int:

@@ -46,21 +46,17 @@ class SizedDecoder(PartsDecoder[Decoder]):
 
     @property
     def without_sizes(self) -> Decoder:
-        """The decoder of the items."""
         return self._items
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
-        """Return the number of reports about items, and about sizes."""
         return tuple(part.n for part in self.parts(cells, n))
 
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
-        """Yield the items alone; see the base class."""
         items, _ = self.parts(cells, n)
         if items.n:
             yield items._replace(name="")
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares of items, or of keys, from the reports about them."""
         items, _ = self.parts(cells, n)
         return self._items.linear(items.cells, items.n, repeats)
 
@@ -88,12 +84,10 @@ class SizedDecoder(PartsDecoder[Decoder]):
         return q * (self._ranges.count - self._ranges.first_cut) + gain * MOST_CUT
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the shares of items at the number of their reports to expect."""
         (_, of_items), _ = self.expected(n)
         return self._items.forecast(of_items)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of items or keys, and ``size``; see the class."""
         require_reports(n)
         self.require(estimator)
         items, sizes = self.parts(cells, n)
@@ -104,14 +98,12 @@ class SizedDecoder(PartsDecoder[Decoder]):
         return *found, replace(share, name=TableName.SIZE, keys=self._ranges.names)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the facts of the items, and what the reports about sizes can do."""
         (_, items), (_, sizes) = self.expected(n)
         yield "sizes", f"{self.shares[1]:.3g} of the reports are of sizes: {', '.join(self._ranges.names)}"
         yield from self._items.describe(items, estimator)
         yield "errors", f"of the share of a size at n = {sizes:,}: {float(self._sizes.forecast(sizes).max()):.3g}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield those of the items, and a line if sizes have so few reports that a tenth of cut sets stays hidden."""
         (_, items), (_, sizes) = self.expected(n)
         yield from self._items.warnings(items, users, estimator)
         m = self._cut_reported

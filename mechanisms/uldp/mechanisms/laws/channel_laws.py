@@ -27,7 +27,6 @@ class ChannelLaw(Law):
         self.channel, self.size, self.response = channel, channel.size, response
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class and ``Channel.cumulants``."""
         return self.channel.cumulants(theta)
 
     def constant(self, w: Floats) -> Floats:
@@ -42,7 +41,6 @@ class ChannelLaw(Law):
         """Return the cumulants of sums with the scores u of symbols."""
 
     def times(self, w: Floats, theta: Floats) -> Floats:
-        """See the base class and ``Channel.covariance``."""
         return self.channel.covariance(theta)(w)
 
 

@@ -29,7 +29,6 @@ class Outputs(Law):
         return int(self._scores.shape[1])
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class; it takes a product for each score."""
         law = self._law(theta)[:, np.newaxis]
         pieces = -(-self._scores.size // NUMBERS)
         return chained(of_points(law, rows.T) for rows in np.array_split(self._scores, pieces))

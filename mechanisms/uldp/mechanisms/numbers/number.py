@@ -30,17 +30,14 @@ class NumberDecoder(Decoder):
         """The distance of the least and the largest number that a possible report counts as, over that of the range."""
 
     def heaviest(self, table: Table) -> float | None:
-        """See the base class; known of the mean alone."""
         return self.weight * (self.high - self.low) if table.name is TableName.MEAN else None
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the facts that every mean has: what a forged report moves, and the error at n reports."""
         percents = f"{100 * self.weight / n:.3g} % of the range, and 1 % of them by up to {self.weight:.3g} %"
         yield "heaviest", f"one forged report of {n:,} moves the mean by up to {percents}"
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield a line if the error of the mean is more than a tenth of the range; see ``Decoder``."""
         error, width = float(self.forecast(n)[0]), self.high - self.low
         if error > width / 10:
             yield (
@@ -49,7 +46,6 @@ class NumberDecoder(Decoder):
             )
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the table ``mean``, of one number in the units of the range; it is not cut to the range."""
         self.require(estimator)
         mean = self.linear(cells, n, repeats)
         return (table_of(TableName.MEAN, mean.values, mean, bounds=(-np.inf, np.inf)),)

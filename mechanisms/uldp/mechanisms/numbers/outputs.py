@@ -119,7 +119,6 @@ class OutputsDecoder(NumberDecoder):
         self._step, self._possible, self._fact = step, possible, fact
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, len(self.numbers))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
@@ -133,7 +132,6 @@ class OutputsDecoder(NumberDecoder):
         return Estimate(np.array([mean]), np.array([n]), (part_of(self.law, theta, n),)).repeated(repeats)
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard error of the mean of n uniform numbers, shape (1,)."""
         # To round a number to a grid at random adds a sixth of a squared step, on average.
         square = (self.high - self.low) ** 2 / 12 + self._step**2 / 6
         return np.sqrt(self.law.each(np.array([0.0, square, 0.0])).variance / n)
@@ -143,7 +141,6 @@ class OutputsDecoder(NumberDecoder):
         return float(np.ptp(self.numbers[self._possible])) / (self.high - self.low)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """See the base class; before these, yield what the mechanism is, if that is given."""
         if self._fact is not None:
             yield self._fact
         yield from super().describe(n, estimator)

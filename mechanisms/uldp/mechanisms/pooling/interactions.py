@@ -76,7 +76,6 @@ class Interactions(Design):
 
     @property
     def centre(self) -> Floats:
-        """Shape (m,): 1 for the empty set, else 0, which are the tables of equal shares."""
         return np.asarray(np.eye(1, self.size)[0])
 
     def onto(self, tables: Sequence[Attributes]) -> Sparse:
@@ -109,11 +108,9 @@ class Interactions(Design):
         return np.cumsum([self.cells(view) for view in self.views])
 
     def spread(self, values: Floats) -> list[Floats]:
-        """Return the tables of the views."""
         return np.split(self._matrix.times(values), self._ends[:-1])
 
     def gather(self, of_parts: Sequence[Floats]) -> Floats:
-        """Return for each entry the sum over its cells, over what the other attributes spread it to."""
         return self._matrix.transposed(np.concatenate(of_parts))
 
     def solve(self, weights: Sequence[Floats] | Floats) -> Solve:

@@ -45,25 +45,21 @@ class Tree(Design):
 
     @property
     def centre(self) -> Floats:
-        """Shape (m,): equal shares, whose sum is 1."""
         return np.full(self.size, 1 / self.size)
 
     def spread(self, values: Floats) -> list[Floats]:
-        """Return the sums of the blocks of each part."""
         sums = [values]
         for level in range(len(self.widths) - 2, -1, -1):
             sums.append(self._up(sums[-1], level))
         return sums[::-1]
 
     def gather(self, of_parts: Sequence[Floats]) -> Floats:
-        """Return for each leaf the sum over its blocks."""
         total = of_parts[0]
         for level, own in enumerate(of_parts[1:], 1):
             total = self._down(total, level) + own
         return total
 
     def solve(self, weights: Sequence[Floats] | Floats) -> Solve:
-        """See the base class: on leaves that sum to 0. Weights are one number for each part."""
         passes = _Passes.of(self, weights)
         return lambda g: passes.solution(g, passes.shift(g, 0.0))
 

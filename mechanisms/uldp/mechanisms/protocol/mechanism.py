@@ -166,6 +166,9 @@ class Mechanism(ABC):
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Perturb true symbols of shape (n,) into n payloads; of shape (n, held) where a device holds several.
 
+        The draws are the same whatever the symbols, and whether noise replaces them: otherwise the time that a report
+        takes would tell noise from truth.
+
         Raises:
             ValueError: if a symbol is outside of Z. The message names no symbol.
         """
@@ -299,7 +302,6 @@ class WithMemory(Mechanism):
         return permanent
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """See the base class. Each payload is from a permanent response of its own."""
         return self.again(self.permanent(symbols, randomness), randomness)
 
 

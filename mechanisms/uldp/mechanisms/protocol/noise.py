@@ -99,5 +99,4 @@ class BitNoise(Mechanism):
 
     @property
     def largest_probability(self) -> float:
-        """See ``Mechanism``: each bit is the more probable one."""
         return float(np.prod(np.maximum(*[np.maximum(cleared, 1 - cleared) for cleared in self.bit_law])))

@@ -62,7 +62,6 @@ class FoldedMechanism(PureMechanism, UniformReports):
         """Return the parts of one payload, for ``uldp decode``."""
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the parts of a payload, and the symbols that it supports."""
         assert isinstance(payload, int)
         return f"{self.parts_of(payload)}, {supports_text(self.symbols_of(payload), self.size)}"
 

@@ -94,11 +94,9 @@ class Memoized(WithMemory):
 
     @property
     def bare(self) -> Mechanism:
-        """The mechanism that has the law of one report."""
         return self.once
 
     def warnings(self, n: int) -> Iterator[str]:
-        """Yield a line if n devices keep one of so many responses that theirs are almost as good as names."""
         yield from self.once.warnings(n)
         if self.uniform is not None and self.uniform.log_payloads > math.log(n):
             yield (

@@ -25,11 +25,9 @@ class CountedReports(Mechanism):
         self.form, self.statistic_size = PayloadForm(symbols=number), number
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are numbers of cells."""
         return payloads < self.statistic_size
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """See the base class; all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
 
@@ -57,7 +55,6 @@ class BitReports(Mechanism):
         """Draw the bits of the reports, shape (n, statistic_size); the draws are the same for all symbols."""
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class: packed bits, shape (n, ceil(cells/8)). The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n, bits = len(symbols), self.statistic_size
         return pack_rows(n, bits, lambda block: self._drawn(symbols[block], randomness), self.bits_at_once)
@@ -74,9 +71,7 @@ class BitReports(Mechanism):
         return row_totals(payloads & np.packbits(~self.sensitive))
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the symbols whose bits are set, from 0."""
         return describe_bits(cast(bytes, payload), self.statistic_size)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports with each bit set, without copying if payloads come in runs of a group."""
         return tally_bits(cast(Sequence[Packed], parts), groups, k, self.statistic_size)

@@ -120,12 +120,10 @@ class Strata(Mechanism):
 
     @property
     def repeat_probability(self) -> float:
-        """See ``Mechanism``: that of the part whose payloads repeat the most."""
         return max(part.repeat_probability for part in self.parts)
 
     @property
     def largest_probability(self) -> float:
-        """See ``Mechanism``: that of the part with the most probable payload."""
         return max(part.largest_probability for part in self.parts)
 
     def draw(self, n: int, randomness: Randomness) -> Symbols:
@@ -162,11 +160,9 @@ class Strata(Mechanism):
         return np.searchsorted(self.first_symbols, symbols if symbols.ndim == 1 else symbols[:, 0], side="right") - 1
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads name a part, hold a possible payload of this part, and have only zeros behind it."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which the mechanism of their part calls improbable."""
         possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
         if self.counts_payloads:
             return payloads < self.statistic_size, improbable
@@ -180,7 +176,6 @@ class Strata(Mechanism):
         return possible & known, improbable & known
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the part, by its number from 0, and what its own payload says."""
         column: Payloads = (
             np.array([payload], np.uint32) if isinstance(payload, int) else np.frombuffer(payload, np.uint8)[np.newaxis]
         )
@@ -194,7 +189,6 @@ class Strata(Mechanism):
         return f"{self.noun} {number} of {len(self.parts)}{name}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Tally the payloads of each part by its mechanism; see the base class."""
         payloads = parts[0] if len(parts) == 1 else cast(Payloads, np.concatenate(parts))
         if self.counts_payloads:
             return count_symbols(cast(Symbols, payloads), groups, k, self.statistic_size)

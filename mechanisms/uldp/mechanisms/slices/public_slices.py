@@ -59,7 +59,6 @@ class SlicedStrata(Strata):
         self.guarantee = replace(self.guarantee, public=public)
 
     def name_of(self, number: int) -> str:
-        """See the base class: its public attributes."""
         return slice_text(self.slices.names[number])
 
 

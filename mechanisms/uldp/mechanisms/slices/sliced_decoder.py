@@ -50,7 +50,6 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         return np.sum(cells_of, axis=0), sum(reports)
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
-        """See the base class: of all users, and then of each slice."""
         each = ((part.cells, part.n) for part in self.parts(cells, n))
         return tuple(reports for own in (self._total(cells), *each) for reports in self._inner.reports(*own))
 
@@ -67,7 +66,6 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         return self._inner.forged_ends(_inside(table), own, forged)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """See the base class: of all users."""
         self.parts(cells, n)
         return self._inner.linear(*self._total(cells), repeats)
 
@@ -85,19 +83,16 @@ class SlicedDecoder(PartsDecoder[Decoder]):
         return self._inner.forecast(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """See the base class: the number of slices, and the facts about all users together."""
         slices = len(self._slices)
         equal = f"of {n // slices:,} users each if they are equal: errors {slices**0.5:.3g} times these"
         yield "slices", f"{slices:,}, {equal}"
         yield from self._inner.describe(n, estimator)
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """See the base class: about a slice of as many reports as the others."""
         slices = len(self._slices)
         yield from self._inner.warnings(max(n // slices, 1), max(users // slices, 1), estimator)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """See the base class: the tables of all users, and then those of each slice that has reports."""
         if not repeats:
             return self.tables_of_each([(cells, n)], estimator)[0]
         self.require(estimator)

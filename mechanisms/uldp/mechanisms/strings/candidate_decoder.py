@@ -100,11 +100,9 @@ class CandidateDecoder(FindingDecoder):
         return supports, sizes
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these cells."""
         self._split(cells, n)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """See the base class: of the shares of the candidates."""
         return self.estimate(cells, n, repeats).repeated(repeats)
 
     def estimate(self, cells: Counts, n: int, repeats: float = 0.0) -> CandidateEstimate:
@@ -142,7 +140,6 @@ class CandidateDecoder(FindingDecoder):
         return np.full(len(self.names), self.error(n))
 
     def error(self, n: int) -> float:
-        """Return the standard error of the share of a rare candidate."""
         return self.channel.error(n, self._together)
 
     def least_found(self, n: int, tested: int | None = None) -> float:
@@ -156,7 +153,6 @@ class CandidateDecoder(FindingDecoder):
         return -normal_quantile(FALSELY_FOUND / max(tested, 1)) * self.error(n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the sizes of the mechanism, the number of candidates, and the least share that n reports show."""
         channel = self.channel
         kind = "buckets" if channel.one_position else f"bits, {channel.hashes} hashes"
         law = f"p {channel.p:.6g}, q {channel.q:.6g}"
@@ -185,7 +181,6 @@ class CandidateDecoder(FindingDecoder):
 
     @property
     def weight(self) -> float:
-        """The number of users for whom the heaviest report counts, of a rare candidate."""
         return self.channel.weight / self.channel.left(self._together)
 
     def heaviest(self, table: Table) -> float | None:
@@ -194,7 +189,6 @@ class CandidateDecoder(FindingDecoder):
         return self.weight if table.name is TableName.SHARE else None
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield a line if there are no candidates, or if n reports hardly find any; see ``Decoder``."""
         if not self.names:
             yield "no candidates: reports are counted, but estimates need candidates; add them to the spec at any time"
         elif (least := self.least_found(n)) > LARGE_SHARE:
@@ -204,7 +198,6 @@ class CandidateDecoder(FindingDecoder):
             )
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``unexplained`` or ``mean_size``, ``p_value`` and ``found``; see the class."""
         return self.tables_of_found(cells, n, estimator, repeats, asked=len(self.names))
 
     def tables_of_found(

@@ -74,7 +74,6 @@ class StringEncoding(Encoding):
         return {"form": "string", "longest": self._longest}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """See ``Encoding``. Draws nothing."""
         (held,) = columns
         if (held.tags >= 0).any():
             raise ValueError("a string has no tags, so no user can hide it behind one")

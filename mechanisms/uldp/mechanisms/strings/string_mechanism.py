@@ -83,7 +83,6 @@ class CohortMechanism(StringMechanism, CountedReports):
         return CohortChannel(self.cohorts, self.buckets, 1, self._p, self._q, one_position=True, held=self.held)
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the cohort and the bucket."""
         assert isinstance(payload, int)
         cohort, bucket = divmod(payload, self.buckets)
         return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"

@@ -100,7 +100,6 @@ class Pum(Encoding):
         return {"form": "value", "size": self.size, "tags": len(self.tags)}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device by f_pre; draws nothing. See ``Encoding.encode``."""
         ((held, tags),) = columns
         values = cast(Values, held)
         if len(values) and not (values.min() >= 0 and values.max() < self.size):

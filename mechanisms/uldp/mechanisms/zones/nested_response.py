@@ -75,11 +75,6 @@ class NestedResponse(PureMechanism, CountedReports):
         self._draws_below = np.rint(ends[:-1] * _DRAWS).astype(np.int64)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb inputs of shape (n,) into payloads of shape (n,). The draws are the same for all inputs.
-
-        Raises:
-            ValueError: if an input is outside of the values and zones.
-        """
         self.check_symbols(symbols)
         n, true = len(symbols), self._outer[symbols]
         noisy = randomness.random(n) < self.noise_probability
@@ -120,7 +115,6 @@ class NestedResponse(PureMechanism, CountedReports):
         }
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the value, or the bot and its point."""
         assert isinstance(payload, int)
         outer = int(np.searchsorted(self.first_payloads, payload, side="right")) - 1
         if outer < self._values:
@@ -129,12 +123,10 @@ class NestedResponse(PureMechanism, CountedReports):
         return f"{super().describe(payload)}: point {payload - first} of {end - first} of tag {outer - self._values}"
 
     def fold(self, cells: Counts) -> Counts:
-        """Return the support counts of the outer symbols."""
         counts: Counts = np.add.reduceat(cells, self.first_payloads[:-1])
         return counts
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each payload, shape (payloads,), if inputs are distributed as ``r``."""
         r_outer = np.add.reduceat(r, self._first_inputs)
         parts = [self.channel.support_probability(r_outer)[: self._values]]
         for at, nest in enumerate(self.nests, start=self._values):

@@ -44,11 +44,9 @@ class ZonedDecoder(PureDecoder):
         self._nested = cast(NestedResponse, mechanism) if any(zoning.nests) else None
 
     def tags_at(self, cells: Counts, n: int) -> Pum:
-        """See the base class: each bot with the background that is known of it."""
         return self._known(self.learned(cells, n))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the facts of the values and bots, what a report says of the zone, and the errors at n reports."""
         *facts, errors = super().describe(n, estimator)
         yield from facts
         for tag, zones in enumerate(self.zoning.zones):
@@ -112,7 +110,6 @@ class ZonedDecoder(PureDecoder):
         return replace(self.pum, background=background, strength=strength)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of ``PureDecoder``, and the shares of users who hide their value in each zone."""
         learned, linear = self.learned(cells, n), self.linear(cells, n, repeats)
         r_hat = estimate_intermediate(estimator, self.channel, linear.counts, n, len(self.pum.tags))
         tables = share_tables(self._known(learned), r_hat, linear, simultaneous=self.simultaneous)

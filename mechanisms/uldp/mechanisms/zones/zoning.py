@@ -91,7 +91,6 @@ class Zoning(Encoding):
         return first[:, np.newaxis] + np.array(own)
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the symbol of each device; draws nothing. See ``Pum.encode``."""
         symbols = self.pum.encode(columns, randomness)
         ((values, tags),) = columns
         return np.where(tags >= 0, self.places[np.maximum(tags, 0), values.astype(np.int64)], symbols)

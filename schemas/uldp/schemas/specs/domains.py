@@ -191,5 +191,4 @@ class Domain(VariableDomain):
 
     @property
     def kind(self) -> str:
-        """The name of the kind of the domain, which decides the mechanisms for it."""
         return super().kind if self.record is None else RECORD

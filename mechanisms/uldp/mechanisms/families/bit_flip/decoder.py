@@ -87,7 +87,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         return found
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors at n reports of uniform values, the same number of each design."""
         return self.stderr(equal_shares(sum(self._widths)), n)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
@@ -96,7 +95,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         return self._shares(self._unbiased(counts, reports), reports, estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
-        """See the base class. The designs have the same number of reports."""
         m = self._q + (self._p - self._q) * r
         return np.asarray(np.sqrt(m * (1 - m) * len(self._widths) / n) / (self._p - self._q))
 
@@ -108,7 +106,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         return self.weight
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the designs, the probabilities of a bit, and the error at n reports."""
         yield "designs", f"{len(self._widths):,}, each of {self._widths[0]:,} values or fewer"
         first, last = (f"p {self._p[bit]:.6g}, q {self._q[bit]:.6g}" for bit in (0, -1))
         yield "bits", first if first == last else f"{first}; of the last value, which has a design of its own, {last}"

@@ -77,17 +77,14 @@ class DesignEncoding(Encoding):
 
     @property
     def base(self) -> Encoding:
-        """The encoding of the values."""
         return self._values
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the input of ``FlippedBits`` for each device; see the base class."""
         return self.of_base(self._values.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:
         return {"form": "design", "first": self._first, "width": self._width}
 
     def of_base(self, symbols: Values) -> Values:
-        """Return the input of ``FlippedBits`` for each value."""
         place = symbols - self._first
         return np.where((place >= 0) & (place < self._width), place, self._width)

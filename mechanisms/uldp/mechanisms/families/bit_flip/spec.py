@@ -44,7 +44,6 @@ class BitFlipSpec(PrivateSpec):
 
     @classmethod
     def example(cls, size: int) -> dict[str, Any]:
-        """Return the number of bits that ``uldp advise`` takes; see ``MechanismFamily``."""
         return {"bits": min(max(_BITS, -(-size // MAX_DESIGNS)), size)}
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:

@@ -103,7 +103,6 @@ class BlockDecoder(OutputsDecoder):
         return np.minimum(table.low, low), np.maximum(table.high, high)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``."""
         (mean,) = super().tables(cells, n, estimator, repeats)
         if estimator != "ems":
             return (mean,)
@@ -126,7 +125,6 @@ class BlockDecoder(OutputsDecoder):
     def range_table(
         self, cells: Counts, n: int, ranges: Sequence[Range], estimator: str, repeats: float = 0.0
     ) -> Table:
-        """See the base class; the distribution has one estimator."""
         self._require_distribution(cells, n)
         firsts, ends = [each.first for each in ranges], [each.end for each in ranges]
         found, keys = Distribution(self.block, cells, n).ranges(firsts, ends), tuple(each.text for each in ranges)
@@ -135,7 +133,6 @@ class BlockDecoder(OutputsDecoder):
     def quantile_table(
         self, cells: Counts, n: int, levels: Sequence[float], estimator: str, repeats: float = 0.0
     ) -> Table:
-        """See the base class; the distribution has one estimator."""
         self._require_distribution(cells, n)
         return self._quantiles(Distribution(self.block, cells, n), levels, self._wider(cells, n, repeats), n)
 

@@ -81,7 +81,6 @@ class Block(UniformReports):
         self._of_payloads(outputs)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Return outputs, shape (n,); see the base class. Each takes three draws, whatever the input."""
         self.check_symbols(symbols)
         n = len(symbols)
         noisy = randomness.integers(0, _RESOLUTION, n) < self._noise_below

@@ -82,7 +82,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         self._own = b + np.cumsum(~self.sensitive) - 1
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         noisy = randomness.random(n) < self.noise_probability
@@ -95,11 +94,9 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
         return self.blocks.law(r)
 
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n blocks uniformly."""
         return randomness.integers(0, self.design.blocks, n).astype(np.uint32)
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the block and the sensitive symbols in it, or the symbol that is not sensitive."""
         assert isinstance(payload, int)
         chosen = np.zeros(self.statistic_size, dtype=np.int64)
         chosen[payload] = 1

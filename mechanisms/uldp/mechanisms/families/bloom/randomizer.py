@@ -79,16 +79,13 @@ class BloomFilter(StringMechanism, BitNoise):
 
     @property
     def cohort_channel(self) -> CohortChannel:
-        """The probabilities theta and q of each position."""
         return CohortChannel(self.cohorts, self.bits, self.hashes, self.theta, self.q, one_position=False)
 
     @property
     def bit_law(self) -> tuple[Floats, Floats]:
-        """1 - theta and q, for each bit."""
         return np.full(self.bits, 1 - self.theta), np.full(self.bits, self.q)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -117,17 +114,14 @@ class BloomFilter(StringMechanism, BitNoise):
         }
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads name a cohort, and have a possible number of set bits."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
         rows = cast(Packed, payloads)
         possible, improbable = self.bit_totals.judge(row_totals(rows[:, _COHORT_BYTES:]))
         return possible & (self.cohorts_of(rows) < self.cohorts), improbable
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the cohort, and the bits that are set."""
         row = cast(bytes, payload)
         cohort = int.from_bytes(row[:_COHORT_BYTES], "little")
         return f"cohort {cohort:,} of {self.cohorts:,}, {describe_bits(row[_COHORT_BYTES:], self.bits)}"
@@ -141,7 +135,6 @@ class BloomFilter(StringMechanism, BitNoise):
         return np.unpackbits(payloads[:, _COHORT_BYTES:], axis=1)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports of each cohort, and of these the reports with each bit set, in each of k groups."""
         payloads = cast(Packed, np.concatenate(parts))
         of_cohort = groups * self.cohorts + self.cohorts_of(payloads)
         found, which, reports = np.unique(of_cohort, return_inverse=True, return_counts=True)
@@ -163,7 +156,6 @@ class BloomFilter(StringMechanism, BitNoise):
         return smallest(SparseCells(self.statistic_size, indices[differ], values.ravel()[differ]))
 
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
-        """Return the number of functions whose bit is set, for each report."""
         rows = cast(Packed, payloads)
         positions = hash_positions(self.cohorts_of(rows), np.array(symbol), self.hashes, self.bits)
         supported: Counts = np.take_along_axis(self.bits_of(rows), positions, axis=1).sum(axis=1, dtype=np.int64)

@@ -49,7 +49,6 @@ class CohortHashing(CohortMechanism, UniformReports):
         self._p, self._q = 1 - self.noise_probability, self.noise_probability / (buckets - 1)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -67,7 +66,6 @@ class CohortHashing(CohortMechanism, UniformReports):
         }
 
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
-        """Return 1 for each report with the bucket of the string, else 0."""
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         own: Mask = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0] == buckets
         return own.astype(np.int64)

@@ -47,7 +47,6 @@ class Duchi(UniformReports):
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Return bits, shape (n,); see the base class. Draws n integers and n floats."""
         self.check_symbols(symbols)
         bits = randomness.integers(0, self.grid, len(symbols)) < symbols
         return (bits ^ (randomness.random(len(symbols)) < self.flip_probability)).astype(np.uint32)

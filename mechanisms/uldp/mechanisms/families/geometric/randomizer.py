@@ -71,7 +71,6 @@ class Geometric(CountedReports):
         return float(self.weights @ noise**2.0 / self._below[-1])
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. Draws an integer for each symbol."""
         self.check_symbols(symbols)
         drawn = randomness.integers(0, int(self._below[-1]), len(symbols))
         # The payload of noise k is i + k + T; ``drawn`` selects k + N, and N - T is g.
@@ -83,11 +82,9 @@ class Geometric(CountedReports):
         return {"form": "steps", "grid": self.grid, "margin": self.margin, "ends": self._below.tolist()}
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols of the outputs that noise reaches."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which are farther out than probable noise reaches."""
         (least, largest), (low, high) = self.ends(IMPOSSIBLE_TAIL), self.ends(IMPROBABLE_TAIL)
         return (payloads >= least) & (payloads <= largest), (payloads < low) | (payloads > high)
 
@@ -106,7 +103,6 @@ class Geometric(CountedReports):
         return law
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the noisy step of the grid."""
         assert isinstance(payload, int)
         return f"step {payload - self.margin} of a grid from 0 to {self.grid}, with noise"
 

@@ -53,7 +53,6 @@ class HadamardResponse(FoldedMechanism):
         self.channel = Channel(np.full(size, 1 - self.noise_probability), np.full(size, 1 / 2), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         rows = randomness.integers(0, self.rows, len(symbols))
         noisy = randomness.random(len(symbols)) < self.noise_probability
@@ -66,15 +65,12 @@ class HadamardResponse(FoldedMechanism):
 
     @property
     def payload_text(self) -> str:
-        """The rows, with a bit each."""
         return f"a row of {self.rows:,} and a bit: {self.statistic_size:,} payloads"
 
     def parts_of(self, payload: int) -> str:
-        """Return the row and the bit."""
         return f"row {payload // 2:,} of {self.rows:,}, bit {payload % 2}"
 
     def symbols_of(self, payload: int) -> Symbols:
-        """See the base class: those whose entry of the row fits the bit."""
         bits = np.bitwise_count(np.arange(self.size) & payload >> 1) & 1
         return np.flatnonzero(bits == payload & 1)
 

@@ -31,7 +31,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
         return weighted(arms, np.array([arm.n / n for arm in arms]))
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard error of the mean of n uniform numbers, shape (1,)."""
         variances = [share * arm.forecast(n) ** 2 for arm, share in zip(self.decoders, self.shares, strict=True)]
         return np.asarray(np.sqrt(np.sum(variances, axis=0)))
 
@@ -40,7 +39,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
         return max(arm.weight for arm in self.decoders)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the shares and sizes of the arms, and the error at n reports."""
         bit, block = self.shares
         yield "arms", f"duchi with probability {bit:.6g}, block with {block:.6g}"
         yield next(self.decoders[1].describe(n, estimator))

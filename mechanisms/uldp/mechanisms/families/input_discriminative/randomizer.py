@@ -68,12 +68,10 @@ class InputDiscriminativeEncoding(UnaryEncoding):
         self._set(guarantee, np.ones(len(group), dtype=np.bool_), (1 - p)[group], q[group])
 
     def device_facts(self) -> Iterator[tuple[str, str]]:
-        """Yield p and q of the bits of each group, as integers over 2^53."""
         for epsilon, (p, q) in zip(self._epsilons, self.laws, strict=True):
             yield "bits", f"epsilon {epsilon:g}: p {p}/2^53, q {q}/2^53"
 
     def warnings(self, n: int) -> Iterator[str]:
-        """Yield a line if all groups have the same bits."""
         if np.ptp(self.channel.q) < _SAME:
             yield (
                 "the groups of idue gain nothing: all values are protected as by oue with the least epsilon; take oue,"

@@ -63,7 +63,6 @@ class InputDiscriminativeSpec(MechanismFamily):
         return max(group.epsilon for group in self.groups)
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """Return this mechanism with groups that hold the values by their indices."""
         try:
             return self.model_copy(update={"groups": read_groups(self.groups, values)})
         except ValueError as error:

@@ -42,7 +42,6 @@ class LevelsDecoder(SharesOfParts):
     drawn = False
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of all users."""
         return by_reports(self._levels(cells, n, repeats)).mean
 
     def _levels(self, cells: Counts, n: int, repeats: float = 0.0) -> list[ShareEstimate]:
@@ -50,17 +49,14 @@ class LevelsDecoder(SharesOfParts):
         return [own for own in self.estimates(cells, n, repeats) if own]
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return those of the levels, and that of the levels against each other."""
         found = super().p_values(cells, n)
         return {**found, Flag.LEVELS_DIFFER: difference_p_value(self._levels(cells, n))} if n else found
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors over Z at n reports of uniform symbols, with the expected shares of levels."""
         variances = [(reports / n * decoder.forecast(reports)) ** 2 for decoder, reports in self.expected(n)]
         return np.asarray(np.sqrt(np.sum(variances, axis=0)))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the share of each level and its p and q, and the error at n reports."""
         for name, (decoder, reports) in zip(self.part_names, self.expected(n), strict=True):
             p, q = decoder.channel.p, decoder.channel.q
             yield "level", f"{name}: {reports:,} of {n:,} reports expected; p {p.max():.6g}, q {q.max():.6g}"
@@ -82,7 +78,6 @@ class LevelsDecoder(SharesOfParts):
         return pum.distribution(self._shares(parts, estimator)) - pum.distribution(r)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``."""
         self.require(estimator)
         parts = self._levels(cells, n, repeats)
         shares, of_all = self._shares(parts, estimator), by_reports(parts).mean

@@ -126,12 +126,10 @@ class LevelsSpec(MechanismFamily):
 
     @property
     def user_groups(self) -> Collection[str]:
-        """The levels."""
         return self.levels
 
     @property
     def obfuscates(self) -> MechanismFamily:
-        """The mechanism of each of the levels."""
         return self.of
 
     def at(self, level: Level) -> MechanismFamily:
@@ -155,7 +153,6 @@ class LevelsSpec(MechanismFamily):
         return self
 
     def device_parameters(self) -> dict[str, Any]:
-        """Return what devices need: all but the expected shares of levels, which are for forecasts alone."""
         return self.model_dump(exclude_none=True, exclude={"levels": {"__all__": {"share"}}})
 
     def protocol(self, variable: Variable) -> LdpProtocol:

@@ -56,7 +56,6 @@ class LinearHashing(FoldedMechanism):
         self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n, g = len(symbols), self.space.g
         points = randomness.integers(0, self.space.points, n)
@@ -71,17 +70,14 @@ class LinearHashing(FoldedMechanism):
 
     @property
     def payload_text(self) -> str:
-        """The points, with a bucket each."""
         g, m = self.space.g, self.space.m
         return f"a point of m = {m} digits modulo g = {g}, and one of g buckets: {self.statistic_size:,} payloads"
 
     def parts_of(self, payload: int) -> str:
-        """Return the point and the bucket."""
         g = self.space.g
         return f"{self.space.point_text(payload // g)}, bucket {payload % g} of {g}"
 
     def symbols_of(self, payload: int) -> Symbols:
-        """See the base class: those that the function of the payload hashes into its bucket."""
         point, bucket = divmod(payload, self.space.g)
         vector = self.space.vectors(np.array([point]))
         return np.flatnonzero(self.space.products(vector, np.arange(self.size)) == bucket)

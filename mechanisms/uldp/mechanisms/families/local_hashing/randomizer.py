@@ -58,25 +58,20 @@ class SeededHashing(PureMechanism, UniformNoise):
 
     @property
     def log_payloads(self) -> float:
-        """The logarithm of the number of seeds with a bucket."""
         return math.log(SEEDS * self.buckets)
 
     def uniform(self, n: int, randomness: Randomness) -> Packed:
-        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
         return pack(randomness.integers(0, SEEDS, n), randomness.integers(0, self.buckets, n))
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have a bucket below ``buckets``; all seeds are possible."""
         possible: Mask = _unpack(cast(Packed, payloads))[1] < self.buckets
         return possible
 
     def describe(self, payload: int | bytes) -> str:
-        """Return the seed and the bucket of a payload."""
         seeds, buckets = _unpack(np.frombuffer(cast(bytes, payload), np.uint8)[np.newaxis])
         return f"seed {seeds[0]}, bucket {buckets[0]} of {self.buckets}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Count the reports that support each symbol; see the base class."""
         order = np.argsort(groups, kind="stable")
         groups = groups[order]
         seeds, buckets = _unpack(cast(Packed, np.concatenate(parts))[order])
@@ -143,7 +138,6 @@ class LocalHashing(SeededHashing):
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class. The draws are the same for all symbols, and whether noise replaces the bucket."""
         self.check_symbols(symbols)
         n = len(symbols)
         seeds = randomness.integers(0, SEEDS, n)

@@ -116,7 +116,6 @@ class MarginalsDecoder(SharesOfParts):
             yield Part(name, about, cells, n)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return a table ``share`` for each set of attributes, ``given`` for what is asked, and ``independence``."""
         self.require(estimator)
         views = self.estimates(cells, n)
         linear = self._pooled(views, repeats)
@@ -249,7 +248,6 @@ class MarginalsDecoder(SharesOfParts):
         return self._design.divisors(np.array(self._weights))
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of all shares at n reports of equal shares."""
         return np.concatenate(
             [np.full(self._cells(table), np.sqrt(self._variance(table) / n)) for table in self.asked.tables]
         )
@@ -269,7 +267,6 @@ class MarginalsDecoder(SharesOfParts):
         return squared_error(self._design, table, self._divisors) / self._cells(table)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the views, how far forged reports reach, and the errors at n reports."""
         numbers: dict[tuple[int, int, int], list[tuple[str, float]]] = {}
         for view, decoder, name, share in zip(self._views, self.decoders, self.part_names, self.shares, strict=True):
             key = len(view), self._cells(view), decoder.channel.supported

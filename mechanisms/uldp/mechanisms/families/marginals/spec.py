@@ -83,7 +83,6 @@ class ViewEncoding(Encoding):
         return {"form": "view", "encodings": encodings, "sizes": list(self.sizes)}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the cells, shape (n,)."""
         symbols = np.zeros(len(columns[0].values), dtype=np.int64)
         for encoding, size, column in zip(self.encodings, self.sizes, columns, strict=True):
             symbols = symbols * size + encoding.encode([column], randomness)
@@ -98,7 +97,6 @@ class InViewsSpec(PrivateSpec):
     like_with_tags = "sample-one"
 
     def device_parameters(self) -> dict[str, Any]:
-        """See ``MechanismFamily``: those of the record are all that there are."""
         return {}
 
     def protocol(self, variable: Variable) -> LdpProtocol:
@@ -163,7 +161,6 @@ class MarginalsSpec(PrivateSpec):
         return dict.fromkeys(names, InViewsSpec.model_validate(keys))
 
     def share_of(self, attribute: str) -> float:
-        """See ``MechanismFamily``: views, and not attributes, have shares."""
         return 1.0
 
     def record_parameters(self, variables: Mapping[str, Variable]) -> dict[str, Any]:

@@ -64,11 +64,9 @@ class MatrixDecoder(Decoder):
         return self._weight
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, self.mechanism.size)
 
     def received(self, cells: Counts, n: int) -> Floats:
-        """Return the share of the reports that name each value; see the base class."""
         return np.asarray(cells / n)
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
@@ -97,12 +95,10 @@ class MatrixDecoder(Decoder):
         return {Flag.IMPROBABLE_COUNTS: outside_p_value(cells, n, least, most)}
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors at n reports of uniform symbols, shape (|Z|,)."""
         r = equal_shares(self.mechanism.size)
         return np.sqrt((self._inverse**2 @ (r @ self.mechanism.matrix) - r**2) / n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield how often a report names the true value, what a client needs, and the error at n reports."""
         own = self.mechanism.matrix.diagonal()
         named = f"a report names the true value with probability {own.min():.3g} to {own.max():.3g}"
         yield "outputs", f"{named}; the scale is {self.mechanism.scale!r}"
@@ -115,7 +111,6 @@ class MatrixDecoder(Decoder):
         return self._shares(rng.multinomial(n, m / m.sum()), n, estimator) - r
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the table of shares."""
         self.require(estimator)
         linear, shares = self.linear(cells, n, repeats), self._shares(cells, n, estimator)
         return (table_of(TableName.SHARE, shares, linear, simultaneous=self._simultaneous, whole=True),)

@@ -143,7 +143,6 @@ class MetricMechanism(CountedReports):
         return np.concatenate(blocks)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. Each report takes one draw, whatever the symbol."""
         self.check_symbols(symbols)
         drawn = randomness.integers(0, RESOLUTION, len(symbols))
         outputs = np.empty(len(symbols), dtype=np.uint32)

@@ -45,7 +45,6 @@ class RankingDecoder(SharesOfParts):
         self._signs = one[:, self._pairs[:, 0]] - one[:, self._pairs[:, 1]]
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased Borda scores."""
         require_reports(n)
         answers = np.stack([part.cells for part in self.parts(cells, n)], axis=1)
         return borda(answers, self._signs, self._gain, self._of_response).repeated(repeats)
@@ -55,12 +54,10 @@ class RankingDecoder(SharesOfParts):
         return len(self._pairs) / self._gain
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the scores to expect, if each pair divides the users in two halves."""
         k = len(self._candidates)
         return np.full(k, np.sqrt(len(self._pairs) * (k - 1) / n) / (2 * self._gain))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the number of pairs, and the errors of shares and scores at n reports."""
         pairs, candidates = len(self._pairs), len(self._candidates)
         yield "pairs", f"{pairs} of {candidates} candidates, each with {max(round(n / pairs), 1):,} of the reports"
         yield heaviest_fact(pairs / self._gain, n)
@@ -70,7 +67,6 @@ class RankingDecoder(SharesOfParts):
         yield "errors", f"{of_share}, of a mean Borda score {score:.3g}"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the matrix of who beats whom, and the scores."""
         self.require(estimator)
         shares, variance, low, high = self._wins(cells, n, repeats)
         scores, k, names = self.linear(cells, n, repeats), len(self._candidates), self._candidates

@@ -61,11 +61,9 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         super().__init__(parts, [*[self._build(())] * len(walk.lengths), self._asked], strata)
 
     def cost(self, estimator: str) -> Cost:
-        """See the base class: the walk takes seconds."""
         return Cost.FINAL
 
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
-        """Return the number of reports of each length, and that of whole strings."""
         return tuple(part.n for part in self.parts(cells, n))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
@@ -93,7 +91,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return self._most_tested
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the shares of rare candidates at n reports."""
         return self._asked.forecast(self._of_a_part(n))
 
     def _of_a_part(self, n: int) -> int:
@@ -107,7 +104,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return [text for text in walked if text not in self.names]
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class."""
         self.require(estimator)
         whole = self.parts(cells, n)[-1]
         require_reports(whole.n)
@@ -146,7 +142,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return found
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the sizes of the search and of the mechanism, and the least share that n reports show."""
         walk, spelling, of_each = self.walk, self.walk.spelling, self._of_a_part(n)
         lengths = " to ".join(f"{length:,}" for length in sorted({walk.lengths[0], walk.lengths[-1]}))
         of_all = f"each length, and whole strings, have {1 / len(self.decoders):.3g} of the reports"
@@ -166,7 +161,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return self._asked.error(self._of_a_part(n))
 
     def least_found(self, n: int) -> float:
-        """See the base class; each length has its part of the reports."""
         return self._asked.least_found(self._of_a_part(n), self._most_tested)
 
     @property
@@ -174,7 +168,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return self._asked.weight
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
-        """Yield a line if n reports hardly find any string, or if there are too few cohorts; see ``Decoder``."""
         least = self.least_found(n)
         if least > LARGE_SHARE:
             yield (

@@ -61,7 +61,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=True)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         n = len(symbols)
         anywhere = randomness.random(n) < self.uniform_probability
@@ -75,11 +74,9 @@ class ProjectiveGeometryResponse(FoldedMechanism):
 
     @property
     def payload_text(self) -> str:
-        """The points."""
         return f"a point of m = {self.space.m} digits modulo g = {self.space.g}: {self.statistic_size:,} payloads"
 
     def parts_of(self, payload: int) -> str:
-        """Return the point."""
         return self.space.point_text(payload)
 
     @property
@@ -88,7 +85,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         return self._uniform
 
     def symbols_of(self, payload: int) -> Symbols:
-        """See the base class: those on whose hyperplanes the point is."""
         return np.flatnonzero(self.space.products(self.space.vectors(np.array([payload])), self._vectors) == 0)
 
     def supports(self, cells: Floats) -> Floats:

@@ -62,11 +62,6 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class.
-
-        The method draws the same numbers for each report, whatever its symbol and whether noise replaces it. Otherwise
-        the time that a report takes would tell noise from truth.
-        """
         self.check_symbols(symbols)
         if not self.noise_probability:
             return symbols.astype(np.uint32)
@@ -74,7 +69,6 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
         return np.where(noisy, self.uniform(len(symbols), randomness), symbols).astype(np.uint32)
 
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Draw n symbols uniformly from Z_S."""
         drawn: npt.NDArray[np.uint32] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), n)]
         return drawn
 

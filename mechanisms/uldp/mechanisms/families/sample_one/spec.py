@@ -67,13 +67,11 @@ class SampleOneSpec(PrivateSpec):
 
     @classmethod
     def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
-        """Yield the mechanism of least variance for each attribute; see ``MechanismFamily``."""
         if min(sizes.values()) > 1:
             yield {"of": {name: {"name": least_variance(size, epsilon)} for name, size in sizes.items()}}
 
     @property
     def parts(self) -> Mapping[str, MechanismFamily]:
-        """The mechanism of each attribute."""
         return self.of
 
     def joined(

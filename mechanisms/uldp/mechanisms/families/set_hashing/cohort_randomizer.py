@@ -76,7 +76,6 @@ class CohortSetHashing(CohortMechanism):
         return self._p / self.cohorts
 
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """See the base class. The draws are the same for each report, whatever it holds."""
         symbols = self.held_symbols(symbols, self.held)
         n = len(symbols)
         cohorts = randomness.integers(0, self.cohorts, n)
@@ -105,7 +104,6 @@ class CohortSetHashing(CohortMechanism):
         }
 
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
-        """Return 1 for each report with a bucket that a device with these symbols hits, else 0."""
         cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
         hit, _ = self._hit(cohorts, np.atleast_2d(symbol))
         return np.asarray((hit == buckets[:, np.newaxis]).sum(axis=1), dtype=np.int64)

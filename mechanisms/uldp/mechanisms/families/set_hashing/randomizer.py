@@ -69,7 +69,6 @@ class SetHashing(SeededHashing):
         )
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class. The draws are the same for each report, whatever it holds."""
         symbols = self.held_symbols(symbols, self.held)
         n, rows = len(symbols), max(_AT_ONCE // self.buckets, 1)
         seeds, kinds = randomness.integers(0, SEEDS, n), randomness.integers(0, DRAWS, n)

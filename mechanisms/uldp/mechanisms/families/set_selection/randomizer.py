@@ -69,7 +69,6 @@ class SetSelection(SubsetSelection):
         self._numbers = _numbers_of_hits(size, held, self.chosen)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class. The draws are the same for each report, whatever it holds."""
         return super().perturb(self.held_symbols(symbols, self.held), randomness)
 
     def device_form(self) -> DeviceForm:

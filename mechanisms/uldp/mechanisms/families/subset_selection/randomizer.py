@@ -111,13 +111,10 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
 
     @property
     def log_payloads(self) -> float:
-        """The logarithm of the number of sets of w symbols."""
         w, v = self.chosen, len(self._members)
         return math.lgamma(v + 1) - math.lgamma(w + 1) - math.lgamma(v - w + 1)
 
     def uniform(self, n: int, randomness: Randomness) -> Packed:
-        """Draw n sets of w symbols, shape (n, ceil(|Z|/8)), uniformly from all of them."""
-
         def bits(block: slice) -> Mask:
             return self._over_symbols(self._uniform_sets(len(range(n)[block]), randomness)[0])
 

@@ -72,14 +72,12 @@ class SummationDecoder(SharesDecoder):
         self._law = NoisyHistogram(pum.size, self._noise, response)
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these sums."""
         if cells.shape != (self._pum.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self._pum.size} symbols")
         if np.abs(cells).max() > n * self._mechanism.largest_step:
             raise ValueError(f"a sum is beyond that of n = {n} entries of {self._mechanism.largest_step:,}")
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate over Z, which is the sums over n."""
         require_reports(n)
         self.check(cells, n)
         values = cells / n
@@ -101,7 +99,6 @@ class SummationDecoder(SharesDecoder):
         return {Flag.IMPROBABLE_COUNTS: min(1.0, p)}
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors over Z at n reports of uniform symbols."""
         return self.stderr(equal_shares(self._pum.size), n)
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
@@ -114,21 +111,18 @@ class SummationDecoder(SharesDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class: a forged report has the largest possible entry."""
         return float(self._mechanism.largest_step)
 
     def heaviest(self, table: Table) -> float | None:
         return self.weight
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the noise of an entry, and the errors at n reports."""
         yield "noise", f"two-sided geometric, standard deviation {math.sqrt(self._noise):.4g} in each entry of a report"
         yield heaviest_fact(self.weight, n)
         worst = self.forecast(n).max()
         yield "errors", f"standard error of the unbiased estimate at n = {n:,}: {worst:.3g} a symbol"
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the table of shares."""
         self.require(estimator)
         linear = self.linear(cells, n, repeats)
         return share_tables(self._pum, self._shares(linear.values, estimator), linear, simultaneous=self._simultaneous)

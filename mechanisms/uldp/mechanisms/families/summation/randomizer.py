@@ -97,12 +97,10 @@ class Summation(BitNoise):
         return self._flipped
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
-        """See the base class. The draws are the same for all symbols."""
         self.check_symbols(symbols)
         return self.reported(self._flipped.perturb(symbols, randomness), randomness)
 
     def reported(self, bits: Packed, randomness: Randomness) -> Packed:
-        """Draw a magnitude for each flipped bit of n reports."""
         n = len(bits)
         payloads = np.empty((n, self.size), dtype="<i2")
         rows = max(1, _ENTRIES_AT_ONCE // self.size)
@@ -124,17 +122,14 @@ class Summation(BitNoise):
         }
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are within the reach of all honest reports but a share ``IMPOSSIBLE_TAIL``."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which are not within the reach of the probable ones."""
         entries = _entries(payloads)
         ends = entries.min(axis=1), entries.max(axis=1), entries.sum(axis=1, dtype=np.int64)
         return _within(self._possible, *ends), ~_within(self._probable, *ends)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
-        """Sum the entries of each symbol; see the base class."""
         order = np.argsort(groups, kind="stable")
         entries, groups = _entries(np.concatenate(cast(Sequence[Packed], parts)))[order], groups[order]
         sums: Counts = np.zeros((k, self.size), dtype=np.int64)

@@ -214,7 +214,6 @@ class TreeDecoder(SharesOfParts):
         return max(self.heaviest_in(level, of_level) for level, of_level in enumerate(own))
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the shares of bins at n reports of equal shares, shape (m,)."""
         return np.sqrt(self._as_expected(equal_shares(self.bins.number), n).variance)
 
     def _as_expected(self, r: Floats, n: int) -> TreeEstimate:
@@ -238,7 +237,6 @@ class TreeDecoder(SharesOfParts):
         return self.simulate(shape.of_bins(self.bins.number), n, self.bins_estimator, rng)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield the levels, how far forged reports reach, and the errors at n reports."""
         for decoder, width, share in zip(self.decoders, self._tree.widths, self.shares, strict=True):
             blocks, mechanism = decoder.channel.size, "rr" if decoder.channel.one_symbol else "pgr"
             yield "level", f"{blocks:,} blocks of {width:,}: {share:.4g} of the reports, by {mechanism}"

@@ -56,16 +56,13 @@ class BlockEncoding(Encoding):
 
     @property
     def base(self) -> Encoding:
-        """The encoding whose symbols are bins."""
         return self.bins
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the block of each device; see the base class. Draws what ``bins`` draws."""
         return self.of_base(self.bins.encode(columns, randomness))
 
     def device_form(self) -> DeviceForm:
         return {"form": "blocks", "width": self.width}
 
     def of_base(self, symbols: Values) -> Values:
-        """Return the block of each bin."""
         return symbols // self.width

@@ -111,11 +111,9 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
         }
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding, at most one bit of Z_N set, and a possible number of set bits."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
         well_formed, totals = self.form_and_totals(payloads)
         possible, improbable = self.bit_totals.judge(totals)
         return well_formed & possible, improbable

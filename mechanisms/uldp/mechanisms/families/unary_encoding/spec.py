@@ -82,7 +82,6 @@ class UrapSpec(_UtilityOptimized):
         return f"{self.title}, θ = {theta:g}" if isinstance(theta, float) else self.title
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """Return this mechanism with the number for which auto stands; see ``best_theta``."""
         return self.model_copy(
             update={"theta": best_theta(self.epsilon, sensitive, size)} if isinstance(self.theta, str) else {}
         )

@@ -52,7 +52,6 @@ class Number(Strict, Kind):
         return f"{self.low:g} to {self.high:g}"
 
     def read(self, text: str) -> float:
-        """Return the number that a table holds as text; see ``Kind``."""
         return read_number(text, self.low, self.high)
 
     def check(self, value: object, attribute: str) -> float:
@@ -71,7 +70,6 @@ class Number(Strict, Kind):
         yield from ((f"number.{key}", value) for key, value in self.model_dump().items())
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
-        """Return the bins of a table of shares; see ``Kind``."""
         if not whole:
             return None
         edges = np.linspace(self.low, self.high, size + 1)
@@ -85,7 +83,6 @@ class Number(Strict, Kind):
         return f"{self.edge(position, bins):.6g}"
 
     def range(self, low: End, high: End, bins: int) -> Range:
-        """Return the bins from one edge to another; see ``Kind``."""
         first, end = (self._position(number, bins) for number in (low, high))
         if not first < end:
             raise ValueError(f"a range goes from a lower to a higher number, got {quote(low)} and {quote(high)}")

@@ -50,7 +50,6 @@ class Pairs(Sets):
 
     @property
     def symbols(self) -> int:
-        """See ``Sets``: a key with each of two signs."""
         return 2 * self.values.size
 
     @property
@@ -63,7 +62,6 @@ class Pairs(Sets):
         return f"{self.values.size:,}, up to {self.at_most:,} of them, with {self.low:g} to {self.high:g} each"
 
     def read(self, text: str) -> tuple[Value, ...]:
-        """Return the positions of keys, and their numbers, of a text such as ``a=1;b=2.5``; see ``Kind``."""
         pairs = [self._pair(pair) for pair in text.split(SEPARATOR)] if text else []
         if len({key for key, _ in pairs}) < len(pairs):
             raise ValueError(f"{quote(text)} has a key twice; remove one")
@@ -104,9 +102,7 @@ class Pairs(Sets):
         yield from ((f"{self.name}.{end}", value) for end, value in (("low", self.low), ("high", self.high)))
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of users who hold each key; see ``Kind``."""
         return super().shares(cast(Floats, column)[:, :, 0], weights, candidates)
 
     def same(self, other: Kind) -> bool:
-        """Return whether the other domain has these keys and this range, too; see ``Kind``."""
         return isinstance(other, Pairs) and super().same(other) and (self.low, self.high) == (other.low, other.high)

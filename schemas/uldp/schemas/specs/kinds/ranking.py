@@ -49,7 +49,6 @@ class Ranking(Strict, Kind):
         return f"{len(self.of)}"
 
     def read(self, text: str) -> tuple[int, ...]:
-        """Return the ranking that a table holds as ``b>a>c``; see ``check`` for its form."""
         labels = [label.strip() for label in text.split(BETTER)]
         if sorted(labels) != sorted(self.of):
             raise ValueError(
@@ -86,7 +85,6 @@ class Ranking(Strict, Kind):
         yield "ranking.of", self.of
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
-        """Return the candidates; see ``Kind``."""
         return self.of if size == len(self.of) else None
 
     @staticmethod

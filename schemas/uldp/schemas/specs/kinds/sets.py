@@ -75,7 +75,6 @@ class Sets(Strict, Kind):
         return self.name if self.of.strings is None else StringSets.name
 
     def located(self, folder: SpecFolder) -> Kind:
-        """Read the items; see ``Kind``."""
         if self.of.strings is not None:
             try:
                 return StringSets(strings=self.of.strings.located(folder), at_most=self.at_most)
@@ -103,7 +102,6 @@ class Sets(Strict, Kind):
 
     @property
     def values(self) -> Values:
-        """The items; see ``Kind``."""
         return self._items.values
 
     @property
@@ -124,7 +122,6 @@ class Sets(Strict, Kind):
         return f"of {self.values.size:,} items, up to {self.at_most:,} of them"
 
     def read(self, text: str) -> tuple[Value, ...]:
-        """Return the positions of the items that a table holds, joined by ``SEPARATOR``; see ``Kind``."""
         items = [self._items.read(item) for item in text.split(SEPARATOR)] if text else []
         if len(set(items)) < len(items):
             raise ValueError(f"{quote(text)} has an item twice; remove one")
@@ -160,18 +157,15 @@ class Sets(Strict, Kind):
         list_labels(domain[self.name]["of"], self.values)
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
-        """Return the labels of the items, if there is an entry for each; see ``Kind``."""
         return None if whole else self._items.entries(size, whole=whole)
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of users who hold each item; see ``Kind``."""
         there = column >= 0
         of_rows = np.broadcast_to(weights[:, np.newaxis], column.shape)
         shares = np.bincount(column[there].astype(np.int64), of_rows[there], minlength=self.values.size)
         return np.asarray(shares, dtype=np.float64)
 
     def same(self, other: Kind) -> bool:
-        """Return whether the other domain has these items, too; see ``Kind``."""
         return isinstance(other, Sets) and other.name == self.name and self._items.same(other._items)
 
 

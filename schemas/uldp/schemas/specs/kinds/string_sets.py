@@ -55,7 +55,6 @@ class StringSets(Strict, Kind):
         return f"of strings of up to {self.strings.longest:,} bytes, up to {self.at_most:,} of them"
 
     def read(self, text: str) -> tuple[Value, ...]:
-        """Return the strings that a table holds, joined by ``SEPARATOR``; see ``Kind``."""
         strings = [self.strings.read(each) for each in text.split(SEPARATOR)] if text else []
         if "" in strings:
             raise ValueError(f"{quote(text)} has an empty string; remove it")
@@ -94,11 +93,9 @@ class StringSets(Strict, Kind):
         self.strings.without_files(domain["set"]["of"])
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of users who hold each candidate; see ``Kind``."""
         return np.array([weights[(column == candidate).any(axis=1)].sum() for candidate in candidates])
 
     def same(self, other: Kind) -> bool:
-        """Return whether the other domain has sets of strings, too, of any length; see ``Kind``."""
         return self.name == other.name
 
     def candidates(

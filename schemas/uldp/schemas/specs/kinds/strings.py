@@ -39,7 +39,6 @@ class Strings(Strict, Kind):
         return not (self.alphabet is None and self.pieces is None and self.pieces_file is None)
 
     def located(self, folder: SpecFolder) -> "Strings":
-        """Return this domain with all pieces, the characters among them; see ``Kind``."""
         if not self.spelled:
             return self
         try:
@@ -71,7 +70,6 @@ class Strings(Strict, Kind):
         return text
 
     def check(self, value: object, attribute: str) -> str:
-        """See ``Kind``. The encoding refuses strings that are too long."""
         if not isinstance(value, str):
             raise TypeError(f"the value is a {type(value).__name__}, not a string")
         return value
@@ -93,11 +91,9 @@ class Strings(Strict, Kind):
             keys["pieces"] = self.pieces
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of each candidate; see ``Kind``."""
         return np.array([weights[column == candidate].sum() for candidate in candidates])
 
     def same(self, other: Kind) -> bool:
-        """Return whether the other domain has strings, too, of any length; see ``Kind``."""
         return self.name == other.name
 
     def candidates(

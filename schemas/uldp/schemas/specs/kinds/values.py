@@ -49,7 +49,6 @@ class ListedValues(Kind):
         list_labels(domain, self.values)
 
     def read(self, text: str) -> int:
-        """Return the index of a value; see ``Kind``."""
         return self.values.read_value(text)
 
     def check(self, value: object, attribute: str) -> int:
@@ -84,25 +83,20 @@ class ListedValues(Kind):
         yield ("labels", self.values.names) if labelled else ("size", self.values.size)
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
-        """Return the labels, if there is an entry for each value; see ``Kind``."""
         return self.values.names if size == self.values.size else None
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of each value; see ``Kind``."""
         shares = np.bincount(cast(Indices, column), weights, minlength=self.values.size)
         return np.asarray(shares, dtype=np.float64)
 
     def same(self, other: Kind) -> bool:
-        """Return whether the other domain has these labels, too; see ``Kind``."""
         return self.values.labels == other.values.labels
 
     def bin_text(self, position: float, bins: int) -> str:
-        """Return the label of a value, or its index; see ``Kind``."""
         index = min(int(position), self.values.size - 1)
         return str(index) if self.values.names is None else self.values.names[index]
 
     def range(self, low: End, high: End, bins: int) -> Range:
-        """Return the values from one to another, with both, in the order of the domain; see ``Kind``."""
         first, last = (self.values.read_value(str(value)) for value in (low, high))
         if first > last:
             raise ValueError(f"the values are in the order of the domain, and {quote(low)} comes after {quote(high)}")
