@@ -243,10 +243,8 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
     """Index specs by collection and version, which each report names.
 
     Collections with the same mechanism and variables share a protocol and a digest: to derive these takes longer than
-    to compare those.
-
-    Raises:
-        ValueError: if two specs have the same collection and version, there is none, or a statistic is too large.
+    to compare those. ValueError if two specs have the same collection and version, there is none, or a statistic is too
+    large.
     """
     found: dict[CollectionKey, ServedCollection] = {}
     twins: dict[bytes, ServedCollection] = {}

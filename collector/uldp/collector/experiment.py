@@ -246,7 +246,8 @@ def compare(
 
     In each simulated window, other users hold values of the truth. It draws counts from the law that a mechanism
     declares, which is fast, and never calls ``perturb``. Whether the code of a new mechanism follows its law is a
-    question to ``Protocol.simulate`` and ``uldp verify``.
+    question to ``Protocol.simulate`` and ``uldp verify``. ValueError if a protocol is of something else than shares of
+    so many values, or a weight is below 0.
 
     Args:
         protocols: Protocols of shares of values, of one domain.
@@ -254,9 +255,6 @@ def compare(
         users: How many users report once each.
         estimator: Its name; by default the first of each mechanism.
         windows: How often each protocol is simulated; the seed is fixed.
-
-    Raises:
-        ValueError: if a protocol is of something else than shares of so many values, or a weight is below 0.
     """
     weights = np.asarray(truth, dtype=np.float64)
     if weights.ndim != 1 or not weights.sum() > 0 or weights.min() < 0:

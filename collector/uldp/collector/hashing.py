@@ -29,7 +29,7 @@ def key_of(secret: int) -> Words:
 
 
 def hash_ids(key: Words, low: Words, high: Words) -> Words:
-    """Hash ids, given as their two words; the upper 32 bits of the hashes are strongly universal.
+    """Hash ids, given as their two words; the upper 32 bits of the hashes are strongly universal, shape (n,).
 
     If a device chooses two ids without knowing the key, the upper b <= 32 bits of their hashes are equal with
     probability 2^-b. The hash is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is
@@ -47,9 +47,6 @@ def hash_ids(key: Words, low: Words, high: Words) -> Words:
         key: Shape (5,): a uniform summand and four uniform factors.
         low: Shape (n,): the first words of the ids.
         high: Shape (n,): the second words.
-
-    Returns:
-        Shape (n,).
     """
     summand, *factors = key
     hashes = low >> _HALF

@@ -55,11 +55,7 @@ class SharedSpecs:
         return iter(self._specs)
 
     def of_key(self, key: CollectionKey) -> ServedCollection:
-        """Return a collection of the job.
-
-        Raises:
-            RequestError: if the job has none of that name and version.
-        """
+        """Return a collection of the job; RequestError if the job has none of that name and version."""
         if key not in self.served:
             raise unknown_collection(key)
         return self.served[key]
@@ -111,11 +107,7 @@ def unknown_collection(key: CollectionKey) -> RequestError:
 
 
 def listed(specs: object) -> tuple[CollectionSpec, ...]:
-    """Return the specs of a list.
-
-    Raises:
-        TypeError: if it is no list, or anything in it is no spec.
-    """
+    """Return the specs of a list; TypeError if it is no list, or anything in it is no spec."""
     if isinstance(specs, CollectionSpec):  # which is iterable, by its keys
         raise TypeError("specs is one spec, and not a list of them; write [spec]")
     if isinstance(specs, str | PathLike | Mapping) or not isinstance(specs, Iterable):

@@ -101,11 +101,7 @@ NO_ATTRIBUTES: Mapping[str, str] = {}
 
 
 def as_body(data: object) -> bytes:
-    """Return the body of a message.
-
-    Raises:
-        TypeError: if it is not bytes.
-    """
+    """Return the body of a message; TypeError if it is not bytes."""
     if not isinstance(data, bytes):
         raise TypeError(
             f"the data of a message is a {type(data).__name__}, not bytes: give the bytes that a device sent, as"
@@ -115,11 +111,7 @@ def as_body(data: object) -> bytes:
 
 
 def as_attributes(attributes: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the attributes of a message.
-
-    Raises:
-        TypeError: if a name or a value is no text.
-    """
+    """Return the attributes of a message; TypeError if a name or a value is no text."""
     for each in (*attributes, *attributes.values()):
         if not isinstance(each, str):
             raise TypeError(
@@ -177,11 +169,7 @@ class Missing:
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``to_avro`` returned.
-
-        Raises:
-            ValueError: if it names no message.
-        """
+        """Read a value that ``to_avro`` returned; ValueError if it names no message."""
         missing = cls(**value)
         if missing.count < 1:
             raise ValueError(f"the last of the missing messages, {missing.last}, is before the first, {missing.first}")

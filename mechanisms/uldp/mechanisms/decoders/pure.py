@@ -53,10 +53,8 @@ class ShareEstimate(Estimate):
 def share_estimate(law: ChannelLaw, counts: Counts, n: Reports) -> ShareEstimate:
     """Return the unbiased estimate over Z from support counts, with errors at the shares that the counts suggest.
 
-    Those of single shares are at r-hat cut to [0, 1], those of sums at the distribution of ``wls``.
-
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    Those of single shares are at r-hat cut to [0, 1], those of sums at the distribution of ``wls``. ValueError if ``n``
+    is not positive, or ``counts`` does not fit the channel.
     """
     values = law.channel.unbiased(counts, n)
     part = part_of(law, values.clip(0.0, 1.0), n, partial(wls, law.channel, counts, n))

@@ -52,11 +52,7 @@ class PartsDecoder(Decoder, Generic[D]):
         self.shares: list[float] = strata.shares.tolist()
 
     def parts(self, cells: Counts, n: int) -> list[Part]:
-        """Split a statistic.
-
-        Raises:
-            ValueError: if it has the wrong size, or the reports of its parts do not sum to n.
-        """
+        """Split a statistic; ValueError if it has the wrong size, or the reports of its parts do not sum to n."""
         if cells.shape != (self.strata.statistic_size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.strata.statistic_size} cells")
         split = zip(self.part_names, self.decoders, self.strata.split_cells(cells), strict=True)

@@ -70,9 +70,7 @@ def checked_start(known: Start | None, clock: Clock, event_time_ms: int, skew: t
 
     Within one run, the clock must not come more than ``skew`` further than the time that has elapsed since any earlier
     check. A clock that is set back passes, because that frees no budget. ``known`` is what the last check returned.
-
-    Raises:
-        ClockError: if the observation is further from the clock, or the clock has come further than the time.
+    ClockError if the observation is further from the clock, or the clock has come further than the time.
     """
     now, uptime, most = clock.now(), clock.uptime(), milliseconds(skew)
     off = event_time_ms - now

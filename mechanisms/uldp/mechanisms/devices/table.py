@@ -23,10 +23,8 @@ def device_table(spec: CollectionSpec) -> dict[str, Any]:
     """Return the table of a spec: of JSON numbers, text, lists and mappings.
 
     The key ``digest`` names the table: it is the ``table_digest`` of all other keys. ``device_digest`` is that of the
-    device half of the spec, which results name.
-
-    Raises:
-        ValueError: if a mechanism or an encoding of the spec, which a package outside may bring, has no form.
+    device half of the spec, which results name. ValueError if a mechanism or an encoding of the spec, which a package
+    outside may bring, has no form.
     """
     protocol = build_protocol(spec)
     mechanism, window = protocol.mechanism, spec.window

@@ -86,7 +86,8 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: R
     """Estimate r over Z with the estimator of this name.
 
     Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
-    result into this estimate.
+    result into this estimate. ValueError if no estimator of this name fits the channel, ``n`` is not positive, or
+    ``counts`` does not fit.
 
     Args:
         estimator: The name of an estimator in a spec.
@@ -98,9 +99,6 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: R
     Returns:
         Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex; where devices
         hold l symbols, they are in [0, 1] and sum to l.
-
-    Raises:
-        ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
     if estimator not in _ESTIMATORS:
         raise RequestError(f"no estimator {estimator!r}; choose one of {', '.join(_ESTIMATORS)}")

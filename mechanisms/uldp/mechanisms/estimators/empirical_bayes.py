@@ -36,7 +36,8 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0,
     ``SMALLEST_CLASS`` symbols.
 
     Source: Robbins, "An Empirical Bayes Approach to Statistics" (Berkeley Symposium 3, 1956); Laird, "Nonparametric
-    Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978).
+    Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978). ValueError if ``n`` is not positive, or
+    ``counts`` does not fit the channel and ``n``.
 
     Args:
         channel: p and q of the mechanism.
@@ -48,9 +49,6 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0,
 
     Returns:
         Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
-
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
     classes = _classes(channel, channel.size - bots)
     if not classes:

@@ -91,7 +91,7 @@ class Tree(Design):
     def of_blocks(
         self, weights: Sequence[Floats] | Floats, numbers: Sequence[Floats], power: int, *, below: bool = False
     ) -> Floats:
-        """Return for each leaf, or for the sum of all leaves before it, a sum over all blocks.
+        """Return for each leaf, or for the sum of all leaves before it, a sum over all blocks, shape (m,).
 
         It is that of the numbers of the blocks times powers of their weights in the solution: of their variances, the
         variance by independent blocks. A leaf depends on each of its blocks, on the sum of the blocks beside each of
@@ -102,9 +102,6 @@ class Tree(Design):
             numbers: Of each part, shape (blocks,).
             power: That of the weights.
             below: Whether to return those of the leaves before each.
-
-        Returns:
-            Shape (m,).
         """
         passes = _Passes.of(self, weights)
         of_sums = self._of_sums(passes, numbers, power)

@@ -69,10 +69,7 @@ def pool(parts: Sequence[ShareEstimate]) -> PooledShares:
 
     The weights follow from a distribution r, and r from the weights: it is that of the mean. The start is the mean
     weighted by n, which depends on no variance. The joint maximum likelihood exists for versions of symbol reports
-    alone, and is no closer to the truth.
-
-    Raises:
-        RequestError: if there is no version, or if the sizes of Z differ.
+    alone, and is no closer to the truth. RequestError if there is no version, or if the sizes of Z differ.
     """
     if len({part.channel.size for part in parts}) != 1:
         raise RequestError("pooling needs versions over the same symbols, one or more")

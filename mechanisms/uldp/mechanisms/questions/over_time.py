@@ -63,15 +63,13 @@ def over_time(estimates: Sequence[Estimate], shared: Sequence[Floats], starts: S
     """Smooth unbiased estimates of the same numbers from windows that have no report in common.
 
     If devices keep responses, the errors that all windows share are not taken to average out: the level is that of the
-    shares with the noise of the responses, whose error is added at the end.
+    shares with the noise of the responses, whose error is added at the end. RequestError if there are fewer than 3
+    windows.
 
     Args:
         estimates: The estimate of each window.
         shared: The part of the variance of each that all windows share; see ``Shares.of_responses``.
         starts: When each begins, ascending.
-
-    Raises:
-        RequestError: if there are fewer than 3 windows.
     """
     if len(estimates) < 3:
         raise RequestError("smoothing needs 3 windows or more with counts; leave out --over, or choose shorter periods")

@@ -31,11 +31,7 @@ def range_of(shares: Shares, text: str) -> Range:
 
 
 def ranges(shares: Shares, wanted: Sequence[Range], estimator: str) -> Iterator[Answer]:
-    """Yield the share of users in each range, with its interval.
-
-    Raises:
-        RequestError: if numbers are of several versions.
-    """
+    """Yield the share of users in each range, with its interval; RequestError if numbers are of several versions."""
     if shares.decoder.number_of_bins is not None:
         cells, n, repeats = _counts(shares)
         table = shares.decoder.range_table(cells, n, wanted, shares.decoder.known(estimator), repeats)

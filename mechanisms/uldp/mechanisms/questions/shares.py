@@ -84,10 +84,8 @@ class Shares:
 def shares_of(span: Span) -> Iterator[Shares]:
     """Yield the shares, or the mean, of each variable of a span that has enough reports.
 
-    Attributes of strings of which none is named are left out of a record.
-
-    Raises:
-        RequestError: if the mechanisms of versions cannot be pooled, or no string is named.
+    Attributes of strings of which none is named are left out of a record. RequestError if the mechanisms of versions
+    cannot be pooled, or no string is named.
     """
     least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
     for each in span.spans:
@@ -135,11 +133,7 @@ def _of(span: Span, part: Part) -> Shares:
 
 
 def of_values(shares: Sequence[Shares]) -> list[Shares]:
-    """Return those that are of values.
-
-    Raises:
-        RequestError: if there are numbers alone, such as a mean.
-    """
+    """Return those that are of values; RequestError if there are numbers alone, such as a mean."""
     found = [each for each in shares if each.pum is not None]
     if shares and not found:
         quantities = ", ".join(dict.fromkeys(each.quantity.value for each in shares))

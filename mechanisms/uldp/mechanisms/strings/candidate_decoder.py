@@ -57,16 +57,13 @@ class CandidateDecoder(FindingDecoder):
         *,
         simultaneous: bool = False,
     ) -> None:
-        """Build the decoder.
+        """Build the decoder; ValueError if a candidate is too long.
 
         Args:
             mechanism: A ``StringMechanism``, or that of devices that keep responses of one.
             candidates: The strings to ask for, K of them.
             longest: The bytes of the longest string of the domain.
             simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
-
-        Raises:
-            ValueError: if a candidate is too long.
         """
         response = cast(StringMechanism | None, mechanism.inner)
         self.channel = cast(StringMechanism, mechanism.bare).cohort_channel

@@ -27,14 +27,12 @@ def string_symbol(text: str, longest: int) -> int:
 
     Strings are compared byte by byte: two forms of one text in Unicode have two symbols. All strings of a domain are
     filled to one length, so that hashing takes the same time for each. Two of 10,000 strings share a symbol with a
-    probability of 2e-7; somebody who searches for such strings finds some.
+    probability of 2e-7; somebody who searches for such strings finds some. ValueError if it is longer, or no valid
+    Unicode. The message does not show it.
 
     Args:
         text: The string.
         longest: The bytes of the longest string.
-
-    Raises:
-        ValueError: if it is longer, or no valid Unicode. The message does not show it.
     """
     # Not raised from the error of Python, because that holds the string.
     try:

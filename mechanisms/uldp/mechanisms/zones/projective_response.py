@@ -49,9 +49,7 @@ class ProjectiveResponse:
         """Build the channel of G zones and a budget in nats.
 
         ``report`` is the budget of the report that has the answer as a part; infinite if the answer is all of it.
-
-        Raises:
-            ValueError: if there are fewer than two zones, or epsilon is not positive, or above ``report``.
+        ValueError if there are fewer than two zones, or epsilon is not positive, or above ``report``.
         """
         if zones < 2 or not epsilon > 0:
             raise ValueError(f"an answer about a zone needs two zones and a budget, got {zones} and {epsilon:g}")

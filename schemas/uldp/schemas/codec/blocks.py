@@ -226,11 +226,7 @@ def _possible(records: int, size: int) -> int:
 
 
 def check_end(at: int, block: bytes) -> None:
-    """Check that a block ends behind its last record.
-
-    Raises:
-        ContainerError: if it does not.
-    """
+    """Check that a block ends behind its last record; ContainerError if it does not."""
     if at != len(block):
         raise ContainerError(f"{len(block) - at:,} bytes follow the last record of a block")
 

@@ -47,11 +47,7 @@ def inflate(codec: str, block: bytes, bound: int) -> bytes:
 
 
 def check_codec(codec: str) -> None:
-    """Check that the library of a codec is installed.
-
-    Raises:
-        MissingCodecError: if it is not.
-    """
+    """Check that the library of a codec is installed; MissingCodecError if it is not."""
     if codec in ("snappy", "zstandard"):
         _cramjam()
 

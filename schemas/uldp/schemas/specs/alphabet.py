@@ -62,7 +62,8 @@ def read_pieces(
 ) -> tuple[str, ...]:
     """Return the pieces of a spec, in order: those of its list or file, and the characters of the alphabet.
 
-    Without an alphabet, each character of a piece is a piece, too.
+    Without an alphabet, each character of a piece is a piece, too. ValueError if the file cannot be read, or a piece is
+    none. The message begins with the key.
 
     Args:
         listed: The pieces that the spec lists.
@@ -70,9 +71,6 @@ def read_pieces(
         alphabet: The alphabet, as in a spec.
         longest: The most bytes of a string.
         folder: The folder of the spec.
-
-    Raises:
-        ValueError: if the file cannot be read, or a piece is none. The message begins with the key.
     """
     if listed is not None and file is not None:
         raise ValueError("pieces: give the list or pieces_file; remove one")

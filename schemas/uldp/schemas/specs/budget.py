@@ -40,9 +40,5 @@ class Budget(Strict):
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``to_avro`` returned.
-
-        Raises:
-            ValueError: if the numbers are no budget.
-        """
+        """Read a value that ``to_avro`` returned; ValueError if the numbers are no budget."""
         return cls(epsilon=value["epsilon"], every=timedelta(milliseconds=value["every_ms"]))

@@ -431,11 +431,7 @@ class CollectionSpec(Strict):
 
 
 def checked_spec(spec: object) -> CollectionSpec:
-    """Return a spec.
-
-    Raises:
-        TypeError: if it is anything else, as the path of one.
-    """
+    """Return a spec; TypeError if it is anything else, as the path of one."""
     if isinstance(spec, CollectionSpec):
         return spec
     remedy = "give a CollectionSpec"

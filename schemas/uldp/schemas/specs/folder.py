@@ -25,10 +25,9 @@ class SpecFolder:
     below: Path | None = None
 
     def find(self, name: str) -> Path:
-        """Return the path of a file that the spec names.
+        """Return the path of a file that the spec names; ValueError if it is no regular file below the allowed folder.
 
-        Raises:
-            ValueError: if it is no regular file below the allowed folder. The message does not name the file.
+        The message does not name the file.
         """
         path, allowed = self.path / name, self.below or self.path
         try:

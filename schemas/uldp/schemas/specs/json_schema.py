@@ -32,11 +32,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def spec_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a spec.
-
-    Raises:
-        ValueError: if two models have one name.
-    """
+    """Return the JSON Schema of a spec; ValueError if two models have one name."""
     schema = _described(CollectionSpec, CollectionSpec.model_json_schema())
     defs: dict[str, Any] = schema.pop("$defs")
     for name in mechanism_names():

@@ -11,10 +11,8 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 def parse_moment(text: object) -> datetime:
     """Read a moment such as ``2026-03-01T00:00Z``.
 
-    YAML has read some forms of it already.
-
-    Raises:
-        ValueError: if it is no time of ISO 8601, is before 1970, or is no whole millisecond.
+    YAML has read some forms of it already. ValueError if it is no time of ISO 8601, is before 1970, or is no whole
+    millisecond.
     """
     try:
         moment = text if isinstance(text, datetime) else datetime.fromisoformat(text if isinstance(text, str) else "")

@@ -69,11 +69,7 @@ class Slices:
         return [self.position(name, given[name]) for name in names]
 
     def position(self, name: str, value: object) -> int:
-        """Return the position of a value of a public attribute.
-
-        Raises:
-            ValueError: if there is no such value.
-        """
+        """Return the position of a value of a public attribute; ValueError if there is no such value."""
         values = self.values[name]
         if not isinstance(value, str) or value not in values:
             hint = notes(near(value, values)) if isinstance(value, str) else ""

@@ -78,11 +78,7 @@ def unreadable(error: OSError | ValueError) -> str:
 
 
 def read_spec(path: Path) -> object:
-    """Read the YAML of a spec file.
-
-    Raises:
-        SpecError: if the file cannot be read or is not valid YAML.
-    """
+    """Read the YAML of a spec file; SpecError if the file cannot be read or is not valid YAML."""
     try:
         text = read_text(path, MAX_SPEC_BYTES)
         return yaml.load(text, Loader=_SpecLoader)  # noqa: S506 (a SafeLoader)

@@ -84,17 +84,15 @@ class Table:
 
 
 def read_column(path: Path, most_bytes: int, most_lines: int) -> list[str]:
-    """Read the table of one column, ``value``.
+    """Read the table of one column, ``value``; ValueError if the file is no such table.
 
-    A file that is too large is refused before a row of it is made: a row of one character takes 366 bytes.
+    A file that is too large is refused before a row of it is made: a row of one character takes 366 bytes. The message
+    does not name the file.
 
     Args:
         path: The file.
         most_bytes: The largest size of the file in bytes.
         most_lines: The most lines of the file, with its header.
-
-    Raises:
-        ValueError: if the file is no such table. The message does not name the file.
     """
     text = read_text(path, most_bytes)
     # A line ends with one of these, or with both.
@@ -123,11 +121,7 @@ def sum_weights(weights: Floats, of: str) -> float:
 
 
 def read_weight(text: str) -> float:
-    """Read the weight of a row.
-
-    Raises:
-        ValueError: if the weight is not a finite number of 0 or more.
-    """
+    """Read the weight of a row; ValueError if the weight is not a finite number of 0 or more."""
     try:
         weight = float(text)
     except ValueError:

@@ -98,13 +98,11 @@ class Values:
     def read_background(self, path: Path) -> tuple[Floats, float]:
         """Return the distribution over the values that the weights in a file give, and its strength.
 
-        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``.
+        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``. ValueError if
+        the file cannot be read, or gives no distribution. The message does not name the file.
 
         Returns:
             The distribution, shape (|X|,), and the strength, NaN if a weight is not a whole number.
-
-        Raises:
-            ValueError: if the file cannot be read, or gives no distribution. The message does not name the file.
         """
         weights = np.zeros(self.size)
         table = Table.read(path, ["value", "weight"], optional=True)

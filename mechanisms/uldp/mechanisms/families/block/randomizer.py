@@ -52,7 +52,7 @@ class Block(UniformReports):
     width: int
 
     def __init__(self, epsilon: float, bins: int, width: Width | int = "auto") -> None:
-        """Build the mechanism.
+        """Build the mechanism; ValueError if epsilon is below ``MIN_EPSILON``, or there is no bin.
 
         Args:
             epsilon: Budget of one report in nats.
@@ -61,9 +61,6 @@ class Block(UniformReports):
                 mechanism, where the upper bound of the information that an output has about the input is highest.
                 "auto": the width with the smallest variance of the mean at the input where this variance is largest.
                 Or W itself, 1 or more.
-
-        Raises:
-            ValueError: if epsilon is below ``MIN_EPSILON``, or there is no bin.
         """
         if not epsilon >= MIN_EPSILON:
             raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")

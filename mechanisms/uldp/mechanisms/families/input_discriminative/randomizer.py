@@ -96,10 +96,8 @@ def best_bits(epsilons: Sequence[float], sizes: Sequence[int]) -> tuple[Bits, ..
 
     The sum is a convex function of b, so a search over one integer solves either program. (The paper has a third
     program, opt0, for any p; it is not convex.) The result is the better of the two. All q are rounded up to a multiple
-    of 2^-53, and all p are exact, so that the constraints hold exactly: a larger q lowers both factors.
-
-    Raises:
-        ValueError: if the epsilons of the groups, in nats, do not rise, or are not positive.
+    of 2^-53, and all p are exact, so that the constraints hold exactly: a larger q lowers both factors. ValueError if
+    the epsilons of the groups, in nats, do not rise, or are not positive.
     """
     if not epsilons or not (epsilons[0] > 0 and all(one < other for one, other in pairwise(epsilons))):
         raise ValueError(f"the epsilons of groups must be positive and rise, got {list(epsilons)}")

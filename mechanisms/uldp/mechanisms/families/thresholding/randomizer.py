@@ -31,10 +31,8 @@ def thresholding(sensitive: Mask, epsilon: float, theta: float) -> UnaryEncoding
 
     Guarantee: one report is epsilon'-LDP with e^epsilon' = p (1 - q)/((1 - p) q), the largest ratio of the
     probabilities of two bits under two symbols. epsilon' is below epsilon, the budget of the noise in nats, because a
-    threshold drops a part of what the sums say. The guarantee of the mechanism is epsilon'.
-
-    Raises:
-        ValueError: if epsilon is not positive, or theta is not inside (0, 1).
+    threshold drops a part of what the sums say. The guarantee of the mechanism is epsilon'. ValueError if epsilon is
+    not positive, or theta is not inside (0, 1).
     """
     if not epsilon > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")

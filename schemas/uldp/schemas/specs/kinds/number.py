@@ -110,11 +110,7 @@ def check_ends(low: float, high: float) -> None:
 
 
 def read_number(text: str, low: float, high: float) -> float:
-    """Return a number of a range that is given as text.
-
-    Raises:
-        ValueError: if it is none.
-    """
+    """Return a number of a range that is given as text; ValueError if it is none."""
     try:
         number = float(text)
     except ValueError:

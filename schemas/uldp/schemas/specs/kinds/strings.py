@@ -56,10 +56,9 @@ class Strings(Strict, Kind):
         return f"any of up to {self.longest:,} bytes"
 
     def read(self, text: str) -> str:
-        """Return a string of the domain.
+        """Return a string of the domain; ValueError if it is too long, or is no text of Unicode.
 
-        Raises:
-            ValueError: if it is too long, or is no text of Unicode. The message holds its length alone.
+        The message holds its length alone.
         """
         try:
             size = len(text.encode())

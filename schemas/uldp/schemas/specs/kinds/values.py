@@ -58,10 +58,9 @@ class ListedValues(Kind):
         return index
 
     def index(self, value: object, attribute: str, what: str) -> int:
-        """Return a value that must be given by its index.
+        """Return a value that must be given by its index; TypeError if it is no integer.
 
-        Raises:
-            TypeError: if it is no integer. The message begins with ``what`` and contains no value.
+        The message begins with ``what`` and contains no value.
         """
         try:
             return operator.index(cast(int, value))
