@@ -39,7 +39,6 @@ class Admission:
         """Return a spec of a collection and version that the job does not know, with the time at which it opens.
 
         Args:
-            spec: The spec.
             latest: An upper bound of the publish times of the messages that the job has read, in milliseconds; None if
                 it has read none.
 
@@ -54,11 +53,6 @@ class Admission:
 
     def of_known(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> CollectionSpec:
         """Return what a changed spec comes to: times at which it opens and closes that can still be kept.
-
-        Args:
-            before: The spec as the job knows it.
-            now: The spec as it is in the folder.
-            latest: As in ``of_new``.
 
         Raises:
             RequestError: if the job cannot take the change.

@@ -35,7 +35,6 @@ class JudgedBatch:
     """Reports that were judged together.
 
     Attributes:
-        judged: The reports with their verdicts.
         messages: The messages that ``origins`` of the reports are indices of.
         senders: The senders of these messages; None if no spec limits the reports of one.
     """
@@ -125,7 +124,6 @@ class RefusedBatch:
     """Messages that are rejected as a whole for one reason.
 
     Attributes:
-        refused: The messages, and the reason.
         messages: The messages that ``origins`` of these are indices of.
         detail: Returns what is wrong with the message of an index.
     """

@@ -25,8 +25,6 @@ class ReportColumns:
     """Validated reports of one collection and version, as columns of equal length n.
 
     Attributes:
-        collection: Name of the spec.
-        version: Its version.
         report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words; shape (0, 2) if no step
             needs them.
         slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
@@ -109,8 +107,6 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
     leave the work of all to one worker.
 
     Args:
-        parts: The reports of several collections.
-        shards: The number of shards.
         key: A key of ``hash_ids``. The shards' state holds ids, so each worker, and each restart, needs the same.
     """
     if shards == 1:
@@ -152,8 +148,6 @@ def slices_of_many(slices: Times, reports: Sequence[int], slice_size: int) -> tu
 
     Args:
         slices: Shape (n,): the slices of the reports, those of one collection behind those of another.
-        reports: The number of reports of each collection.
-        slice_size: The length of a slice.
 
     Returns:
         For each of k slices with reports, the number of its collection and its start, in this order; and the number of

@@ -27,7 +27,6 @@ def count_support(
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
     Args:
-        served: One of the collections.
         collections: One or more reports of each, in one part or more.
         origins: See ``Grouping.origins``.
 
@@ -76,9 +75,6 @@ def accounted(served: ServedCollection, slices: Times, signals: SignalBits, outc
     """Return the parts of the slices of reports that are not counted: accounting and clock skew, without cells.
 
     Args:
-        served: The collection.
-        slices: The slices of one or more of its reports.
-        signals: The signals of these.
         outcome: The field of ``Accounting`` that has them, besides ``received``.
     """
     starts, groups = slice_groups(slices, served.slice_size)

@@ -52,7 +52,6 @@ class SliceReports:
 
     Args:
         slices: Parts of slices, by their starts in milliseconds.
-        decoder: Reads the numbers of reports.
         size: Milliseconds of a window.
         period: Milliseconds of a slice.
         offset: Milliseconds by which slices begin later than at multiples of their size.

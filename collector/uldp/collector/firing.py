@@ -58,11 +58,7 @@ class Firing(NamedTuple):
     """A window that fires.
 
     Attributes:
-        served: Its collection.
-        start: Its start.
         slot: The number of its row in the state.
-        total: Its sum.
-        ended: Whether it has ended.
         past: Its history, with what it has received now.
     """
 
@@ -123,8 +119,6 @@ class SlidingWindows:
         """Yield the windows that fire.
 
         Args:
-            histories: Those of the windows.
-            until: The watermark.
             not_due: The early panes that are not due yet, as in ``Pending``; None if none is due.
         """
         size, period, offset = self.times
@@ -164,16 +158,7 @@ def _is_early(served: ServedCollection, not_due: Mapping[int, int] | None) -> bo
 
 
 def windows_of(slots: Times, size: int, period: int, offset: int, after: int, until: int) -> Times:
-    """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``.
-
-    Args:
-        slots: The starts of slices, multiples of ``period``, ``offset`` later.
-        size: The length of a window.
-        period: The length of a slice.
-        offset: See ``slots``.
-        after: A time.
-        until: A time.
-    """
+    """Return the starts of the windows that hold one of these slices and end behind ``after``, by ``until``."""
     if after >= until:
         return slots[:0]
     slots = np.unique(slots) if len(slots) > 1 else slots
@@ -191,13 +176,7 @@ def windows_of(slots: Times, size: int, period: int, offset: int, after: int, un
 
 
 def fired_by(slices: Partial, starts: Times, size: int) -> Counts:
-    """Return how many reports each window has received, and its missing messages: more of them make it fire again.
-
-    Args:
-        slices: The slices of the collection.
-        starts: Shape (k,): the starts of windows.
-        size: The length of a window.
-    """
+    """Return how many reports each window has received, and its missing messages: more of them make it fire again."""
     if not len(slices):
         return np.zeros(len(starts), dtype=np.int64)
     received = np.concatenate([[0], np.cumsum(slices.received)])

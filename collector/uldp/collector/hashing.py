@@ -45,8 +45,6 @@ def hash_ids(key: Words, low: Words, high: Words) -> Words:
 
     Args:
         key: Shape (5,): a uniform summand and four uniform factors.
-        low: Shape (n,): the first words of the ids.
-        high: Shape (n,): the second words.
     """
     summand, *factors = key
     hashes = low >> _HALF
@@ -79,8 +77,6 @@ def hash_words(key: Words, low: Words, high: Words) -> tuple[Words, Words]:
 
     Args:
         key: Shape (8,): uniform.
-        low: Shape (n,): the first words of the ids.
-        high: Shape (n,): the second words.
 
     Returns:
         Shape (n,) each.

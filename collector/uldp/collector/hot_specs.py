@@ -34,7 +34,6 @@ class HotSpecs(SharedSpecs):
         """Take these specs in the place of those of the same collection and version, or beside the others.
 
         Args:
-            specs: The specs.
             refused: The collections whose newest spec is refused.
         """
         new = list(specs)

@@ -36,9 +36,7 @@ class Uncounted(NamedTuple):
     """Reports of one collection that share a verdict other than ``COUNTED``.
 
     Attributes:
-        served: The collection.
         span: The rows of all of its reports.
-        verdict: Their verdict.
         rows: Their rows, ascending.
     """
 
@@ -53,7 +51,6 @@ class Judged:
     """Parsed reports with their verdicts.
 
     Attributes:
-        parsed: The reports.
         published: Shape (n,): publish time of the message of each report.
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
@@ -102,7 +99,6 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     lateness.
 
     Args:
-        parsed: One or more reports.
         published: Shape (n,): publish time of the message of each report.
         judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
             window has closed.

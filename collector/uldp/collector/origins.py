@@ -117,7 +117,6 @@ class Senders:
     """The senders of messages.
 
     Attributes:
-        messages: The messages.
         digests: Shape (n,): a digest of each message's sender key, 0 for no key.
     """
 

@@ -143,9 +143,6 @@ class Openings:
 
     Args:
         specs: The specs as they are now; messages of other collections hold no reports.
-
-    Attributes:
-        edition: That of the specs.
     """
 
     def __init__(self, specs: SharedSpecs) -> None:

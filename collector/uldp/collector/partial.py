@@ -42,7 +42,6 @@ def numbers_of(k: int, skew: Counts | int = 0, improbable: Counts | int = 0, **o
     """Return the numbers of k slices, shape (k, NUMBERS).
 
     Args:
-        k: The number of slices.
         skew: Shape (k, 2 SKEW_RANGES): number of reports by range of clock skew, as in ``signal_bits``.
         improbable: Shape (k,): number of counted reports with an improbable payload.
         outcomes: Shape (k,) each: fields of ``Accounting`` by name. All that is not given is 0.

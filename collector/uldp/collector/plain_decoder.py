@@ -153,7 +153,6 @@ class PlainDecoder:
 
     Args:
         served: The served collections; messages of others hold no reports.
-        layouts: The layouts of their single reports.
     """
 
     def __init__(self, served: Mapping[CollectionKey, ServedCollection], layouts: Sequence[Layout]) -> None:

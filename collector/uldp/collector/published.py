@@ -78,10 +78,7 @@ def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least:
     So whatever is published later, on time above all, has enough reports more than any early pane.
 
     Args:
-        decoder: Reads the numbers of reports.
         waiting: What an earlier call let wait, if anything.
-        total: The sum of the window until now.
-        least: The fewest reports that a difference may be about.
     """
     reports = reports_of(decoder, total)
     if not is_whole(reports, least) or has_few_at_ends(total.ends.get(0), reports, least):
@@ -99,7 +96,6 @@ class History:
 
     Attributes:
         fired: The reports that the window had received when it last fired, and its missing messages.
-        panes: The number of its panes.
         closed: Whether one of them is not early.
         last: The last pane whose reports are not held back.
         held: The last pane since then whose reports are held back.

@@ -31,14 +31,10 @@ def rejected_records(
     """Yield records of messages that are rejected for one reason: one for all that differ in place and data alone.
 
     Args:
-        reason: The reason.
-        messages: All messages.
         rows: Shape (n,): which of them are rejected, ascending.
         bodies: The data to keep of each.
         detail: Returns the detail of a message; asked for once a record.
         of: Shape (n,): the argument of ``detail`` for each of them.
-        reports: How many reports each holds.
-        stage: The step that rejects them.
     """
     for attributes, of_attributes in _by_attributes(messages.attributes, rows):
         why = Rejected(stage, reason, "", (), attributes, (), "", _attempt(attributes), _software(), reports)

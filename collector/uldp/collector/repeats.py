@@ -51,7 +51,6 @@ class Sketched:
     """Which reports of a mechanism are in a sketch.
 
     Attributes:
-        mechanism: The mechanism.
         share: The share of honest reports that a cell has at the most.
         parts: Shape (S,): which parts of strata are in it; None if all are, or the mechanism has none.
     """
@@ -110,11 +109,5 @@ def _sums(payloads: Packed) -> Words:
 
 
 def repeats_p_value(most: int, n: int, share: float) -> float:
-    """Bound the probability that some cell has so many of n honest reports, by Bonferroni.
-
-    Args:
-        most: The largest count of a cell.
-        n: The number of reports.
-        share: See ``Sketched``.
-    """
+    """Bound the probability that some cell has so many of n honest reports, by Bonferroni."""
     return min(1.0, CELLS * lower_tail(n - most, n, 1 - share))

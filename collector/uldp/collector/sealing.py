@@ -48,13 +48,7 @@ def p_values_of(decoder: Decoder, sums: Sequence[WindowSum]) -> list[Mapping[Fla
 
 
 def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag, float]) -> Iterator[Flag]:
-    """Yield the flags that warn about the sum of a window.
-
-    Args:
-        served: The collection.
-        total: The sum of the window.
-        p_values: See ``p_values_of``.
-    """
+    """Yield the flags that warn about the sum of a window."""
     limits, (cells, accounting, signals, ends, most_alike) = served.spec.limits, total
     reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
     if max(reports) < limits.min_reports:

@@ -66,7 +66,6 @@ class SeenIds:
         """Add ids.
 
         Args:
-            ids: Shape (n, 2).
             until: The time at which each expires, in milliseconds, or all of them.
             exact: Whether to keep all bits of each, or of all.
         """

@@ -41,9 +41,6 @@ def by_sender(
     whoever could leave out the attribute would else have no cap.
 
     Args:
-        parts: The reports of several collections.
-        served: The collections.
-        shards: The number of parts of all senders.
         forgets: Whether a shard is of reports whose slices take no more reports at the same time; else all of them are.
 
     Returns:
@@ -84,10 +81,6 @@ class CountedOfSenders:
     def admit(self, served: ServedCollection, part: ReportColumns) -> tuple[Mask, list[bytes]]:
         """Let reports of a collection with a cap through.
 
-        Args:
-            served: The collection.
-            part: One or more of its reports.
-
         Returns:
             Shape (n,): which of the reports are counted. And the entries of state that say so.
         """
@@ -111,7 +104,6 @@ def first_of_senders(counted: dict[int, int], senders: Digests, cap: int) -> tup
     Args:
         counted: The number of reports that were let through before, by sender; updated.
         senders: Shape (n,): the sender of each report.
-        cap: The largest number of reports of one sender.
 
     Returns:
         Shape (n,): which are let through. And the senders who have such reports, and the number of these.

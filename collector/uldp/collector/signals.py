@@ -77,7 +77,6 @@ def digest_of_day(digest: int, time: int) -> str:
     So readers of results cannot follow a sender from day to day, while the windows of a day name it alike.
 
     Args:
-        digest: See ``sender_digest``.
         time: The start of a window in milliseconds. Its day is that of UTC.
     """
     day = time // _DAY
@@ -158,10 +157,8 @@ def published_signals(skew: Counts, improbable: int, senders: SenderCounts | Non
 
     Args:
         skew: Shape (2 SKEW_RANGES,): the number of reports by range of clock skew, as in ``signal_bits``.
-        improbable: The number of counted reports with an improbable payload.
         senders: The number of reports by sender; None if no sender is known, or the spec does not limit reports per
             sender.
-        start: The start of the window in milliseconds.
     """
     busiest = None if senders is None else senders.busiest()
     return Signals(

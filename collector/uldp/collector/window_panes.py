@@ -20,9 +20,6 @@ class WindowPane(NamedTuple):
     """What a window that fires publishes.
 
     Attributes:
-        firing: The window.
-        kind: The kind of the pane.
-        total: The sum to publish.
         reports: The reports behind each of its tables.
     """
 
@@ -36,7 +33,6 @@ class WindowPane(NamedTuple):
         """Return what a firing publishes, if anything.
 
         Args:
-            firing: A window.
             waiting: What early panes may publish later, by slot, which the function brings up to date.
         """
         if firing.ended:

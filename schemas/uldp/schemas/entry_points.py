@@ -10,7 +10,6 @@ def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint
     """Return the entry points of a group by their names: first the project's own, then those of other packages.
 
     Args:
-        group: The name of the group.
         own: The project's own: names, and the module and the object of each, as ``module:object``.
 
     Raises:

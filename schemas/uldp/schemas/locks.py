@@ -61,8 +61,6 @@ def try_lock(descriptor: int, path: Path, *, shared: bool = False) -> bool:
     """Lock an open file or folder, unless another process holds its lock; return whether it is locked.
 
     Args:
-        descriptor: That of the file or folder.
-        path: Its path, for errors.
         shared: Whether others may hold the lock too who share it. Windows shares none.
 
     Raises:

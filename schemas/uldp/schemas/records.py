@@ -25,10 +25,6 @@ def iso(milliseconds: int) -> str:
 def as_milliseconds(time: object, name: str) -> int:
     """Return a time that must be in whole milliseconds.
 
-    Args:
-        time: The time.
-        name: What it is called where it was given.
-
     Raises:
         TypeError: if it is not an integer, as a float of seconds or a datetime.
     """

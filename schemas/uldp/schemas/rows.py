@@ -102,12 +102,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an estimate: for each of ``STORED_COLUMNS`` a text, a number, a time, a truth, or None.
-
-    Args:
-        estimate: The estimate.
-        spec: The spec that it was made under, which has the labels.
-    """
+    """Yield the rows of an estimate: for each of ``STORED_COLUMNS`` a text, a number, a time, a truth, or None."""
     for table in _tables(estimate):
         size = len(table.values)
         columns = _columns(estimate, table) | {"position": np.arange(size), "label": _labels(table, spec)}
@@ -232,7 +227,6 @@ class Rows:
         columns: The columns to make, of ``STORED_COLUMNS``.
 
     Attributes:
-        columns: These.
         texts: By the name of a column, its texts.
     """
 

@@ -38,9 +38,6 @@ class PairDecoder(SetDecoder):
     Args:
         mechanism: See ``SetDecoder``; its symbols are the signed keys and the dummies.
         names: The names of the keys, k of them.
-        low: The lower end of the range of numbers.
-        high: The upper end.
-        fields: The keywords of ``CountsDecoder``.
     """
 
     one = "key"

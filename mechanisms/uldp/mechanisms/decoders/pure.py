@@ -40,9 +40,7 @@ class ShareEstimate(Estimate):
     """The unbiased estimate over Z from support counts.
 
     Attributes:
-        channel: The channel.
         counts: Shape (|Z|,): the support counts; there may be rows of several windows.
-        reports: The number of reports.
     """
 
     channel: Channel
@@ -67,12 +65,10 @@ class CountsDecoder(SharesDecoder):
 
     Args:
         mechanism: A ``PureMechanism``, or that of devices that keep responses of one.
-        pum: The values and tags behind the symbols.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
 
     Attributes:
         mechanism: The mechanism of one report.
-        channel: Its p and q over all symbols, Z.
         response: The mechanism of the responses that devices keep; None if they keep none.
     """
 

@@ -20,10 +20,8 @@ def share_tables(pum: Pum, r_hat: Floats, estimate: Estimate, *, simultaneous: b
     The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
 
     Args:
-        pum: The values and tags behind the symbols.
         r_hat: Shape (|Z|,): the published estimate of r.
         estimate: The unbiased estimate of r.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
     if not pum.tags:
         return (table_of(TableName.SHARE, r_hat, estimate, simultaneous=simultaneous, whole=True),)

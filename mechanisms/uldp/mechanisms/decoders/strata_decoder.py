@@ -29,11 +29,6 @@ class PartsDecoder(Decoder, Generic[D]):
 
     A subclass says what the parts say together. Tables that are of one part alone name it in ``Table.of``.
 
-    Args:
-        names: The name of each part.
-        decoders: One for each part.
-        strata: The mechanism.
-
     Attributes:
         drawn: Whether devices draw their part, so that the number of its reports follows from its share.
         shares: The probability with which devices draw each part.
@@ -158,7 +153,6 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
         """Return the number of all reports for which the heaviest one of a part counts.
 
         Args:
-            part: The number of the part.
             scores: Shape (m, j): how much its symbols count in each of some sums, or the symbols that may count most.
         """
         ascending, most = np.sort(scores, axis=0), self.most_supported(part)

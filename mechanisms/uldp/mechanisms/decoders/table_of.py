@@ -26,11 +26,8 @@ def table_of(
     """Return a table of an unbiased estimate, or of sums of it.
 
     Args:
-        name: The quantity.
         values: Shape (m,) or (j,): what is published; of rows of several windows, rows.
-        estimate: The unbiased estimate.
         w: Shape (m, j): the weights of the sums; None for the values of the estimate.
-        simultaneous: Whether all intervals of the table are to cover the truth at once (Bonferroni), or each alone.
         bounds: The range of the quantity, to which intervals are cut.
         fields: Further fields of ``Table``; n is that of the estimate unless given.
     """

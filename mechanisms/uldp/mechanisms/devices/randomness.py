@@ -48,7 +48,6 @@ class KeptDraws:
 
     Args:
         kept: The integers that were drawn before; empty at first.
-        randomness: The source of those that were not.
     """
 
     def __init__(self, kept: npt.NDArray[np.int64], randomness: Randomness) -> None:

@@ -23,8 +23,6 @@ class PairEncoding(Encoding):
     Args:
         size: k.
         held: l, from 1 to k.
-        low: The lower end of the range.
-        high: The upper end.
     """
 
     def __init__(self, size: int, held: int, low: float, high: float) -> None:

@@ -90,10 +90,7 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: R
     ``counts`` does not fit.
 
     Args:
-        estimator: The name of an estimator in a spec.
-        channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts.
-        n: Number of counted reports.
         bots: The number of bots, which are the last symbols of Z; only ``auto`` asks.
 
     Returns:

@@ -54,8 +54,6 @@ def chosen(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Scor
     Args:
         candidates: One or more; the first is taken unless another is better by a standard error.
         cells: Shape (cells,): the statistic of the window.
-        n: The number of its reports.
-        scoring: What to ask of the mechanism.
     """
     best = int(np.argmin(np.add(*compared(candidates, cells, n, scoring)))) if n > 1 else 0
     rows = cells[np.newaxis]

@@ -40,12 +40,9 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0,
     ``counts`` does not fit the channel and ``n``.
 
     Args:
-        channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts. There may be rows of samples of a window; each has a prior of its own, but
             they have the mean share of a class and R_N in common. Without a prior, rows are as ``wls`` takes them.
-        n: Number of counted reports.
         bots: The number of bots, which are the last symbols of Z.
-        box: The least and the largest share of each symbol.
 
     Returns:
         Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.

@@ -49,7 +49,6 @@ def ems(channel: GridChannel, cells: Counts, smoothings: Floats, start: Floats |
     multinomial, so EM on cells is EM on reports. Fits are independent, and are made at once because that is faster.
 
     Args:
-        channel: The law of an output given an input.
         cells: Shape (fits, G+W): for each fit, the number of reports of each output, one report or more.
         smoothings: Shape (fits,): the part of smoothing of each.
         start: Shape (fits, size): shares that are near, which takes fewer steps; equal ones by default.

@@ -63,7 +63,6 @@ def ordered_shares(fit: Fit, halve: Halve | None, seed: int) -> Floats:
     """Return the mixture of two candidates with the least risk, of shape (m,): 0 or more, with the sum 1.
 
     Args:
-        fit: Of all reports.
         halve: None if the reports cannot be divided; then the shares are the nearest ones.
         seed: Seeds how reports are divided: of the counts, so that equal counts have equal estimates.
     """
@@ -161,7 +160,6 @@ def cosine_noise(size: int, widths: Sequence[int], weights: Sequence[float]) -> 
     is 0 in the middle of every block, of which it is .6 or more. Sums over many waves are exact to 4 %.
 
     Args:
-        size: The number of bins.
         widths: The number of bins of a block of each level; the widest first.
         weights: The inverse of the variance of a block of each level.
     """

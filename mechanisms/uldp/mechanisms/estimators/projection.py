@@ -26,10 +26,7 @@ def wls(channel: Channel, counts: Counts, n: Reports, box: Box = UNIT) -> Floats
     large shares. A symbol with q = 0 that no report names has no variance, and keeps the share 0.
 
     Args:
-        channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts. There may be rows of samples of a window; without q', of several windows.
-        n: Number of counted reports.
-        box: The least and the largest share of each symbol.
 
     Returns:
         Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
@@ -46,7 +43,6 @@ def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
     it has the variance of the reports of its holders, of which each supports it with the probability p.
 
     Args:
-        channel: p and q of the mechanism.
         r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q. Rows have their mean's.
     """
     absent, present = _variances(channel, r.reshape(-1, channel.size).mean(axis=0))

@@ -12,13 +12,7 @@ _RESOLUTION, _ENOUGH = 2.0**-50, 2.0**-46
 
 
 def box_of(low: Floats, high: Floats, total: float = 1.0) -> Box:
-    """Return ends of intervals, cut to [0, 1]; in rows in which no shares between them have this sum, they are 0 and 1.
-
-    Args:
-        low: Shape (rows, k).
-        high: Shape (rows, k).
-        total: The sum of the shares.
-    """
+    """Return ends of intervals, cut to [0, 1]; in rows in which no shares between them have this sum, 0 and 1."""
     low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
     least, most = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
     possible = (least < total) & (total < most)
@@ -48,9 +42,6 @@ def onto_simplex(
         low: Shape (k,): not negative, with a sum of ``total`` or less.
         high: Shape (k,): ``low`` or more, with a sum of ``total`` or more.
         total: The sum of the shares: 1 on the probability simplex; l where devices hold l symbols.
-
-    Returns:
-        Shape (k,).
     """
     low = np.zeros_like(x) + low
     width = np.minimum(high, total) - low

@@ -37,10 +37,7 @@ def symbols_part(variable: Variable, spec: PrivateSpec, size: int, name: str) ->
     """Return a mechanism for so many symbols of a variable, without tags, and its decoder.
 
     Args:
-        variable: The variable.
         spec: Its budgets are those of the mechanism.
-        size: The number of symbols.
-        name: The mechanism, as a spec names it.
     """
     keys = {"name": name, "epsilon": spec.epsilon, "lasting_epsilon": spec.lasting_epsilon}
     protocol = build_variable(

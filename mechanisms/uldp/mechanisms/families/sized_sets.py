@@ -33,9 +33,7 @@ class SizedDecoder(PartsDecoder[Decoder]):
     of reports of each part is its own.
 
     Args:
-        items: The decoder of the items, of keys, or of strings.
         sizes: The decoder of the ranges, of reports by randomized response.
-        ranges: The ranges.
         strata: The mechanism: the part of the items, and that of the sizes.
     """
 

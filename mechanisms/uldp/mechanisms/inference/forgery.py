@@ -40,9 +40,7 @@ def least_flagged_share(
     decides. It is None if no share up to one half is flagged, as where n is too small for the test.
 
     Args:
-        channel: p and q of the mechanism.
         r: Shape (|Z|,): the distribution of the true symbols of honest devices.
-        n: The number of reports.
         target: The symbol that forgers name.
         elsewhere: The share of forged reports that support another symbol, for each other symbol with noise.
         test: The test of counts; that of ``fit_counts`` if it is None.

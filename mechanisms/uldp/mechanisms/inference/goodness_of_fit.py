@@ -62,8 +62,6 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
         mechanism: The mechanism. One with a permanent response is tested by the law of one report, so each report must
             have a response of its own.
         r: Shape (|Z|,): the distribution of the symbols of the devices.
-        payloads: n possible reports.
-        seed: The seed of what is drawn for comparison.
     """
     mechanism = mechanism.bare
     if mechanism.parts:

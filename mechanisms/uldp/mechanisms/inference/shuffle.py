@@ -60,10 +60,7 @@ def shuffled(
     two values are protected.
 
     Args:
-        mechanism: The mechanism of the reports.
         names: The name of each part, if a reader may know which part a user has: of an attribute, or of a level.
-        cells: The statistic of the window.
-        n: The number of its reports.
         forged: So many of them may be forged, by somebody who then knows them. All may be of one part.
         slices: The name of each slice, which a reader knows of each user; none if reports have no public attributes.
     """

@@ -22,7 +22,6 @@ def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float)
     Args:
         successes: Shape (m,): the number of successes of each proportion.
         n: Shape (m,) or one number for all: the number of trials, positive.
-        coverage: The probability, inside (0, 1).
 
     Returns:
         Lower and upper ends, each of shape (m,), inside [0, 1].

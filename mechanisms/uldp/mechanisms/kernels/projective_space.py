@@ -43,8 +43,6 @@ def best_space(size: int, epsilon: float, law: Callable[[int, int], tuple[float,
     g = e^epsilon + 1; or if the domain is small, where m is the least and g the first prime with enough room.
 
     Args:
-        size: |Z|.
-        epsilon: The budget of one report in nats.
         law: From g and m: p, q and the number of cells; no cells if the space has no room for all symbols.
     """
     # There is a prime between a number and its double. A prime with room for all symbols is the largest of use.

@@ -16,12 +16,7 @@ from uldp.schemas.arrays import Floats
 
 
 class ChannelLaw(Law):
-    """The law of a report of a channel; theta is r, the distribution of true symbols.
-
-    Args:
-        channel: The channel.
-        response: See ``Law``.
-    """
+    """The law of a report of a channel; theta is r, the distribution of true symbols."""
 
     def __init__(self, channel: Channel, response: Law | None = None) -> None:
         self.channel, self.size, self.response = channel, channel.size, response
@@ -84,11 +79,8 @@ class Payloads(ChannelLaw):
     Of a true symbol that noise supports, a payload has one of two probabilities, the larger one if it supports it.
 
     Args:
-        channel: The channel.
         incidence: Which symbols each payload supports.
         law: Gives the probability of each payload, shape (payloads,), if true symbols are distributed as ``r``.
-        payloads: The number of payloads.
-        response: See ``Law``.
     """
 
     def __init__(
@@ -170,8 +162,6 @@ def _of_subset(powers: list[Floats], size: int, chosen: int) -> tuple[Floats, Fl
 
     Args:
         powers: The sums of the first, second and third powers over the population, shape (..., j).
-        size: The size of the population.
-        chosen: That of the subset.
     """
     mean = powers[0] / size
     second = np.maximum(powers[1] / size - mean**2, 0.0)

@@ -28,7 +28,6 @@ class Part:
     """Reports of one law, and how they enter the cumulants of an estimate.
 
     Attributes:
-        law: The law of one report.
         theta: Shape (m_g,): the parameters at which single ones have their errors, within their range.
         reports: n_g; of rows of several windows a column.
         whole: Gives theta for sums, shape (m_g,): one that is possible as a whole, such as a distribution.
@@ -360,7 +359,6 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> Estimate:
     """Return weighted sums of independent estimates of the same numbers.
 
     Args:
-        estimates: The estimates.
         weights: Shape (estimates, m), or (estimates, 1): the weights of each.
     """
     whole = joined(estimates)
@@ -383,7 +381,6 @@ def _added(shape: tuple[int, ...], parts: Sequence[tuple[Rows | slice, Cumulants
     """Add cumulants of independent parts; a sum is of two scores if it has one part, and that is.
 
     Args:
-        shape: That of the sums.
         parts: The sums that each part adds to, and its cumulants of these.
     """
     added, parts_of = Cumulants(*np.zeros((5, *shape))), np.zeros(shape, dtype=np.int64)

@@ -24,7 +24,6 @@ class MeanSize(Law):
     Args:
         channel: The channel of all symbols, of which the last l are the dummies; theta is the shares of these. Who
             holds a dummy holds all before it, so theta falls.
-        response: See ``Law``.
     """
 
     size = 1
@@ -65,8 +64,6 @@ class Keys(Held):
     Args:
         channel: The channel of all symbols: those of keys in pairs, and behind them the dummies; theta is their shares.
         weights: Shape (m, 2): the weights of both symbols of each key; 1 and 1 for its share.
-        keys: Shape (m,): the keys.
-        response: The channel of the responses that devices keep.
     """
 
     def __init__(self, channel: Channel, weights: Floats, keys: Counts, response: Channel | None = None) -> None:

@@ -33,13 +33,7 @@ _STRAIGHT = 1e-5
 
 
 def score_interval(values: Floats, cumulants: Cumulants, coverage: float) -> Ends:
-    """Return intervals of sums that cover alone with about this probability; see the module.
-
-    Args:
-        values: Shape (j,): the sums.
-        cumulants: Their cumulants.
-        coverage: The probability, inside (0, 1).
-    """
+    """Return intervals of sums that cover alone with about this probability; see the module."""
     z = normal_quantile(0.5 + coverage / 2)
     return values - _distance(cumulants, z, -1), values + _distance(cumulants, z, 1)
 
@@ -48,10 +42,8 @@ def exact_interval(values: Floats, cumulants: Cumulants, n: Reports | Floats, co
     """Return intervals of means of n scores of one of two values, which cover with this probability or more.
 
     Args:
-        values: Shape (j,): the means.
         cumulants: Their cumulants, with the two scores; other means get any numbers.
         n: Shape (j,), or one number: the number of scores.
-        coverage: The probability, inside (0, 1).
     """
     width = cumulants.high - cumulants.low
     counts = np.rint(np.nan_to_num(n * (values - cumulants.low) / np.where(width > 0, width, 1.0)).clip(0, n))
@@ -66,7 +58,6 @@ def p_value(values: Floats, cumulants: Cumulants) -> Floats:
     """Return two-sided p-values of sums whose mean is 0: below 1 - coverage where the score interval does not hold 0.
 
     Args:
-        values: Shape (j,): the sums.
         cumulants: Their cumulants, at parameters under which their means may be 0.
     """
     from scipy import special  # takes a quarter of a second, and devices need none

@@ -50,8 +50,6 @@ class Law(ABC):
         """Return ``one``, of a part of the columns at a time; sums of one parameter alone are as ``each`` has them.
 
         Args:
-            w: Shape (m, j): the weights.
-            theta: The parameters.
             alone: Those for sums of one parameter alone; the same unless given.
         """
         at_once = max(NUMBERS // max(self.numbers, 1), 1)

@@ -17,7 +17,6 @@ class Outputs(Law):
     Args:
         scores: Shape (m, outputs): what each output counts as in the unbiased estimates.
         law: Gives the probability of each output, shape (outputs,), at the parameters theta.
-        response: See ``Law``.
     """
 
     def __init__(self, scores: Floats, law: Callable[[Floats], Floats], response: Law | None = None) -> None:

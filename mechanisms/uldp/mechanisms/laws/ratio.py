@@ -35,8 +35,6 @@ def ratio_interval(
         top: Shape (m,): the estimates above the line.
         bottom: Shape (m,): those below it.
         cumulants: Gives those of top - v bottom, for ratios v of shape (m,).
-        coverage: The probability, inside (0, 1).
-        bounds: The range of the ratios.
         moved: By how much forged reports may move top - v bottom.
     """
     least, most = bounds

@@ -27,15 +27,7 @@ _POWERS = (2, 1, 3)
 def scores(
     design: Interactions, divisors: Mapping[Attributes, float], view: Attributes, weight: float, table: Attributes
 ) -> Scores:
-    """Return how much the cells of a view count in a cell of a table.
-
-    Args:
-        design: The interactions.
-        divisors: See ``Interactions.divisors``.
-        view: The attributes of the view.
-        weight: Its weight.
-        table: The attributes of the table.
-    """
+    """Return how much the cells of a view count in a cell of a table."""
     common = tuple(attribute for attribute in table if attribute in view)
     factors = {
         held: weight / design.rest(view, held) / divisors[held] / design.rest(table, held)
@@ -57,10 +49,6 @@ class CellErrors:
 
     Variances are those of ``diagonal_and_rank_one``. The third cumulant is that of values that are supported
     independently, and the largest step that of the cell of a view that counts most, or the root of the mean square.
-
-    Args:
-        pooled: The interactions, from all views.
-        design: Their design.
     """
 
     def __init__(self, pooled: Pooled, design: Interactions) -> None:
@@ -86,7 +74,6 @@ class CellErrors:
         """Return those of each cell of a table, less a ratio times the share of its values of some attributes.
 
         Args:
-            table: The attributes of the table.
             row: Those of the share that is subtracted.
             ratio: By which it is multiplied; a number, or one a cell, of the shape of the table.
         """

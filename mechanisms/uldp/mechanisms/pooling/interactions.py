@@ -50,7 +50,6 @@ class Interactions(Design):
     """The centred tables of all sets of attributes that a view holds, one behind the other; the empty set is 1.
 
     Args:
-        sizes: The number of values of each attribute.
         views: The attributes of each part.
 
     Attributes:

@@ -24,7 +24,6 @@ def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
     of each version, so their likelihoods multiply. Shares of ``_CLEAR`` standard deviations stay unbiased.
 
     Args:
-        mean: The pooled unbiased estimate.
         bots: The number of bots, which are the last symbols of Z.
 
     Returns:

@@ -73,9 +73,7 @@ class Pooled(Estimate):
     """Least squares over the estimates of independent parts.
 
     Attributes:
-        estimates: The estimate of each part.
         weights: The weights of each part; see ``Design.weigh``.
-        design: What each part estimates.
     """
 
     estimates: Sequence[Estimate]

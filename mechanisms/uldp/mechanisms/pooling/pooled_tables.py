@@ -33,7 +33,6 @@ class PooledTables:
     """The tables of a pooled estimate.
 
     Attributes:
-        tables: The tables.
         compared: The number of estimates that the versions were compared in: of symbols, or of means.
         contradictory: The number of those in which two versions contradict each other; see ``contradictions``.
     """

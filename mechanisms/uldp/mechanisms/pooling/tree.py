@@ -29,7 +29,6 @@ class Tree(Design):
     """Blocks of each of several widths, over leaves whose sum is 1.
 
     Args:
-        leaves: The number of leaves.
         widths: The number of leaves of a block, of each part: the widest first, and 1 for the last part. Each divides
             the one before. The last block of a part may be narrower.
 
@@ -100,7 +99,6 @@ class Tree(Design):
         Args:
             weights: One number for each part.
             numbers: Of each part, shape (blocks,).
-            power: That of the weights.
             below: Whether to return those of the leaves before each.
         """
         passes = _Passes.of(self, weights)
@@ -161,7 +159,6 @@ class _Passes:
     """The sums of the pass up that do not depend on the right side; each array has one column.
 
     Attributes:
-        tree: The design.
         weights: w of each part.
         sums: S of each part's blocks but the leaves.
         kept: a of each part's blocks but the leaves.

@@ -32,7 +32,6 @@ class PooledShares:
     """A weighted mean of unbiased estimates of shares over one Z.
 
     Attributes:
-        parts: The estimate of each version.
         weights: Shape (versions, |Z|): for each symbol, weights of 0 or more that sum to one.
     """
 

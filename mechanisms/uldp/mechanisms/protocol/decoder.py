@@ -39,7 +39,6 @@ def heaviest_fact(weight: float, n: int) -> tuple[str, str]:
 
     Args:
         weight: The number of users for whom the heaviest possible payload counts.
-        n: The number of reports.
     """
     points = f"{100 * weight / n:.3g} points, and 1 % of them by up to {weight:.3g}"
     return "heaviest", f"one forged report of {n:,} moves a share by up to {points}"
@@ -307,9 +306,6 @@ class SharesDecoder(Decoder):
 
         Args:
             r: Shape (|Z|,): the distribution of true symbols. Background knowledge is taken as right.
-            n: The number of reports.
-            estimator: The name of the published estimator.
-            rng: The source of the window.
         """
 
     @abstractmethod

@@ -53,9 +53,7 @@ def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
     """Yield the steps; RequestError if it is a pooled estimate of several versions.
 
     Args:
-        shares: The variable that has the value.
         position: That of the value among the values and then the tags.
-        estimator: The name of the published estimator.
     """
     span, pum, linear = shares.span, shares.pum, shares.linear
     if span.of_versions:

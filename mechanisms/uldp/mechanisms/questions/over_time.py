@@ -67,7 +67,6 @@ def over_time(estimates: Sequence[Estimate], shared: Sequence[Floats], starts: S
     windows.
 
     Args:
-        estimates: The estimate of each window.
         shared: The part of the variance of each that all windows share; see ``Shares.of_responses``.
         starts: When each begins, ascending.
     """

@@ -22,10 +22,8 @@ class RollUp:
     """The sums of the counts of a version by period; the memory is that of the periods, not of the windows.
 
     Args:
-        version: The version, which is an attribute too.
         statistics: The newest statistic of each window, in the order of their starts.
         every: The length of the periods; None for the windows themselves.
-        zone: The time zone of the periods.
 
     Raises:
         RequestError: if devices of another device half made a statistic, or its window lies in two periods.

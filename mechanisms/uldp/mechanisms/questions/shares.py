@@ -22,7 +22,6 @@ class Shares:
     """What a span says of the shares of one variable, or of its mean.
 
     Attributes:
-        span: The span.
         attribute: The name of the attribute of a record; "" if the collection has one variable.
         linear: The unbiased estimate, of values and then of tags; of a number, its mean.
         pum: The values and the tags; None if numbers are estimated, such as a mean.

@@ -51,7 +51,6 @@ def groups_by(slices: Slices, wanted: Sequence[str]) -> list[Group]:
     """Return the groups of slices that are asked for; RequestError if there is no such public attribute or value.
 
     Args:
-        slices: All slices.
         wanted: Each a public attribute, for a group for each of its values, or one with a value, as ``os=ios``, which
             all groups then have.
     """

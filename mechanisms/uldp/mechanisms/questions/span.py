@@ -28,7 +28,6 @@ class Version:
     """A version of a collection, with its protocol, which takes long to build.
 
     Attributes:
-        spec: Its spec.
         slices: The slices that the counts are of, as ``os=ios``; empty for all.
         sliced: The version with slices whose counts are added; None if it has none.
     """
@@ -59,8 +58,6 @@ class Span:
         sizes: The number of counted reports of each window that has one, in the order of their starts.
         apart: Of each part of a record, the reports of windows of few reports, whose cells nobody else may read; of
             other collections, one number.
-        accounting: The sum over the windows.
-        flags: Those of any window.
         of_versions: Of several versions, a span of each, the newest last, whose estimates are pooled; else empty.
     """
 

@@ -40,9 +40,7 @@ def spent(epsilon: float | None, lasting: float | None, budget: Budget | None, r
     A budget does not bound that: devices have paid for the responses to values of before, and send them again for free.
 
     Args:
-        epsilon: The budget of one report.
         lasting: The budget of two or more reports of one value, if devices keep responses.
-        budget: What devices may spend in a period, over all collections.
         reports: The number of windows in which the user reports.
         span: The time from the first window's start to the last window's end, in milliseconds.
     """

@@ -20,7 +20,6 @@ class Groups:
     """Groups of the values of one variable.
 
     Attributes:
-        names: The name of each.
         members: Shape (|X|, j): 1 where a value is in a group, else 0.
     """
 

@@ -59,7 +59,6 @@ class Memoized(WithMemory):
     changes and returns.
 
     Attributes:
-        inner: The mechanism of the permanent response.
         once: The mechanism that has the law of one report.
         uniform: The same, if the noise is uniform; None if bits have noise.
         noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent

@@ -60,9 +60,6 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
     """Count the rows with each bit set in each of k groups, without sorting if rows come in runs of a group.
 
     Args:
-        parts: n rows in pieces.
-        groups: Shape (n,): the group of each row, below k.
-        k: The number of groups.
         size: Number of columns to count; the bits behind them are padding.
     """
     joined = parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -26,8 +26,6 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     The public attributes are not drawn, so no number of reports of a slice is improbable.
 
     Args:
-        protocol: The protocol of the mechanism.
-        strata: Its slices.
         slices: The name of each slice, for ``Table.of``.
     """
 

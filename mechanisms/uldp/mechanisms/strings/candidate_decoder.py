@@ -61,9 +61,6 @@ class CandidateDecoder(FindingDecoder):
 
         Args:
             mechanism: A ``StringMechanism``, or that of devices that keep responses of one.
-            candidates: The strings to ask for, K of them.
-            longest: The bytes of the longest string of the domain.
-            simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
         """
         response = cast(StringMechanism | None, mechanism.inner)
         self.channel = cast(StringMechanism, mechanism.bare).cohort_channel
@@ -143,7 +140,6 @@ class CandidateDecoder(FindingDecoder):
         """Return the share of a string that n reports find with a probability of one half.
 
         Args:
-            n: The number of reports.
             tested: How many strings are tested; as many as there are candidates, if that is left out.
         """
         tested = len(self.names) if tested is None else tested
@@ -169,7 +165,6 @@ class CandidateDecoder(FindingDecoder):
 
         Args:
             n: The number of reports of whole strings.
-            tested: How many strings are tested.
             parts: How many parts there are, each with as many reports, in which forged ones are needed.
         """
         users = parts * n * min(self.least_found(n, tested), 1.0)
@@ -259,7 +254,6 @@ class CandidateDecoder(FindingDecoder):
         Args:
             once: The estimate of reports of different devices.
             linear: That of these reports.
-            n: The number of reports.
         """
         from scipy import special  # takes a quarter of a second, and devices need none
 

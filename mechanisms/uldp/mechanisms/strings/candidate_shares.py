@@ -52,12 +52,9 @@ class CandidateLaw(Law):
     of a share is taken as that of how often such an event happens.
 
     Args:
-        fit: The candidates that are fitted together.
         together: Their positions among all.
-        channel: The law of the cells.
         alone: Shape (K,): the variances of the others.
         fixed: n times the variance of a score by collisions; a further report of a device adds none.
-        response: See ``Law``.
     """
 
     def __init__(
@@ -117,8 +114,6 @@ class CandidateShares:
     """The shares of candidates, which may be too many for one normal matrix.
 
     Attributes:
-        channel: The law of the cells.
-        symbols: Shape (K,): the symbols of the candidates.
         together: How many of them may be fitted together.
         level: The probability with which chance makes a candidate significant.
     """

@@ -167,11 +167,6 @@ class CohortCells(NamedTuple):
 def rows_at(channel: CohortChannel, symbols: Symbols, cohorts: Symbols) -> Rows:
     """Return which rows of a table of some cohorts and all positions are those of each string.
 
-    Args:
-        channel: The law of the cells.
-        symbols: Shape (K,): the symbols of the strings.
-        cohorts: Shape (M',): the cohorts of the table.
-
     Returns:
         Shape (K, M' H). Of two functions with one position, the second has the row behind the table.
     """
@@ -189,7 +184,6 @@ def sums_at(channel: CohortChannel, symbols: Symbols, tables: Sequence[Table], f
     B_x(c, j) is 1 if j is a position of x in cohort c, else 0.
 
     Args:
-        channel: The law of the cells.
         symbols: Shape (K,): the symbols of the strings. They are hashed in blocks, each time.
         tables: One or more, all of the same M' cohorts.
         first: The number of the first of these cohorts.
@@ -215,10 +209,6 @@ class Candidates:
 
     With B_x(c, j) = 1 if j is a position of x in cohort c, and D_x = B_x - beta, the normal matrix is
     G_xz = (1/M) sum_cj D_x(c, j) D_z(c, j).
-
-    Args:
-        channel: The law of the cells.
-        symbols: Shape (K,): the symbols of the candidates.
     """
 
     def __init__(self, channel: CohortChannel, symbols: Symbols) -> None:

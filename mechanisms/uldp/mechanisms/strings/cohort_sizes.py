@@ -32,7 +32,6 @@ def fitted_together(candidates: int, independent: int, functions: int) -> int:
     """Return how many candidates one least squares fit has: all, or up to 512 of too many.
 
     Args:
-        candidates: The number of candidates.
         independent: The number of cells that the others do not determine.
         functions: The number of hash functions of all cohorts.
     """

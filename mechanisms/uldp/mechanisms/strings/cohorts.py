@@ -31,7 +31,6 @@ def string_symbol(text: str, longest: int) -> int:
     Unicode. The message does not show it.
 
     Args:
-        text: The string.
         longest: The bytes of the longest string.
     """
     # Not raised from the error of Python, because that holds the string.
@@ -52,18 +51,12 @@ def of_length(number: int, prefix: str, longest: int) -> int:
 
     Args:
         number: The number of the length: 0, 1, ...
-        prefix: The prefix.
-        longest: The bytes of the longest string.
     """
     return string_symbol(prefix, longest + 1 + number)
 
 
 class StringEncoding(Encoding):
-    """Maps strings to their symbols; see ``string_symbol``.
-
-    Args:
-        longest: The bytes of the longest string.
-    """
+    """Maps strings to their symbols; see ``string_symbol``."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -92,9 +85,6 @@ def hash_positions(cohorts: Values, symbols: Values, hashes: int, size: int) -> 
 
     Args:
         cohorts: The cohorts, of a shape that broadcasts with that of ``symbols``.
-        symbols: The symbols.
-        hashes: The number of hash functions of a cohort.
-        size: The number of positions.
 
     Returns:
         The broadcast shape, with a last axis of length ``hashes``.

@@ -47,9 +47,7 @@ def screen(channel: CohortChannel, supports: Counts, symbols: Symbols, known: Sy
     Args:
         channel: The law of the cells, with one hash function for each cohort, of which each report supports one bucket.
         supports: Shape (M, L): the reports of each cohort that support each position.
-        symbols: Shape (K,): the symbols of the strings.
         known: The symbols of other strings, which are taken out of the cells whatever their shares are.
-        most: How many strings to return.
     """
     cells = _Cells(channel, supports, symbols, known)
     kept, scores = np.arange(len(symbols)), np.zeros(len(symbols))

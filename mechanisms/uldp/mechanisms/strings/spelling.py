@@ -39,8 +39,6 @@ class Spelling:
         """Yield a prefix, and all that are spelled by it and up to ``pieces`` further ones, with the number of these.
 
         Args:
-            prefix: The prefix.
-            pieces: How many pieces may follow.
             longest: The most bytes of a string.
         """
         level = [prefix]

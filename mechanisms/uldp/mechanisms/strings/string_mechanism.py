@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 class StringMechanism(Mechanism):
-    """A mechanism over strings whose devices draw a cohort.
-
-    Attributes:
-        cohorts: The number of cohorts.
-    """
+    """A mechanism over strings whose devices draw a cohort."""
 
     cohorts: int
 
@@ -43,12 +39,7 @@ class StringMechanism(Mechanism):
 
     @abstractmethod
     def positions_supported(self, symbol: int | Symbols, payloads: Payloads) -> Counts:
-        """Return of n reports, at how many positions each supports a string, or any of a set; shape (n,).
-
-        Args:
-            symbol: As for ``string_checks``.
-            payloads: n reports that have passed ``possible``.
-        """
+        """Return of n reports, at how many positions each supports a string, or any of a set; shape (n,)."""
 
     def check_of_cohorts(self, cohorts: Symbols) -> "Check":
         """Test whether the cohorts of n reports are uniform."""

@@ -24,7 +24,6 @@ class Walk:
     string that has no more pieces stays, and each further length adds to its score.
 
     Attributes:
-        spelling: The pieces.
         longest: The most bytes of a string.
         channel: The law of the cells at each length.
         lengths: The numbers of pieces of the prefixes, ascending.

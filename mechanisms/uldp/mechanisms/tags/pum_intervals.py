@@ -35,11 +35,6 @@ class PumIntervals(NamedTuple):
 def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumIntervals:
     """Return intervals that cover each value, one at a time, with probability ``coverage``.
 
-    Args:
-        pum: The tags and their backgrounds.
-        linear: r-hat.
-        coverage: The probability.
-
     Raises:
         ValueError: if ``linear`` does not fit Z.
     """

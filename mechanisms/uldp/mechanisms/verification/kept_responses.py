@@ -37,12 +37,10 @@ def kept_checks(
       this function draws with ``seed``.
 
     Args:
-        mechanism: The mechanism.
         inputs: The distribution of the symbols of the devices, each of which keeps its own; or the symbol of a string;
             or, of strata of strings, its symbol in each part.
         first: A possible report of each of n devices.
         other: Another report of each of them, in this order.
-        seed: The seed of what is drawn for comparison.
     """
     if mechanism.parts:
         yield from _of_strata(mechanism, inputs, first, other, seed)

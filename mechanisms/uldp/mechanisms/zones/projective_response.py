@@ -74,9 +74,7 @@ class ProjectiveResponse:
         """Perturb zones of shape (n,) into points; the draws are the same for all zones.
 
         Args:
-            zones: Shape (n,): each below G.
             uniform: Shape (n,): where the point is uniform whatever the zone.
-            randomness: The source of randomness.
         """
         n = len(zones)
         anywhere = uniform | (randomness.random(n) < self.uniform_probability)

@@ -23,7 +23,6 @@ class Choice(NamedTuple):
     """Zones of a tag, and what to expect of them.
 
     Attributes:
-        zones: The zones.
         before: The expected l1 error of the shares of values without zones.
         after: The expected l1 error with them.
     """
@@ -64,8 +63,6 @@ def best_zones(variable: Variable, tag: int, users: int, epsilon: float | None) 
 
     Args:
         variable: The values, the tags and their backgrounds; the tag has a background of known strength.
-        tag: The position of the tag.
-        users: The number of reports.
         epsilon: The budget of the answer about the zone; None for a bot for each zone.
     """
     background = variable.background[tag]
@@ -98,10 +95,6 @@ def expected_l1(variable: Variable, users: int) -> float:
     Visible users are spread evenly, and a share ``HIDDEN`` is behind each tag. The error of a share is sqrt(2/pi) times
     its standard error. A background of strength m has the variances of a Dirichlet distribution, pi (1 - pi) / (m + 1);
     those of unknown strength add nothing.
-
-    Args:
-        variable: The values and tags.
-        users: The number of reports.
     """
     protocol, zoning = build_variable(variable), Zoning.of(variable)
     hidden = min(HIDDEN, 1 / (len(variable.tags) + 1))

@@ -114,11 +114,6 @@ def learn(zoning: Zoning, tag: int, reports: BotReports) -> ZoneShares:
     the zones; one of unknown strength says nothing of the shares of zones. The result is the point of the simplex that
     is nearest by the inverse variances. Its strength is that of a Dirichlet distribution whose variances have the same
     sum over the values.
-
-    Args:
-        zoning: The values, tags and zones.
-        tag: The position of a nested tag.
-        reports: Those of its bot.
     """
     shares, variances = reports.shares()
     mass, strength, count = zoning.masses(tag), float(zoning.pum.strength[tag]), len(shares)

@@ -32,8 +32,6 @@ class ZonedDecoder(PureDecoder):
 
     Args:
         mechanism: See ``PureDecoder``; a ``NestedResponse`` if a tag is nested.
-        zoning: The values, tags and zones.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     pooling: Pooling | None = None
@@ -149,7 +147,6 @@ class ZonedDecoder(PureDecoder):
 
         Args:
             cells: The reports of each payload.
-            linear: The estimate over the values and bots.
 
         Returns:
             The unbiased estimates, shape (|X|,), their cumulants, and the parts of zones, each cut to [0, 1].

@@ -21,7 +21,6 @@ class Bot(NamedTuple):
     """A bot of the common mechanism.
 
     Attributes:
-        tag: The position of its tag.
         zone: The zone of the tag that it is for; None if it is for the whole tag.
         nest: The answer about the zone that its reports hold; None without one.
     """
@@ -38,7 +37,6 @@ class Zoning(Encoding):
     A tag has one bot, or if it has zones without a budget of their own, a bot for each zone.
 
     Attributes:
-        pum: The values and tags.
         zones: The zones of each tag; None for a tag without zones.
         nests: The answer about the zone of each tag; None for a tag without one.
     """

@@ -92,9 +92,7 @@ class Container:
         layout: The layout of messages that an archiver wrote, by another schema; None if ``writer`` is theirs.
         units: How many units of the publish times of messages are in a millisecond, if ``layout`` is None.
         codec: A name of ``uldp.schemas.codec.inflate.CODECS``.
-        metadata: The entries of the header.
         sync_marker: The bytes behind each block.
-        file: The file, from which the blocks are read.
     """
 
     name: str
@@ -201,9 +199,6 @@ class Container:
 
     def records(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the records, one by one, resolved to the shipped schema. The records of a layout are read otherwise.
-
-        Args:
-            claims: See ``blocks``.
 
         Raises:
             ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.

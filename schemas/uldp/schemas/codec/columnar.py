@@ -225,13 +225,7 @@ def _places(ordered: Words, hashes: Words) -> Rows:
 
 
 def _decode_joined(joined: PaddedMessages, origins: Rows, layouts: Sequence[Layout]) -> Iterator[FastRows]:
-    """Decode all layouts with the same kind of payload together, because they differ only in their prefix.
-
-    Args:
-        joined: The messages.
-        origins: Their indices in the result.
-        layouts: Those of all collections.
-    """
+    """Decode all layouts with the same kind of payload together, because they differ only in their prefix."""
     of = joined.layouts_of(layouts)
     prefixes = np.array([len(layout.prefix) for layout in layouts])
     for kind in {layout.width: layout for layout in layouts}.values():

@@ -32,7 +32,6 @@ class EncodedMessages:
     """Messages as concatenated records of ``message.avsc``.
 
     Attributes:
-        buffer: The bytes of all records, uint8.
         ends: Shape (n,): the offset at which each record ends.
         publish_times: Shape (n,): the publish time of each message, which its record holds too.
     """

@@ -35,11 +35,6 @@ class MissingCodecError(InflateError):
 def inflate(codec: str, block: bytes, bound: int) -> bytes:
     """Return an inflated block.
 
-    Args:
-        codec: A key of ``CODECS``.
-        block: The block as it is stored.
-        bound: The most bytes to return.
-
     Raises:
         InflateError: if the block is damaged, larger than the bound, or its codec is not installed.
     """

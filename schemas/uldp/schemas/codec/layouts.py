@@ -43,7 +43,6 @@ class Layout:
     """The fields of an archiver's records, in the order of a file.
 
     Attributes:
-        fields: The role and the type of each field.
         units: How many units of the time are in a millisecond.
     """
 
@@ -108,7 +107,6 @@ def layout_of(schema: Any, canonical: Type) -> Layout | None:
     """Return the layout of an archiver whose schema this is; None if it is of none.
 
     Args:
-        schema: The schema in a header.
         canonical: Its parsing canonical form.
 
     Raises:
@@ -132,7 +130,6 @@ def units_of(field: Mapping[str, Any], undeclared: int | None) -> int:
     """Return how many units of the time in a field are in a millisecond.
 
     Args:
-        field: The field as its schema has it.
         undeclared: What to return if the field declares no unit; None if such a field is refused.
 
     Raises:

@@ -27,10 +27,6 @@ def mapped_messages(
     """Yield the messages of a block, with the known attributes.
 
     Args:
-        layout: The layout of their records.
-        records: The number of records in the block.
-        block: The records, inflated.
-        file: The name of the file, for the position of each message in its source.
         first: The number of messages in the file before this block.
         published: The publish time of messages without a time, in milliseconds.
 

@@ -111,7 +111,6 @@ class PackedMessages(Sequence[Message]):
     """Messages in the order in which they came. A message is made when it is asked for.
 
     Attributes:
-        bodies: Their data.
         publish_times: Shape (n,).
         attributes: The attributes of each message that has any, by its row.
         source: Returns the position of the message in a row.

@@ -43,9 +43,6 @@ def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterat
     """Yield the messages of a block in parts of bounded size, with the known attributes.
 
     Args:
-        records: The number of messages in the block.
-        block: Their records, inflated.
-        file: The name of the file, for the position of each message in its source.
         first: The number of messages in the file before this block.
 
     Raises:

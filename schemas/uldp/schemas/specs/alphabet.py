@@ -64,13 +64,6 @@ def read_pieces(
 
     Without an alphabet, each character of a piece is a piece, too. ValueError if the file cannot be read, or a piece is
     none. The message begins with the key.
-
-    Args:
-        listed: The pieces that the spec lists.
-        file: The file that it names, with a piece on each line.
-        alphabet: The alphabet, as in a spec.
-        longest: The most bytes of a string.
-        folder: The folder of the spec.
     """
     if listed is not None and file is not None:
         raise ValueError("pieces: give the list or pieces_file; remove one")

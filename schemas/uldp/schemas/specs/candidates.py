@@ -20,11 +20,7 @@ def read_candidates(
     """Return the candidates of a spec, or of a CSV file; nothing if there are neither.
 
     Args:
-        listed: The candidates that the spec lists.
-        file: The file that it names.
         read: Returns a string of the domain, and raises ValueError for any other.
-        most: The most candidates of an estimate of the mechanism.
-        folder: The folder of the spec.
 
     Raises:
         ValueError: if the file cannot be read, or a candidate is none. The message begins with the key.

@@ -17,7 +17,6 @@ class SpecFolder:
     regular files of its own folder alone, unless its user allows a larger folder.
 
     Attributes:
-        path: The folder of the spec, to which the names of its files are relative.
         below: The folder below which the files must be, with all links followed; None for the folder of the spec.
     """
 

@@ -34,8 +34,6 @@ def locate(model: type[BaseModel], location: tuple[int | str, ...], unions: Coll
     """Return the place of an error of pydantic.
 
     Args:
-        model: The model of the whole spec.
-        location: The location of the error.
         unions: The keys whose value is a word or a list.
     """
     place, kinds = Place(), [model]

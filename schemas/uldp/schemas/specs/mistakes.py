@@ -171,9 +171,6 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
     """Yield one line per problem, with the file, the key, the problem and the value.
 
     Args:
-        source: The file.
-        error: The errors of the validation.
-        model: The model that validated the file.
         unions: For each key that takes a word or a list, the advice for its value.
     """
     seen, words = set(), dict[str, list[str]]()

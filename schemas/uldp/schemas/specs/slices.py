@@ -31,11 +31,7 @@ By = dict[AttributeName, Annotated[list[PublicValue], Field(min_length=2)]]
 
 @dataclass(frozen=True)
 class Slices:
-    """The slices of a collection, numbered with the last public attribute as the fastest.
-
-    Attributes:
-        values: The values of each public attribute.
-    """
+    """The slices of a collection, numbered with the last public attribute as the fastest."""
 
     values: Mapping[str, Sequence[str]]
 

@@ -88,11 +88,6 @@ def read_column(path: Path, most_bytes: int, most_lines: int) -> list[str]:
 
     A file that is too large is refused before a row of it is made: a row of one character takes 366 bytes. The message
     does not name the file.
-
-    Args:
-        path: The file.
-        most_bytes: The largest size of the file in bytes.
-        most_lines: The most lines of the file, with its header.
     """
     text = read_text(path, most_bytes)
     # A line ends with one of these, or with both.

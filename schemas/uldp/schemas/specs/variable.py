@@ -108,20 +108,6 @@ def read_variable(
 ) -> Variable:
     """Check the parts of a variable against each other, and read the files that they name.
 
-    Args:
-        domain: The domain.
-        sensitive: The sensitive values.
-        tags: The tags.
-        mechanism: The mechanism.
-        folder: The folder of the spec.
-        attribute: The name of the attribute in the record; empty if there is no record.
-        share: The share of the reports about this variable.
-        simultaneous: Whether all intervals of a table of its shares are to hold at once.
-        candidates: The strings to ask for, as the spec lists them.
-        candidates_file: The file that has them.
-        ranges: The ranges to ask for, as the spec lists them.
-        discover: How many further strings to look for.
-
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
     """

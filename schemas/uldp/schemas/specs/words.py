@@ -6,11 +6,7 @@ from pydantic import GetJsonSchemaHandler
 
 
 class OrWords:
-    """Annotates a type whose validator also takes some words, which the type itself does not have.
-
-    Args:
-        words: The words.
-    """
+    """Annotates a type whose validator also takes some words, which the type itself does not have."""
 
     def __init__(self, *words: str) -> None:
         self._words = words

@@ -70,7 +70,6 @@ def zones_text(zones: Zones, values: Sequence[str]) -> str:
     """Return the text of a file from which ``read_zones`` gives the same zones.
 
     Args:
-        zones: The zones.
         values: The label of each value, or its index as text.
     """
     file = io.StringIO(newline="")

@@ -30,7 +30,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
 
     Args:
         strata: The mechanism: independent bits for each design, of which devices may keep responses.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     def __init__(self, strata: Strata, *, simultaneous: bool = False) -> None:

@@ -67,7 +67,6 @@ class DesignEncoding(Encoding):
     The designs are public. With a permanent response, a device keeps the draw of its design, and has it for ever.
 
     Args:
-        values: The encoding of the values.
         first: The first symbol of the design.
         width: The number of its symbols.
     """

@@ -40,10 +40,8 @@ def exact_ends(channel: GridChannel, cells: Counts, levels: Sequence[float], cov
     number is rounded to the point below or above it, so the upper end is a point further.
 
     Args:
-        channel: The law of an output given a point.
         cells: Shape (G+W,): the reports of each output, one report or more.
         levels: The shares below the quantiles, inside (0, 1).
-        coverage: The probability, inside (0, 1).
         forged: So many reports may be forged.
     """
     low, high = shares_up_to(channel, cells, coverage, forged)

@@ -29,13 +29,7 @@ _QUARTERS, _UNEVEN = 4, 3.0
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """Some estimates and their intervals.
-
-    Attributes:
-        values: Shape (m,).
-        low: Shape (m,): lower ends.
-        high: Shape (m,): upper ends.
-    """
+    """Some estimates and their intervals."""
 
     values: Floats
     low: Floats

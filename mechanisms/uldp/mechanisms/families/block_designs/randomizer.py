@@ -47,8 +47,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
     A payload is a symbol: the number of a block, or b and the position in Z_N of a symbol of Z_N.
 
     Attributes:
-        design: The design.
-        blocks: The symbols that each cell supports.
         noise_probability: b c.
     """
 

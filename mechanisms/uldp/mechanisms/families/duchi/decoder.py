@@ -25,9 +25,6 @@ class MeanDecoder(OutputsDecoder):
     i.i.d.
 
     Args:
-        low: Lower end of the range.
-        high: Upper end.
-        epsilon: The budget of one report in nats.
         lasting: The budget of the responses that devices keep, if they keep any.
     """
 

@@ -14,12 +14,7 @@ from uldp.schemas.flags import Flag
 
 
 class StepsDecoder(OutputsDecoder):
-    """Reads the counts of noisy steps.
-
-    Args:
-        fields: Those of ``OutputsDecoder``.
-        mechanism: The mechanism.
-    """
+    """Reads the counts of noisy steps."""
 
     def __init__(self, *fields: Any, mechanism: Geometric, **more: Any) -> None:
         super().__init__(*fields, **more)

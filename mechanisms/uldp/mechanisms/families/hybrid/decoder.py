@@ -19,7 +19,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
 
     Args:
         arms: The decoder of the arm of ``Duchi``, and that of ``Block``.
-        strata: The mechanism.
     """
 
     def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:

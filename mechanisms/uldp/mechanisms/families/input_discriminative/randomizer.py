@@ -45,7 +45,6 @@ class InputDiscriminativeEncoding(UnaryEncoding):
     The epsilons and groups are public, and must not depend on users' values.
 
     Attributes:
-        laws: The probabilities of each group.
         group: Shape (|Z|,): the group of each symbol.
     """
 

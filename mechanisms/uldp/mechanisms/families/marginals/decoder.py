@@ -55,11 +55,7 @@ class MarginalsDecoder(SharesOfParts):
     estimate, for both.
 
     Args:
-        sizes: The number of values of each attribute.
-        views: The attributes of each view.
         strata: The mechanism, with a part and its name for each view.
-        decoders: The decoder of each view.
-        asked: What is asked for.
     """
 
     def __init__(

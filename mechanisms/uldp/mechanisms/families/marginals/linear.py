@@ -23,8 +23,6 @@ class TablesEstimate(Estimate):
     """Unbiased tables, one behind the other.
 
     Attributes:
-        pooled: The interactions.
-        design: Their design.
         tables: The attributes of each table.
         reports: The number of reports of views that hold all attributes of each.
     """
@@ -65,7 +63,6 @@ class Conditional:
     """The shares of the values of one attribute among the users with each value of another, the ``given`` one.
 
     Attributes:
-        linear: The unbiased tables.
         both: The two attributes, ascending.
         given: One of them.
     """

@@ -72,7 +72,6 @@ class ViewEncoding(Encoding):
 
     Attributes:
         encodings: That of each attribute of the view, which draws nothing.
-        sizes: The number of values of each.
     """
 
     encodings: tuple[Encoding, ...]

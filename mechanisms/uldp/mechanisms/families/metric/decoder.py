@@ -39,10 +39,6 @@ class MatrixDecoder(Decoder):
 
     Intervals and standard errors are those of the unbiased estimate r-hat = L f of the shares f of the outputs, where L
     is the inverse of Q^T. They hold for users' values that are drawn i.i.d.
-
-    Args:
-        mechanism: The mechanism of the reports.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     estimators = ("auto", "empirical", "em")

@@ -27,7 +27,6 @@ class RankingDecoder(SharesOfParts):
     - "auto": each share cut to 0 to 1, and each score to 0 to k - 1.
 
     Args:
-        candidates: The names of the candidates.
         of_pair: The decoder of a pair, the same for each.
         strata: The mechanism, with a part for each pair, in the order of ``combinations``.
     """

@@ -35,12 +35,7 @@ _TOGETHER = 32
 
 
 class ScoresLaw(Law):
-    """The law of phi of one report, whose covariance is known from all; it is taken as symmetric around its mean.
-
-    Args:
-        covariance: Shape (k, k).
-        response: See ``Law``.
-    """
+    """The law of phi of one report, whose covariance is known from all; it is taken as symmetric around its mean."""
 
     def __init__(self, covariance: Floats, response: Law | None = None) -> None:
         self._covariance, self.size, self.response = covariance, len(covariance), response

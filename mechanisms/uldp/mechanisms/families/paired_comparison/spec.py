@@ -21,12 +21,7 @@ from uldp.schemas.specs.variable import Variable
 
 @dataclass(frozen=True)
 class PairEncoding(Encoding):
-    """The symbol is 0 if the first candidate of a pair stands above the second, else 1.
-
-    Attributes:
-        first: The index of the first candidate.
-        second: The index of the second.
-    """
+    """The symbol is 0 if the first candidate of a pair stands above the second, else 1."""
 
     first: int
     second: int

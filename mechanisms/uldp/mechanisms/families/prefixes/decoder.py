@@ -49,9 +49,7 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
 
         Args:
             strata: The mechanism: a part for each length of prefixes, and one for whole strings, all the same.
-            walk: The search.
             candidates: The strings whose shares are asked for, found or not.
-            simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
         """
         self.names = tuple(candidates)
         self.walk, self._channel = walk, walk.channel

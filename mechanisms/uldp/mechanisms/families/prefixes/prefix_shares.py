@@ -21,10 +21,6 @@ class PrefixShares:
     Whoever holds a string holds each of its prefixes. So its share is at most that of its prefix of any length, and at
     most the mean of those of all lengths. Forgers who report the whole string more often than its prefixes, as is
     cheapest, break this.
-
-    Args:
-        walk: The spelling, the lengths, and the law of the cells.
-        texts: The strings.
     """
 
     def __init__(self, walk: Walk, texts: Sequence[str]) -> None:
@@ -46,7 +42,6 @@ class PrefixShares:
         one-sided p-value is that of its cumulants; different devices report of each length, so these add up.
 
         Args:
-            whole: The unbiased shares of the strings.
             levels: The cells of each length; those without reports say nothing.
         """
         pairs = zip(self._of_lengths, levels, strict=True)

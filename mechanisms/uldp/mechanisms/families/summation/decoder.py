@@ -31,7 +31,6 @@ class NoisyHistogram(Law):
     Args:
         size: |Z|.
         noise: The variance of the noise of an entry.
-        response: See ``Law``.
     """
 
     def __init__(self, size: int, noise: float, response: Law | None) -> None:
@@ -55,11 +54,6 @@ class SummationDecoder(SharesDecoder):
     """Reads the sums of ``Summation``.
 
     All symbols are about equally noisy, so the nearest distribution (``onto_simplex``) is what ``auto`` gives.
-
-    Args:
-        mechanism: The mechanism.
-        pum: The values.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     estimators = ("auto", "empirical", "norm-sub")

@@ -31,12 +31,7 @@ _SEED = 20
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of a domain.
-
-    Attributes:
-        kind: The domain.
-        number: How many there are.
-    """
+    """The bins of a domain."""
 
     kind: Kind
     number: int
@@ -70,10 +65,6 @@ class TreeDecoder(SharesOfParts):
 
     Args:
         strata: The mechanism, with a part for each level.
-        decoders: The decoder of each level.
-        tree: The design of the levels.
-        bins: The bins of the domain.
-        ranges: The ranges to publish.
     """
 
     quantity = TableName.SHARE

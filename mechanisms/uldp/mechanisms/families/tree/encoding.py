@@ -18,11 +18,6 @@ class BinEncoding(Encoding):
 
     Numbers outside of [low, high] become its nearest end first. Unlike the points of ``NumberEncoding``, a bin has no
     rounding: shares of ranges with bin edges as ends are exact.
-
-    Attributes:
-        low: The lower end of the first bin.
-        high: The upper end of the last bin.
-        bins: The number of bins.
     """
 
     low: float
@@ -47,7 +42,6 @@ class BlockEncoding(Encoding):
     """Maps what devices hold to blocks of neighbouring bins.
 
     Attributes:
-        bins: The encoding whose symbols are bins.
         width: The number of bins of a block.
     """
 

@@ -14,7 +14,6 @@ class Range(NamedTuple):
     """Neighbouring bins.
 
     Attributes:
-        first: The first bin.
         end: The bin after the last one.
         text: The range in the words of its domain.
     """

@@ -62,7 +62,6 @@ class Ranking(Strict, Kind):
 
         Args:
             value: The indices of the candidates, the best first.
-            attribute: See ``Kind``.
         """
         if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
             raise TypeError(f"the value is a {type(value).__name__}, not a list of indices of candidates")

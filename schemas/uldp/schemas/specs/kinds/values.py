@@ -17,11 +17,7 @@ from uldp.schemas.specs.values import Values
 
 @dataclass(frozen=True, eq=False)
 class ListedValues(Kind):
-    """The values of a domain, each of which a device holds by its index.
-
-    Attributes:
-        table: The values.
-    """
+    """The values of a domain, each of which a device holds by its index."""
 
     name = "values"
     holds = "several values"
