@@ -24,7 +24,7 @@ from uldp.schemas.pane import PaneKind
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.moments import milliseconds_of
+from uldp.schemas.specs.durations import milliseconds_of
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 PARTITIONS, SIZE, EACH = 4, 8_000, 3

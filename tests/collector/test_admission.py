@@ -7,7 +7,7 @@ import pytest
 from tests.build import HOUR, START, spec
 from uldp.collector.admission import Admission
 from uldp.schemas.errors import RequestError
-from uldp.schemas.specs.moments import format_moment, milliseconds_of, moment_at
+from uldp.schemas.specs.durations import format_moment, milliseconds_of, moment_at
 
 ADMISSION = Admission(sender_key=False, caps_senders=False)
 

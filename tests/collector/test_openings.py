@@ -8,7 +8,7 @@ from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.moments import moment_at
+from uldp.schemas.specs.durations import moment_at
 
 FIRST = spec()
 SECOND = spec(version=2, opens="2026-01-01T10:00Z")

@@ -8,7 +8,7 @@ import yaml
 
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.literature import LEFT_OUT, folded, in_place, in_place_of
+from uldp.schemas.specs.mistakes import LEFT_OUT, folded, in_place, in_place_of
 
 NAMES = mechanism_names()
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import fastavro
 
-from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
@@ -20,7 +19,7 @@ from uldp.schemas.codec.layouts import Layout, Role
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages, parse_time
 from uldp.schemas.codec.stored import decode_messages
 from uldp.schemas.framing import Schema, load_schema
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, known_attributes
 
 MARKER = bytes(range(16))
 NAMES = ("message", "rejected", "missing", "statistic", "estimate", "ids")

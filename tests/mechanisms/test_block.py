@@ -10,7 +10,7 @@ import pytest
 
 from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.block.randomizer import Block, Width
-from uldp.schemas.specs.epsilon import MIN_EPSILON
+from uldp.schemas.specs.budget import MIN_EPSILON
 
 WIDTHS: tuple[Width, ...] = ("piecewise", "square-wave", "auto")
 SMALL = [(e, bins, w) for e in (0.1, 1.0, 4.0, 50.0) for bins in (1, 5, 12) for w in WIDTHS]

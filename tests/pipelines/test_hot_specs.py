@@ -25,7 +25,7 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.moments import milliseconds_of
+from uldp.schemas.specs.durations import milliseconds_of
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.segments import number_of
 from uldp.transforms.io.local.stream import LocalStream

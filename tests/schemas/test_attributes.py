@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, known_attributes
-from uldp.schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER
+from uldp.schemas.records import ATTEMPT, KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, NO_ATTRIBUTES, SENDER, known_attributes
 
 
 class Hostile(Mapping[str, str]):

@@ -7,8 +7,8 @@ import pytest
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS
+from uldp.schemas.specs.budget import MIN_EPSILON
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.epsilon import MIN_EPSILON
 from uldp.schemas.specs.specfile import SpecError
 
 NUMBER = {"number": {"low": 0, "high": 24}}

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ByteSize
 
 from tests import build
-from uldp.schemas import entry_points
+from uldp.schemas import extras
 from uldp.schemas.specs import any_mechanism, mechanism_family
 from uldp.schemas.specs.families import registered
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -31,9 +31,9 @@ def test_a_spec_imports_the_family_that_it_names_and_no_other() -> None:
 
 def test_two_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("rr", "other:RrSpec", "uldp.families")
-    monkeypatch.setattr(entry_points, "entry_points", lambda group: [point])
+    monkeypatch.setattr(extras, "entry_points", lambda group: [point])
     with pytest.raises(ValueError, match=r"other:RrSpec both have the name rr in uldp\.families; uninstall"):
-        entry_points.with_packages("uldp.families", {"rr": "ours:RrSpec"})
+        extras.with_packages("uldp.families", {"rr": "ours:RrSpec"})
 
 
 class Sized(PrivateSpec):

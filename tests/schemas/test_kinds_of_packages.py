@@ -9,11 +9,10 @@ import pytest
 from tests import build
 from uldp.schemas.specs import kinds
 from uldp.schemas.specs.domains import Domain
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.json_schema import spec_schema
 from uldp.schemas.specs.kinds import KINDS, OWN, Sets
 from uldp.schemas.specs.kinds.sets import Items
-from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError, SpecFolder
 
 
 class Hours(Sets):

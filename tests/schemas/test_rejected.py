@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.schemas.test_records import through_avro
-from uldp.schemas.places import numbers_in, runs_of, size
+from uldp.schemas.places import RunIndex, numbers_in, runs_of, size
 from uldp.schemas.rejected import ALIKE, Rejected, each_once, joined_rejected
-from uldp.schemas.run_index import RunIndex
 
 ONE = Rejected("decode", "not_avro", "why", (b"x",), {"k": "v"}, (1,), "s.avro:0", 1, "0.1")
 #: Some data often, some once.

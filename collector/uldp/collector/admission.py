@@ -14,8 +14,7 @@ from uldp.collector.signals import limits_senders
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.device_half import changed_key
-from uldp.schemas.specs.durations import format_duration
-from uldp.schemas.specs.moments import format_moment, milliseconds_of, moment_at
+from uldp.schemas.specs.durations import format_duration, format_moment, milliseconds_of, moment_at
 
 
 @dataclass(frozen=True)

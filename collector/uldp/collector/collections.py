@@ -16,8 +16,7 @@ from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
-from uldp.schemas.specs.durations import milliseconds
-from uldp.schemas.specs.moments import milliseconds_of
+from uldp.schemas.specs.durations import milliseconds, milliseconds_of
 from uldp.schemas.specs.window import AnyTime
 
 #: Late reports can amend a window's accounting for this long after the window closes.

@@ -15,9 +15,8 @@ import numpy as np
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.signals import SenderCounts, sender_digest
 from uldp.schemas.arrays import Digests, Rows, Symbols, Texts, Times
-from uldp.schemas.attributes import KNOWN_ATTRIBUTES, known_attributes
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
-from uldp.schemas.records import SENDER
+from uldp.schemas.records import KNOWN_ATTRIBUTES, SENDER, known_attributes
 
 #: What a source numbers messages in, or the whole position of a message that it does not number; and then the names and
 #: values of the known attributes of the message, in turn.

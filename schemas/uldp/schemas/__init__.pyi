@@ -4,8 +4,8 @@ from .flags import Flag
 from .reasons import Reason
 from .records import Message, Report, ReportBatch
 from .rejected import Rejected
+from .specs.budget import protects
 from .specs.collection import CollectionSpec
-from .specs.epsilon import protects
 from .specs.kinds import Kind, Number, Sets
 from .specs.mechanism_family import MechanismFamily, PrivateSpec
 from .specs.specfile import SpecError

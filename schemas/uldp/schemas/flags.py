@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-from uldp.schemas.specs.limits import Limits
+from uldp.schemas.specs.window import Limits
 
 
 class Flag(StrEnum):

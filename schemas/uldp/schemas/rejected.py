@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.places import Runs, bounds_of, numbered, numbers_in, runs_of, size, united, without
-from uldp.schemas.run_index import RunIndex
+from uldp.schemas.places import RunIndex, Runs, bounds_of, numbered, numbers_in, runs_of, size, united, without
 
 #: So many messages of equal data share it, in a record of their own.
 ALIKE = 16

@@ -12,7 +12,7 @@ from uldp.collector.admission import Admission
 from uldp.pipelines.jobs import spec_folder
 from uldp.pipelines.jobs.spec_folder import Looked, SpecFolder
 from uldp.schemas.errors import EndpointError, RequestError
-from uldp.schemas.specs.moments import moment_at
+from uldp.schemas.specs.durations import moment_at
 
 NO_SPEC = "no spec by its name, which ends in neither .yaml nor .yml"
 ADMISSION = Admission(sender_key=False, caps_senders=False)

@@ -19,7 +19,7 @@ from uldp.pipelines.jobs.submission import AHEAD_MS, latest_read, submitted
 from uldp.pipelines.process import run_apart
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.moments import moment_at
+from uldp.schemas.specs.durations import moment_at
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
 

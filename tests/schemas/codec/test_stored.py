@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.stored import decode_messages
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import ATTEMPT, SENDER, Message
+from uldp.schemas.records import ATTEMPT, SENDER, Message, known_attributes
 
 texts = st.text(max_size=70)
 times = st.integers(2**34, 2**41 - 1)

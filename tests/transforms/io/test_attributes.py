@@ -7,9 +7,8 @@ from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.utils.timestamp import Timestamp
 
 from tests.fakes.kafka import Raw
-from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.codec.packed import grouped
-from uldp.schemas.records import SENDER, Message
+from uldp.schemas.records import MAX_VALUE_BYTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.headers import MAX_HEADERS, attributes
 from uldp.transforms.io.pubsub.source import to_message

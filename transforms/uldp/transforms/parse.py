@@ -9,8 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.attributes import known_attributes
-from uldp.schemas.records import NO_ATTRIBUTES, Message, as_body, as_milliseconds
+from uldp.schemas.records import NO_ATTRIBUTES, Message, as_body, as_milliseconds, known_attributes
 from uldp.transforms.internals import Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 
 from uldp.schemas.specs.mechanism_family import Theta
-from uldp.schemas.specs.words import OrWords
+from uldp.schemas.specs.strict import OrWords
 
 
 def _no_other_word(value: Any, kind: str) -> Any:

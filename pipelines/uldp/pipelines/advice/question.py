@@ -14,13 +14,12 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.budget import protects
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import VariableDomain
-from uldp.schemas.specs.epsilon import protects
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import Kind
 from uldp.schemas.specs.mistakes import quote
-from uldp.schemas.specs.specfile import read_spec
+from uldp.schemas.specs.specfile import SpecFolder, read_spec
 
 #: The keys of a mechanism that a question has apart.
 _BUDGETS = {"name", "epsilon", "lasting_epsilon"}

@@ -17,8 +17,8 @@ from uldp.mechanisms.numbers.shape import Shape, SimulatesBins
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.budget import protects
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import family

@@ -19,8 +19,8 @@ from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import UldpError
+from uldp.schemas.specs.budget import MAX_EPSILON
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.epsilon import MAX_EPSILON
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import Kind
 from uldp.schemas.specs.mechanism_family import family

@@ -7,9 +7,9 @@ from pathlib import Path
 from uldp.mechanisms.questions.span import Version
 from uldp.pipelines.results.kept import Kept
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.discover import Discover
-from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.variable import Variable
 
 

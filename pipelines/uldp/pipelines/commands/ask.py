@@ -149,7 +149,7 @@ def ask(
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.kept import Kept
     from uldp.pipelines.results.local_copy import here
-    from uldp.schemas.specs.discover import Discover
+    from uldp.schemas.specs.candidates import Discover
 
     _check(question, target)
     if pooled and (question["explain"] or estimator):

@@ -24,8 +24,8 @@ from uldp.pipelines.jobs.kept_specs import KeptSpec, keep_specs, kept_specs
 from uldp.schemas.errors import EndpointError, RequestError, UldpError
 from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.collection import COLLECTION, CollectionKey, CollectionSpec
+from uldp.schemas.specs.durations import format_moment
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.moments import format_moment
 from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
 from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.listing import files_below, others_text, spec_files

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.arrays import Rows
-from uldp.schemas.attributes import KNOWN_ATTRIBUTES, known_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
 from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
-from uldp.schemas.records import NO_ATTRIBUTES
+from uldp.schemas.records import KNOWN_ATTRIBUTES, NO_ATTRIBUTES, known_attributes
 
 #: Bytes of a block to look at together, so that the intermediate arrays of a large block stay in the processor's cache.
 WINDOW = 1 << 18

@@ -4,9 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import ascii_quote, plain
-from uldp.schemas.specs.specfile import read_text
+from uldp.schemas.specs.specfile import SpecFolder, read_text
 
 #: An alphabet has at most so many characters, and a vocabulary so many pieces, because each is scored many times.
 MOST_PIECES = 1 << 14

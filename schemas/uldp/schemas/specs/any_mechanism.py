@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, WithJsonS
 
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
-from uldp.schemas.specs.nested_errors import under
+from uldp.schemas.specs.strict import under
 
 
 def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:

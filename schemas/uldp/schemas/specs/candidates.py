@@ -1,10 +1,26 @@
-"""The candidates of a collection of strings: those whose shares the collector estimates. Devices do not know them."""
+"""Strings whose shares the collector estimates: candidates, and those that it looks for. Devices do not know them."""
 
 from collections.abc import Callable, Sequence
 
-from uldp.schemas.specs.folder import SpecFolder
+from pydantic import Field
+
 from uldp.schemas.specs.mistakes import plain, quote
+from uldp.schemas.specs.specfile import SpecFolder
+from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.tables import read_column
+
+
+class Discover(Strict):
+    """The search for frequent strings, by their prefixes.
+
+    Attributes:
+        keep: How many prefixes of each length are kept.
+        most: How many whole strings are tested at the most.
+    """
+
+    keep: int = Field(default=32, ge=1, le=1024)
+    most: int = Field(default=64, ge=1, le=1024)
+
 
 #: The strings that a spec asks about have at most so many bytes together, because each estimate holds them.
 MOST_CANDIDATE_BYTES = 1 << 22

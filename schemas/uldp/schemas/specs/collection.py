@@ -17,24 +17,21 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.device_half import device_half, digest
-from uldp.schemas.specs.discover import Discover
 from uldp.schemas.specs.domains import AttributeName, Domain, Tag
-from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.durations import Moment, format_duration, format_moment
 from uldp.schemas.specs.estimators import EstimatorName
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import RECORD, Ends
-from uldp.schemas.specs.limits import Limits
+from uldp.schemas.specs.kinds.number import as_record
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
-from uldp.schemas.specs.moments import Moment, format_moment
-from uldp.schemas.specs.numbers import as_record
 from uldp.schemas.specs.slices import By, Slices, attributes_of, check_by
-from uldp.schemas.specs.specfile import SpecError, read_spec
+from uldp.schemas.specs.specfile import SpecError, SpecFolder, read_spec
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Sensitive
 from uldp.schemas.specs.variable import Variable, read_variable
-from uldp.schemas.specs.window import AnyTime, WindowSpec
+from uldp.schemas.specs.window import AnyTime, Limits, WindowSpec
 
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]

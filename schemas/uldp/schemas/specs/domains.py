@@ -16,12 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from uldp.schemas.specs.discover import Discover
-from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, Sets, StringSets, of_packages
-from uldp.schemas.specs.nested_errors import under
-from uldp.schemas.specs.numbers import Numbers
-from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.kinds.number import Numbers
+from uldp.schemas.specs.specfile import SpecFolder
+from uldp.schemas.specs.strict import Strict, under
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
 AttributeName = Annotated[

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
 
-from uldp.schemas.entry_points import with_packages
+from uldp.schemas.extras import with_packages
 
 #: The group of entry points.
 GROUP = "uldp.families"

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from uldp.schemas.arrays import Mask
 from uldp.schemas.errors import UldpError
+from uldp.schemas.specs.budget import Epsilon, covers
 from uldp.schemas.specs.domains import Tag, VariableDomain
-from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.kinds import RECORD, Kind, is_listed

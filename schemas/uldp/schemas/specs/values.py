@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import near, notes, plain, quote
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.tables import Table, read_column, read_weight, sum_weights
 
 #: The values that are sensitive for everybody.

@@ -9,13 +9,13 @@ from typing import TypeVar
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.discover import Discover
+from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.estimators import EstimatorName
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
 from uldp.schemas.specs.mistakes import plain, printable
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.values import Sensitive, Values
 from uldp.schemas.specs.zones import Zones, read_zones
 

@@ -1,9 +1,9 @@
 """The windows of a collection: event time is cut into slices, and a window is one slice or several."""
 
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from uldp.schemas.arrays import Times
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
@@ -78,4 +78,28 @@ class WindowSpec(Strict):
                 f"period: each report would count in {windows:,} windows, and {MAX_WINDOWS_OF_A_REPORT:,} is the most;"
                 f" write a period of {format_duration(least)} or more"
             )
+        return self
+
+
+class Limits(Strict):
+    """Limits at which the job withholds or flags an estimate, or rejects a report."""
+
+    min_reports: int = Field(default=100, ge=1)
+    max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
+    #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
+    when_exceeded: Literal["flag", "stop"] = "flag"
+    #: No default, because each transport has its own share of copies: devices and brokers send again.
+    max_duplicate_ratio: float | None = Field(default=None, gt=0, le=1)
+    max_reports_per_sender: int | None = Field(default=None, ge=1)
+    #: Whether further reports of a sender are rejected, and not only flagged.
+    cap_senders: bool = False
+    max_clock_skew: Duration = timedelta(minutes=10)
+    max_age: Duration | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Limits":
+        if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
+            raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
+        if self.cap_senders and self.max_reports_per_sender is None:
+            raise ValueError("cap_senders needs max_reports_per_sender, the reports of a sender that a window counts")
         return self

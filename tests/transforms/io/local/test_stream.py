@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.records import ATTEMPT, SENDER, Message
+from uldp.schemas.records import ATTEMPT, MAX_VALUE_BYTES, SENDER, Message
 from uldp.schemas.rejected import Rejected
 from uldp.transforms.io import message_files
 from uldp.transforms.io.durable_files import container_bytes, encode_record

@@ -8,7 +8,6 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import IO, Any
 
-from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
@@ -16,7 +15,7 @@ from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import named
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, known_attributes
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.folders import KINDS, Kind
 

@@ -21,9 +21,8 @@ import numpy as np
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, Container, ContainerError
 from uldp.schemas.codec.inflate import InflateError, inflate
 from uldp.schemas.codec.packed import PackedMessages
-from uldp.schemas.places import Runs, numbered, size, united, without
+from uldp.schemas.places import RunIndex, Runs, numbered, size, united, without
 from uldp.schemas.records import Message
-from uldp.schemas.run_index import RunIndex
 from uldp.transforms.io.message_files import StreamError, packed_messages
 
 _FILE, _PLACES = "uldp.file", "uldp.places"

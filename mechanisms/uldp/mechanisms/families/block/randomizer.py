@@ -17,7 +17,7 @@ from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
 from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.specs.epsilon import MIN_EPSILON
+from uldp.schemas.specs.budget import MIN_EPSILON
 
 #: How a block's width is chosen.
 Width = Literal["auto", "piecewise", "square-wave"]

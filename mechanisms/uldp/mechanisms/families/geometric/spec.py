@@ -12,7 +12,7 @@ from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.numbers.outputs import NumberLaw
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
-from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.budget import protects
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.variable import Variable

@@ -10,8 +10,8 @@ from uldp.mechanisms.assembly import of_shares
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.budget import Epsilon
 from uldp.schemas.specs.domains import Tag
-from uldp.schemas.specs.epsilon import Epsilon
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.strict import Strict

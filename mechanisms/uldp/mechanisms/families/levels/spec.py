@@ -24,8 +24,8 @@ from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.any_mechanism import LevelMechanism
+from uldp.schemas.specs.budget import Epsilon, covers
 from uldp.schemas.specs.domains import Tag
-from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, family
 from uldp.schemas.specs.strict import Strict

@@ -31,8 +31,8 @@ from uldp.schemas.specs.domains import AttributeName, VariableDomain
 from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.strict import OrWords
 from uldp.schemas.specs.variable import Variable
-from uldp.schemas.specs.words import OrWords
 
 #: The most views, each of which a decoder has tables and errors of.
 MOST_VIEWS = 4_096

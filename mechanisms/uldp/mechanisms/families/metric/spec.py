@@ -10,8 +10,8 @@ from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.budget import Epsilon
 from uldp.schemas.specs.domains import Tag
-from uldp.schemas.specs.epsilon import Epsilon
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
 from uldp.schemas.specs.values import Values, require_full_rows
 from uldp.schemas.specs.variable import Variable

@@ -27,7 +27,7 @@ from uldp.mechanisms.strings.cohorts import StringEncoding
 from uldp.mechanisms.strings.spelling import Spelling
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
-from uldp.schemas.specs.discover import Discover
+from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.kinds import Kind, Strings, StringSets
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable

@@ -11,7 +11,7 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.budget import protects
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 

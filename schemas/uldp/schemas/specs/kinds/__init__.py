@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
 
-from uldp.schemas.entry_points import with_packages
-from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.extras import with_packages
+from uldp.schemas.specs.kinds.kind import Column, Ends, Kind, Range, Value
 from uldp.schemas.specs.kinds.number import Number
 from uldp.schemas.specs.kinds.pairs import Pairs
-from uldp.schemas.specs.kinds.ranges import Ends, Range
 from uldp.schemas.specs.kinds.ranking import Ranking
 from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.string_sets import StringSets

@@ -2,13 +2,33 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import Field
 
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.arrays import Values as Indices
-from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.kinds.ranges import End, Range
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.values import Values
+
+#: An end of a range in a spec: a number, or a value by its label or index.
+End = int | float | str
+#: The ends of a range in a spec.
+Ends = Annotated[list[End], Field(min_length=2, max_length=2)]
+
+
+class Range(NamedTuple):
+    """Neighbouring bins.
+
+    Attributes:
+        end: The bin after the last one.
+        text: The range in the words of its domain.
+    """
+
+    first: int
+    end: int
+    text: str
+
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
 #: indices of items, and -1 for none, or strings, and None; of pairs, shape (n, l, 2): the index of a key, and its

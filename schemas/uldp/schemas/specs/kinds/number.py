@@ -1,19 +1,19 @@
 """The kind of domain that is a number of a range."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.specs.kinds.kind import Kind, Value
-from uldp.schemas.specs.kinds.ranges import End, Range
+from uldp.schemas.specs.kinds.kind import End, Kind, Range, Value
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.values import refuse_repeated
 
 # An end of a range is the edge of a bin if it is within this part of a bin of it: specs write decimals.
 _EDGE = 1e-6
@@ -118,3 +118,54 @@ def read_number(text: str, low: float, high: float) -> float:
     if not low <= number <= high:
         raise ValueError(f"{quote(text)} is outside of the range {low:g} to {high:g}")
     return number
+
+
+#: The mechanism of a record, which draws an attribute.
+_OF_RECORD = "sample-one"
+
+
+class Numbers(Strict):
+    """Numbers that all have one range.
+
+    Attributes:
+        names: The name of each.
+        low: The lower end of the range.
+        high: The upper end.
+    """
+
+    names: list[Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}$")]] = Field(min_length=1)
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Numbers":
+        check_ends(self.low, self.high)
+        refuse_repeated(self.names)
+        return self
+
+
+def as_record(keys: Any) -> Any:
+    """Return the keys of a spec with a record in place of ``domain.numbers``, each attribute with the mechanism.
+
+    Keys that are wrong stay as they are, for the error about them.
+    """
+    domain, mechanism = (keys.get(key) if isinstance(keys, dict) else None for key in ("domain", "mechanism"))
+    if not isinstance(domain, dict) or "numbers" not in domain or "record" in domain:
+        return keys
+    try:
+        numbers = Numbers.model_validate(domain["numbers"])
+    except ValidationError:
+        return keys
+    others = {key: value for key, value in domain.items() if key != "numbers"}
+    record = {name: {"number": {"low": numbers.low, "high": numbers.high}} for name in numbers.names}
+    keys = keys | {"domain": others | {"record": record}}
+    if isinstance(mechanism, dict) and mechanism.get("name") != _OF_RECORD:
+        keys["mechanism"] = _of_each(mechanism, numbers.names)
+    return keys
+
+
+def _of_each(mechanism: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return the mechanism of a record whose attributes all have this one."""
+    budgets = {key: mechanism[key] for key in ("epsilon", "lasting_epsilon") if key in mechanism}
+    own = {key: value for key, value in mechanism.items() if key not in budgets}
+    return {"name": _OF_RECORD, **budgets, "of": dict.fromkeys(names, own)}

@@ -7,12 +7,12 @@ import numpy as np
 from pydantic import Field, PrivateAttr, model_validator
 
 from uldp.schemas.arrays import Floats, Symbols
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
 from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
 from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values, read_values, refuse_repeated
 

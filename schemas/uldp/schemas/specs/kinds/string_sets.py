@@ -7,10 +7,10 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.specs.candidates import read_candidates
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict
 
 #: Stands between the strings of a set in a table.

@@ -9,8 +9,8 @@ from pydantic import Field
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.specs.alphabet import read_pieces
 from uldp.schemas.specs.candidates import read_candidates
-from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict
 
 

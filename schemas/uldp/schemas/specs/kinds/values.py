@@ -9,8 +9,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.arrays import Values as Indices
-from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
-from uldp.schemas.specs.kinds.ranges import End, Range
+from uldp.schemas.specs.kinds.kind import Column, End, Kind, Range, Value, list_labels
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.values import Values
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from uldp.schemas.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, known_attributes
-from uldp.schemas.records import NO_ATTRIBUTES
+from uldp.schemas.records import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, NO_ATTRIBUTES, known_attributes
 
 #: A message with more headers is hostile; all of them would cost as much as thousands of messages.
 MAX_HEADERS = 100

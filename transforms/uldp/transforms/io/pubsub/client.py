@@ -7,8 +7,7 @@ from typing import Any
 import grpc
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.attributes import known_attributes
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, known_attributes
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library, pull_method

@@ -14,8 +14,7 @@ from apache_beam.coders import Coder
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.pvalue import PBegin, PCollection
 
-from uldp.schemas.attributes import known_attributes
-from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.schemas.records import NO_ATTRIBUTES, Message, known_attributes
 from uldp.transforms.internals import CheckpointMark, Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
