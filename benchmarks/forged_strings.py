@@ -25,9 +25,9 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.prefixes import draw_cells, zipf
-from uldp.collector.tables import tables_of
+from uldp.collector.estimating import tables_of
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
+from uldp.mechanisms.encodings.string_encodings import PrefixEncoding
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.randomizers.strata import Strata

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
+from uldp.mechanisms.encodings.string_encodings import PrefixEncoding
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.cohorts import string_symbol

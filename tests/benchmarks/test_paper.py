@@ -10,7 +10,7 @@ from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_var
 from benchmarks.paper.populations import Population, census, manhattan, protocol
 from benchmarks.paper.published_variances import PUBLISHED
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.families.summation.histogram_noise import noise_variance
+from uldp.mechanisms.families.summation.randomizer import noise_variance
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 2.0, 6.0])

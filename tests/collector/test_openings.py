@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.build import HOUR, START, message, report, spec
-from uldp.collector.hot_specs import HotSpecs
 from uldp.collector.reader import Decoded, ReportReader
+from uldp.collector.shared_specs import HotSpecs
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec

@@ -11,7 +11,7 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns
-from uldp.collector.remembered_ids import FILL, are_exact, bag_to_fill, expiries, forget_at, masked_ids
+from uldp.collector.seen import FILL, are_exact, bag_to_fill, expiries, forget_at, masked_ids
 
 SERVED = serve(
     [

@@ -10,10 +10,10 @@ from tests import build
 from tests.mechanisms.protocols import Example, examples
 from tests.mechanisms.test_far_payloads import WHOLE, possible_payloads
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators.grid_channels import GridChannel
+from uldp.mechanisms.estimators.ems import GridChannel
 from uldp.mechanisms.families.block.band import shares_up_to
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
-from uldp.mechanisms.inference.assumed_forgers import all_with_forgers, with_forgers
+from uldp.mechanisms.inference.forgery import all_with_forgers, with_forgers
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

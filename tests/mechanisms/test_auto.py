@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from uldp.mechanisms.estimators.auto import auto, scoring_of
+from uldp.mechanisms.estimators.by_name import auto, scoring_of
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uldp.mechanisms.estimators.grid_channels import GridChannel
+from uldp.mechanisms.estimators.ems import GridChannel
 from uldp.mechanisms.families.block.band import exact_ends, shares_up_to
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats

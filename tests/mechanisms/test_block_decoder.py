@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
-from uldp.mechanisms.estimators.grid_channels import GridChannel
+from uldp.mechanisms.estimators.ems import GridChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width

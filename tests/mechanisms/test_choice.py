@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.estimators.auto import scoring_of
+from uldp.mechanisms.estimators.by_name import scoring_of
 from uldp.mechanisms.estimators.choice import Candidate, chosen, compared, part_of_cells, part_of_each
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls

@@ -6,6 +6,7 @@ import pytest
 from uldp.mechanisms.estimators.ems import (
     SMOOTHINGS,
     TOLERANCE,
+    GridChannel,
     choose_smoothing,
     em_step,
     ems,
@@ -14,7 +15,6 @@ from uldp.mechanisms.estimators.ems import (
     smooth_partly,
     stderr,
 )
-from uldp.mechanisms.estimators.grid_channels import GridChannel
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 

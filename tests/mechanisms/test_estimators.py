@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.estimators.auto import auto
 from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
+    auto,
     empirical,
     estimate_intermediate,
     norm_sub,

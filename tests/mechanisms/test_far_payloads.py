@@ -36,7 +36,7 @@ from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.hashing import SEEDS
-from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.numbers.outputs import NumberDecoder
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, Mechanism
 from uldp.mechanisms.protocol.noise import BitNoise

@@ -16,8 +16,8 @@ from uldp.mechanisms.families.hadamard_response.randomizer import HadamardRespon
 from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.kernels.block_designs import walsh_hadamard
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
-from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum

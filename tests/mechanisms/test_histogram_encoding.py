@@ -9,8 +9,14 @@ from scipy.optimize import minimize_scalar
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.summation.histogram_noise import Reach, noise_variance, tail_of_sum
-from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, MIN_EPSILON, Summation
+from uldp.mechanisms.families.summation.randomizer import (
+    LARGEST_ENTRY,
+    MIN_EPSILON,
+    Reach,
+    Summation,
+    noise_variance,
+    tail_of_sum,
+)
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.flags import Flag

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.families.duchi.decoder import MeanDecoder
+from uldp.mechanisms.families.duchi.spec import MeanDecoder
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
 

@@ -13,8 +13,7 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.summation.decoder import NoisyHistogram
-from uldp.mechanisms.families.summation.histogram_noise import noise_variance
-from uldp.mechanisms.families.summation.randomizer import Summation
+from uldp.mechanisms.families.summation.randomizer import Summation, noise_variance
 from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads

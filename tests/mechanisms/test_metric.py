@@ -11,7 +11,7 @@ from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.metric.decoder import MatrixDecoder, em
 from uldp.mechanisms.families.metric.randomizer import MOST_NATS, MetricMechanism
 from uldp.mechanisms.kernels.intervals import clopper_pearson
-from uldp.mechanisms.laws.outputs import Outputs
+from uldp.mechanisms.laws.law import Outputs
 from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats

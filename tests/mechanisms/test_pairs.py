@@ -18,8 +18,8 @@ from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
 from uldp.mechanisms.inference.goodness_of_fit import checks
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.held_laws import Keys
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

@@ -14,8 +14,7 @@ import pytest
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
-from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
-from uldp.mechanisms.families.prefixes.prefix_shares import PrefixShares
+from uldp.mechanisms.families.prefixes.decoder import PrefixShares, WalkDecoder
 from uldp.mechanisms.protocol.decoder import Cost
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

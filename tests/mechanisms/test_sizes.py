@@ -11,7 +11,7 @@ from numpy.random import default_rng
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.encodings.size_encoding import SizeRanges
+from uldp.mechanisms.encodings.set_encoding import SizeRanges
 from uldp.mechanisms.families.sized_sets import MOST_CUT, ranges_of
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.collector.tables import tables_of
+from uldp.collector.estimating import tables_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger

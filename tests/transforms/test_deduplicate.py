@@ -16,7 +16,7 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, START
 from tests.transforms.bags import Bag, Cell, Hash, Timer, held
-from uldp.collector import remembered_ids
+from uldp.collector import seen
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.hashing import hash_key, hash_words, mask_of
@@ -236,7 +236,7 @@ def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
 @pytest.fixture
 def small_bags(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two ids fill a bag."""
-    monkeypatch.setattr(remembered_ids, "FILL", 2)
+    monkeypatch.setattr(seen, "FILL", 2)
 
 
 def numbers_of(shard: Shard, hashes: Iterable[Hash]) -> list[int]:

@@ -17,9 +17,8 @@ from uldp.collector.groups import Place
 from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, stack
 from uldp.collector.reader import ReportReader
-from uldp.collector.remembered_ids import are_exact, masked_ids
 from uldp.collector.sealing import NOTHING, ONLY, WindowSum, p_values_of, seal
-from uldp.collector.seen import SeenIds
+from uldp.collector.seen import SeenIds, are_exact, masked_ids
 from uldp.collector.sender_cap import CountedOfSenders, over_limit
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Mask

@@ -1,13 +1,13 @@
-"""From the sufficient statistic of a window to its published estimates."""
+"""From the sufficient statistic of a window to its published tables and estimates."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.tables import tables_of_each
+from uldp.mechanisms.inference.forgery import all_with_forgers
 from uldp.mechanisms.inference.shuffle import shuffled
-from uldp.mechanisms.protocol.decoder import Cost
+from uldp.mechanisms.protocol.decoder import Cost, Decoder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.pane import PaneKind
@@ -88,3 +88,37 @@ def _is_behind(of: tuple[str, ...], published: set[tuple[str, ...]]) -> bool:
     """
     same = not attributes_of(of) and any(slice_of(each) == of for each in published)
     return same or any(of[:end] in published for end in range(len(of) + 1))
+
+
+def tables_of(decoder: Decoder, spec: CollectionSpec, statistic: Statistic, estimator: str) -> tuple[Table, ...]:
+    """Return the tables that an estimator publishes: of enough reports, and with the forgers that the spec assumes."""
+    (tables,) = tables_of_each(decoder, spec, [statistic], estimator)
+    return tables
+
+
+def tables_of_each(
+    decoder: Decoder, spec: CollectionSpec, statistics: Sequence[Statistic], estimator: str
+) -> Iterator[tuple[Table, ...]]:
+    """Yield ``tables_of`` each statistic; the decoder may estimate several together."""
+    found = decoder.tables_of_each([(each.cells, each.n) for each in statistics], estimator)
+    for statistic, tables in zip(statistics, found, strict=True):
+        enough = _of_enough(tables, spec.limits.min_reports)
+        if spec.assume_forgers is not None:
+            enough = all_with_forgers(enough, decoder, spec.assume_forgers, statistic.cells, statistic.n)
+        yield enough
+
+
+def _of_enough(tables: Sequence[Table], least: int) -> tuple[Table, ...]:
+    """Return the tables of enough reports, without a slice that would show another one.
+
+    Who subtracts all slices that are published from the tables of all users sees the sum of those that are not. If
+    these have few reports together, the smallest of the others is not published either.
+    """
+    few: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for about in {attributes_of(table.of) for table in tables}:
+        reports = {table.of: table.n for table in tables if attributes_of(table.of) == about and slice_of(table.of)}
+        left_out = sum(n for n in reports.values() if n < least)
+        if 0 < left_out < least and left_out < sum(reports.values()):
+            smallest = min((n for n in reports.values() if n >= least), default=0)
+            few[about] = {next(of for of, n in reports.items() if n == smallest)}
+    return tuple(table for table in tables if table.n >= least and table.of not in few.get(attributes_of(table.of), ()))

@@ -11,8 +11,7 @@ from .families.set_selection.randomizer import SetSelection
 from .kernels.intervals import outside_p_value
 from .laws.channel import Channel
 from .laws.estimate import Estimate, part_of
-from .numbers.number import NumberDecoder
-from .numbers.outputs import NumberLaw, OutputsDecoder
+from .numbers.outputs import NumberDecoder, NumberLaw, OutputsDecoder
 from .protocol.cells import Cells, count_symbols
 from .protocol.decoder import Decoder, require_output_counts, require_reports
 from .protocol.device_form import DeviceForm, sensitive_symbols, threshold, thresholds

@@ -12,8 +12,8 @@ from scipy import stats
 from uldp.mechanisms.decoders.pure import share_estimate
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import law_of
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.interval import p_value, score_interval
+from uldp.mechanisms.laws.law import Cumulants
 
 NONE = np.array([np.nan])
 

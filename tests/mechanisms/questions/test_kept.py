@@ -15,7 +15,7 @@ from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import PureMechanism, WithMemory
-from uldp.mechanisms.questions.kept import of_same_devices, repeats
+from uldp.mechanisms.questions.span import of_same_devices, repeats
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from uldp.mechanisms.questions.spent import Spent, spent
+from uldp.mechanisms.questions.span import Spent, spent
 from uldp.schemas.specs.budget import Budget
 
 HOUR = 3_600_000

@@ -16,8 +16,7 @@ pytest.importorskip("matplotlib")
 from tests.pipelines.report.test_page import page
 from tests.read_page import Page
 from uldp.collector.collections import ServedCollection, serve
-from uldp.collector.estimating import estimates_of
-from uldp.collector.tables import tables_of
+from uldp.collector.estimating import estimates_of, tables_of
 from uldp.pipelines.report.chapters import NAMED, SHOWN
 from uldp.pipelines.report.points import MOST
 from uldp.schemas.errors import RequestError

@@ -32,7 +32,7 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.counting import accounted
 from uldp.collector.hashing import SECRET_BYTES
-from uldp.collector.remembered_ids import are_exact, expiries, masked_ids
+from uldp.collector.seen import are_exact, expiries, masked_ids
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.collection import CollectionSpec

@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from uldp.collector.id_table import Hashes
-from uldp.collector.remembered_ids import bag_to_fill, forget_at
-from uldp.collector.seen import Lot, SeenIds
+from uldp.collector.seen import Lot, SeenIds, bag_to_fill, forget_at
 
 #: Bags of a shard.
 BAGS = 8

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.share_tables import share_tables, tables_by_rows
+from uldp.mechanisms.decoders.table_of import share_tables, tables_by_rows
 from uldp.mechanisms.estimators.by_name import estimate_each, estimate_intermediate
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors

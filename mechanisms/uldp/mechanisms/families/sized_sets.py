@@ -8,7 +8,7 @@ from pydantic import Field
 
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
-from uldp.mechanisms.encodings.size_encoding import SizeEncoding, SizeRanges
+from uldp.mechanisms.encodings.set_encoding import SizeEncoding, SizeRanges
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import symbols_part
 from uldp.mechanisms.kernels.intervals import lower_tail

@@ -1,12 +1,15 @@
-"""The share of forged reports that a window needs before its counts are flagged."""
+"""How many forged reports a window takes before its counts are flagged, and intervals that hold although some are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from uldp.mechanisms.inference.forecast import LARGEST, rounded
 from uldp.mechanisms.laws.channel import Channel
+from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.table import NUMBERS, Table, TableName
 
 #: The p-value of support counts of n reports, or None if n is too small for it.
 CountsTest = Callable[[Counts, int], float | None]
@@ -65,3 +68,37 @@ def least_flagged_share(
         middle = (low + high) // 2
         low, high = (low, middle) if flagged(middle) else (middle, high)
     return high / n
+
+
+def with_forgers(table: Table, decoder: Decoder, forgers: float, cells: Counts, n: int) -> Table:
+    """Return a table of a decoder with the intervals that allow for forgers beside its own; as it is if none are known.
+
+    With a share phi of forged reports, the unbiased estimate of r has the expectation (1 - phi) r + phi c, where c is
+    the mean of what these count as. None counts as more than W from any possible r (``Decoder.heaviest``), so forgers
+    move the expectation by phi W at the most, and intervals whose ends are moved outwards by as much cover as before.
+    Of a table about n_a of the n reports, phi n / n_a may be forged, because forgers choose what they report about.
+
+    ``forgers`` is the share of all n reports that may be forged, and ``cells`` are the whole statistic.
+    """
+    ends = decoder.forged_ends(table, cells, forgers * n)
+    if ends is None or table.low is None or table.high is None:
+        return table
+    low, high = ends
+    if table.name not in NUMBERS:
+        low, high = low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+    # The table's own ends hold what is published, which may be outside of the range.
+    return replace(table, low_forged=np.minimum(low, table.low), high_forged=np.maximum(high, table.high))
+
+
+def all_with_forgers(
+    tables: Iterable[Table], decoder: Decoder, forgers: float, cells: Counts, n: int
+) -> tuple[Table, ...]:
+    """Return ``with_forgers`` of all tables of a decoder; what forgers alone may bring about is not found."""
+    moved = tuple(with_forgers(table, decoder, forgers, cells, n) for table in tables)
+    lows = {table.of: table.low_forged for table in moved if table.name is TableName.SHARE}
+    return tuple(
+        replace(table, values=np.where(low > 0, table.values, 0.0))
+        if table.name is TableName.FOUND and (low := lows.get(table.of)) is not None
+        else table
+        for table in moved
+    )

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.laws.block_cells import BlockCells
-from uldp.mechanisms.laws.cumulants import Cumulants, of_points
+from uldp.mechanisms.laws.law import Cumulants, of_points
 from uldp.schemas.arrays import Counts, Floats, Mask, Reports
 
 #: The product of a matrix, shape (|Z|, |Z|), with vectors, shape (|Z|, j).

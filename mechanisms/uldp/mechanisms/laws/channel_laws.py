@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from uldp.mechanisms.laws.channel import Channel, Incidence
-from uldp.mechanisms.laws.cumulants import Cumulants, of_points
-from uldp.mechanisms.laws.law import Law, largest_step, moments_of_mixture
+from uldp.mechanisms.laws.law import Cumulants, Law, largest_step, moments_of_mixture, of_points
 from uldp.schemas.arrays import Floats
 
 

@@ -14,9 +14,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from uldp.mechanisms.laws.cumulants import Cumulants, chained
 from uldp.mechanisms.laws.interval import Ends, exact_interval, p_value, score_interval
-from uldp.mechanisms.laws.law import Law
+from uldp.mechanisms.laws.law import Cumulants, Law, chained
 from uldp.schemas.arrays import Counts, Floats, Reports, Rows
 
 # Cumulants of all values take a column of weights for each; so many numbers are in these at once.

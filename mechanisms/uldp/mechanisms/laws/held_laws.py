@@ -4,8 +4,7 @@ import numpy as np
 
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import Held
-from uldp.mechanisms.laws.cumulants import Cumulants, of_points
-from uldp.mechanisms.laws.law import Law
+from uldp.mechanisms.laws.law import Cumulants, Law, of_points
 from uldp.schemas.arrays import Counts, Floats
 
 

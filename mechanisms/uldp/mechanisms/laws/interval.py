@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 
 from uldp.mechanisms.kernels.intervals import clopper_pearson
-from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.schemas.arrays import Floats, Reports
 
 #: Lower and upper ends of intervals, not cut to any range.

@@ -5,12 +5,62 @@ w^T theta-hat is the mean of a score a(y), and its cumulants are those of one sc
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from uldp.mechanisms.laws.cumulants import Cumulants, chained
 from uldp.schemas.arrays import Floats, Mask
+
+
+class Cumulants(NamedTuple):
+    """The errors of some sums of unbiased estimates, or of what one report adds to them; each of shape (j,).
+
+    Attributes:
+        variance: The second cumulant, V.
+        third: The third cumulant, which is the third central moment, K.
+        step: J, the largest step of one user; see ``largest_step``.
+        low: The lower one of two scores, if a report has no third one; otherwise NaN.
+        high: Likewise, the upper one.
+    """
+
+    variance: Floats
+    third: Floats
+    step: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def exact(self) -> Mask:
+        """Shape (j,): whether a report has one of two scores, so that a sum counts reports."""
+        return ~np.isnan(self.low)
+
+    def scaled(self, factor: Floats) -> Self:
+        """Return the cumulants of the sums times some numbers, shape (j,)."""
+        low, high = np.where(factor < 0, (self.high, self.low), (self.low, self.high)) * factor
+        return type(self)(self.variance * factor**2, self.third * factor**3, self.step * np.abs(factor), low, high)
+
+
+def of_points(probability: Floats, scores: Floats) -> Cumulants:
+    """Return the cumulants of scores with a few values.
+
+    Args:
+        probability: Shape (points, j): sums to 1 over the points.
+        scores: Shape (points, j), or (points, 1) for the same scores of all sums.
+    """
+    mean = (probability * scores).sum(axis=0)
+    centred = scores - mean
+    square = probability * centred**2
+    least, most = scores.min(axis=0), scores.max(axis=0)
+    two = ((scores == least) | (scores == most)).all(axis=0)
+    low, high = (np.where(two, each, np.nan) for each in (least, most))
+    return Cumulants(square.sum(axis=0), (square * centred).sum(axis=0), np.abs(centred).max(axis=0), low, high)
+
+
+def chained(parts: Iterable[Cumulants]) -> Cumulants:
+    """Return the cumulants of several groups of sums, one behind the other."""
+    return Cumulants(*map(np.concatenate, zip(*parts, strict=True)))
+
 
 #: So many numbers are in the arrays of one product.
 NUMBERS = 1 << 22
@@ -93,3 +143,35 @@ def largest_step(square: Floats, cube: Floats) -> Floats:
     """
     ratio = np.abs(cube) / np.where(square > 0, square, 1.0)
     return np.asarray(np.maximum(np.sqrt(square), ratio).max(axis=0))
+
+
+class Outputs(Law):
+    """The law of the scores of one of some outputs.
+
+    The largest step is the score that is the farthest from its mean, for each output has noise.
+
+    Args:
+        scores: Shape (m, outputs): what each output counts as in the unbiased estimates.
+        law: Gives the probability of each output, shape (outputs,), at the parameters theta.
+    """
+
+    def __init__(self, scores: Floats, law: Callable[[Floats], Floats], response: Law | None = None) -> None:
+        self.size, self.response = len(scores), response
+        self._scores, self._law = scores, law
+
+    @property
+    def numbers(self) -> int:
+        return int(self._scores.shape[1])
+
+    def each(self, theta: Floats) -> Cumulants:
+        law = self._law(theta)[:, np.newaxis]
+        pieces = -(-self._scores.size // NUMBERS)
+        return chained(of_points(law, rows.T) for rows in np.array_split(self._scores, pieces))
+
+    def one(self, w: Floats, theta: Floats) -> Cumulants:
+        return of_points(self._law(theta)[:, np.newaxis], self._scores.T @ w)
+
+    def times(self, w: Floats, theta: Floats) -> Floats:
+        """See the base class: the outputs are multinomial."""
+        law, scores = self._law(theta)[:, np.newaxis], self._scores.T @ w
+        return np.asarray(self._scores @ (law * (scores - (law * scores).sum(axis=0))))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.interval import Ends, p_value
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.schemas.arrays import Floats
 
 _HALVINGS = 48

@@ -12,8 +12,8 @@ from math import prod
 
 import numpy as np
 
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Part
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
 from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.schemas.arrays import Floats

@@ -17,13 +17,13 @@ their weights. Tables that are made of interactions are consistent, because they
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
-from uldp.mechanisms.kernels.sparse import Sparse
 from uldp.mechanisms.pooling.pooled_linear import Design, Solve
 from uldp.schemas.arrays import Floats, Symbols
 
@@ -44,6 +44,30 @@ def subsets(attributes: Attributes) -> Iterable[Attributes]:
     """
     for size in range(len(attributes) + 1):
         yield from combinations(attributes, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """A matrix that has entries in each of its rows and of its columns: a row, a column and a number for each."""
+
+    rows: Symbols
+    columns: Symbols
+    entries: Floats
+
+    def times(self, x: Floats) -> Floats:
+        """Return the product with x, of shape (columns, j)."""
+        return _sums(self.rows, self.entries[:, np.newaxis] * x[self.columns])
+
+    def transposed(self, y: Floats) -> Floats:
+        """Return the product of the transposed matrix with y, of shape (rows, j)."""
+        return _sums(self.columns, self.entries[:, np.newaxis] * y[self.rows])
+
+
+def _sums(of: Symbols, numbers: Floats) -> Floats:
+    """Sum the numbers, shape (entries, j), of each row, or column, that entries are of."""
+    columns = numbers.shape[1]
+    places = of[:, np.newaxis] * columns + np.arange(columns)
+    return np.bincount(places.ravel(), numbers.ravel()).astype(np.float64, copy=False).reshape(-1, columns)
 
 
 class Interactions(Design):

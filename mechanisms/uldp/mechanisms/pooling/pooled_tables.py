@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
-from uldp.mechanisms.decoders.share_tables import share_tables
-from uldp.mechanisms.decoders.table_of import table_of
+from uldp.mechanisms.decoders.table_of import share_tables, table_of
 from uldp.mechanisms.laws.estimate import weighted
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import contradictions, pool

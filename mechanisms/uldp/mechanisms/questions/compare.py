@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from uldp.mechanisms.laws.estimate import Estimate, joined
-from uldp.mechanisms.laws.homogeneity import whole_p_value
 from uldp.mechanisms.laws.interval import Ends, normal_quantile
+from uldp.mechanisms.pooling.versions import whole_p_value
 from uldp.mechanisms.questions.answer import Answer, answer_of, answers_by_quantity
-from uldp.mechanisms.questions.kept import of_same_devices
 from uldp.mechanisms.questions.shares import Shares
-from uldp.mechanisms.questions.span import DRAWN, spent_over
+from uldp.mechanisms.questions.span import DRAWN, of_same_devices, spent_over
 from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError

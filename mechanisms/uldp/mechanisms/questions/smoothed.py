@@ -9,8 +9,7 @@ import numpy as np
 from uldp.mechanisms.questions.answer import Answer, answers_by_quantity, unit_of
 from uldp.mechanisms.questions.over_time import OverTime, over_time
 from uldp.mechanisms.questions.shares import Shares, shares_of
-from uldp.mechanisms.questions.span import Span, spent_over
-from uldp.mechanisms.questions.spent import Spent
+from uldp.mechanisms.questions.span import Span, Spent, spent_over
 from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, TableName
 

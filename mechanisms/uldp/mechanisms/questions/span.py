@@ -3,24 +3,76 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.inference.assumed_forgers import all_with_forgers
+from uldp.mechanisms.inference.forgery import all_with_forgers
+from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.pooling.pooled_tables import PooledTables, VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder, Part
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.questions.kept import repeats
 from uldp.mechanisms.questions.periods import Period
-from uldp.mechanisms.questions.spent import Spent, spent
 from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.table import Table
 
 #: What all answers assume.
 DRAWN = "users are drawn independently, and each report is of one of them"
+
+
+# Numbers of nats from here on are written without decimals.
+_WHOLE = 1_000
+
+
+class Spent(NamedTuple):
+    """The most that a user spends on reports in several windows, in nats.
+
+    Attributes:
+        whatever: Whatever the user's values are in these windows.
+        one_value: If the value stays as it is in all of them. It is less where devices keep a response to each value.
+    """
+
+    whatever: float
+    one_value: float
+
+    def text(self) -> str:
+        """Say both numbers, or the one if they are equal."""
+        if self.whatever == self.one_value:
+            return f"epsilon {_nats(self.whatever)} at most"
+        stays, changes = _nats(self.one_value), _nats(self.whatever)
+        return f"epsilon {stays} at most on a value that stays, {changes} on values that change"
+
+
+def _nats(number: float) -> str:
+    return f"{number:.4g}" if number < _WHOLE else f"{number:,.0f}"
+
+
+def spent(epsilon: float | None, lasting: float | None, budget: Budget | None, reports: int, span: int) -> Spent | None:
+    """Return the most that a user spends on reports in several windows; None without privacy.
+
+    Values of one user add up, and a value spends ``epsilon`` with one report, and ``lasting`` with two or more. So the
+    most is spent by another value in each window, or if ``lasting`` is more than twice epsilon, in every second one.
+    A budget does not bound that: devices have paid for the responses to values of before, and send them again for free.
+
+    Args:
+        lasting: The budget of two or more reports of one value, if devices keep responses.
+        reports: The number of windows in which the user reports.
+        span: The time from the first window's start to the last window's end, in milliseconds.
+    """
+    if epsilon is None:
+        return None
+    each = epsilon * reports
+    if lasting is not None:
+        twice, once = divmod(reports, 2)
+        return Spent(max(each, twice * lasting + once * epsilon), epsilon if reports == 1 else lasting)
+    if budget is not None:
+        each = min(each, budget.epsilon * -(-span // milliseconds(budget.every)))
+    return Spent(each, each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +234,37 @@ def spent_over(spans: Sequence[Span]) -> Spent | None:
             return None
         whatever, one_value = whatever + most.whatever, one_value + most.one_value
     return Spent(whatever, one_value)
+
+
+def repeats(sizes: Sequence[float]) -> float:
+    """Return in how many other windows the device of a report has another, in the mean over all reports, at the most.
+
+    It is the sum of min(n_s, n_t) over all s != t, over the sum of n, the reports of a window: of T equal windows T - 1.
+    The collector does not know which devices are in two windows. A covariance of those that keep responses is never
+    negative. So a mean or a sum is taken to be of the same devices, and a difference of others, unless the caller says
+    that they are the same.
+    """
+    ordered = np.sort(np.asarray(sizes, dtype=np.float64))
+    later = np.arange(len(ordered))[::-1]
+    return float(2 * (ordered * later).sum() / ordered.sum())
+
+
+def of_same_devices(after: Estimate, before: Estimate, sizes: tuple[Sequence[int], Sequence[int]]) -> Estimate:
+    """Return a difference of windows, where the devices of those with fewer reports are among those of the others.
+
+    They hold what they held, so the difference has less noise than of other devices. If the law of the responses is not
+    known, no covariance is taken off, which leaves the difference more error than it has.
+
+    Args:
+        after: The estimate of the first windows.
+        before: That of the other ones, of which it takes off as much.
+        sizes: The number of reports of each window of both, of all variables.
+    """
+    shares = [np.asarray(each, dtype=np.float64) / sum(each) for each in sizes]
+
+    def shared(after_n: float, before_n: float) -> float:
+        """Return how many pairs of reports of both have one device, over the number of all pairs."""
+        pairs = np.minimum.outer(shares[0] * after_n, shares[1] * before_n).sum()
+        return float(pairs / (after_n * before_n))
+
+    return after.less_dependent(before, shared)

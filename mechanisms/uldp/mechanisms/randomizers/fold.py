@@ -9,8 +9,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from uldp.mechanisms.kernels.supports_text import supports_text
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism
+from uldp.mechanisms.randomizers.packed_bits import supports_text
 from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.schemas.arrays import Counts, Floats, Symbols
 

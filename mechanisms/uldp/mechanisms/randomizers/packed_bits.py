@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.mechanisms.kernels.supports_text import named
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
 
@@ -209,3 +208,22 @@ def row_totals(rows: Packed) -> Counts:
         # einsum adds up short rows several times as fast as sum, but in the type that it is given.
         totals[block] = np.einsum("ij->i", np.bitwise_count(rows[block]).astype(fitting, copy=False))
     return totals
+
+
+# A line names up to this many symbols.
+_NAMED = 20
+
+
+def named(symbols: Symbols) -> str:
+    """Return the numbers of symbols in ascending order, or the first of them."""
+    return ", ".join(map(str, symbols[:_NAMED].tolist())) + (", ..." if len(symbols) > _NAMED else "")
+
+
+def supports_text(symbols: Symbols, size: int, what: str = "symbols") -> str:
+    """Return how many of the symbols a report supports, and the first of them.
+
+    >>> import numpy as np
+    >>> supports_text(np.array([0, 3]), 5)
+    'supports 2 of 5 symbols: 0, 3'
+    """
+    return f"supports {len(symbols):,} of {size:,} {what}{': ' if len(symbols) else ''}{named(symbols)}"

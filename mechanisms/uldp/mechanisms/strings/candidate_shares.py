@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.laws.channel_laws import of_other_sign
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.interval import normal_quantile
-from uldp.mechanisms.laws.law import Law
+from uldp.mechanisms.laws.law import Cumulants, Law
 from uldp.mechanisms.strings.cohort_channel import Candidates, CohortCells, CohortChannel, sums_at
 from uldp.schemas.arrays import Floats, Rows, Symbols
 

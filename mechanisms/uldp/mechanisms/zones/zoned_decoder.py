@@ -8,11 +8,10 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
-from uldp.mechanisms.decoders.share_tables import share_tables
-from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
+from uldp.mechanisms.decoders.table_of import coverage_of, share_tables, table_from, table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
-from uldp.mechanisms.laws.cumulants import Cumulants, of_points
 from uldp.mechanisms.laws.interval import normal_quantile, score_interval
+from uldp.mechanisms.laws.law import Cumulants, of_points
 from uldp.mechanisms.protocol.decoder import Pooling, require_reports
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.tags.pum import Pum

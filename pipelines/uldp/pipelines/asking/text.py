@@ -9,8 +9,7 @@ import numpy as np
 
 from uldp.mechanisms.questions.answer import Row
 from uldp.mechanisms.questions.compare import WHOLE
-from uldp.mechanisms.questions.span import names
-from uldp.mechanisms.questions.spent import Spent
+from uldp.mechanisms.questions.span import Spent, names
 from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso

@@ -11,8 +11,7 @@ from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.reader import Decoded, ReportReader
-from uldp.collector.remembered_ids import masked_ids
-from uldp.collector.seen import SeenIds
+from uldp.collector.seen import SeenIds, masked_ids
 from uldp.collector.sender_cap import CountedOfSenders
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Times

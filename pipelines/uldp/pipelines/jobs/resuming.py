@@ -17,8 +17,7 @@ from typing import Self
 
 import apache_beam as beam
 
-from uldp.collector.hot_specs import HotSpecs
-from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.shared_specs import HotSpecs, SharedSpecs
 from uldp.pipelines.jobs.kept_specs import KeptSpec
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.written import Results

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
 from uldp.collector.admission import Admission
-from uldp.collector.hot_specs import HotSpecs
+from uldp.collector.shared_specs import HotSpecs
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec

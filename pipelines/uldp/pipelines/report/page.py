@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 
-from uldp.collector.tables import tables_of
+from uldp.collector.estimating import tables_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside

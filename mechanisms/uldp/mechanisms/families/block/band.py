@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from uldp.mechanisms.estimators.grid_channels import GridChannel
+from uldp.mechanisms.estimators.ems import GridChannel
 from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.schemas.arrays import Counts, Floats
 

@@ -7,8 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.estimators.ems import SMOOTHINGS, choose_smoothing, ems, responses, stderr
-from uldp.mechanisms.estimators.grid_channels import GridChannel
+from uldp.mechanisms.estimators.ems import SMOOTHINGS, GridChannel, choose_smoothing, ems, responses, stderr
 from uldp.mechanisms.families.block.band import Ends, exact_ends
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.kernels.block_designs import BlockDesign
-from uldp.mechanisms.kernels.supports_text import supports_text
 from uldp.mechanisms.laws.block_cells import BlockCells
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.protocol.noise import UniformNoise
+from uldp.mechanisms.randomizers.packed_bits import supports_text
 from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.schemas.arrays import Floats, Mask, Values
 

@@ -1,21 +1,61 @@
 """Two-sided geometric noise in specs."""
 
 import math
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
-from uldp.mechanisms.families.geometric.decoder import StepsDecoder
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.numbers.outputs import NumberLaw
+from uldp.mechanisms.kernels.intervals import outside_p_value
+from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
 from uldp.schemas.specs.budget import protects
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.variable import Variable
+
+
+class StepsDecoder(OutputsDecoder):
+    """Reads the counts of noisy steps."""
+
+    def __init__(self, *fields: Any, mechanism: Geometric, **more: Any) -> None:
+        super().__init__(*fields, **more)
+        self._mechanism = mechanism
+
+    @cached_property
+    def _of_ends(self) -> tuple[Floats, Floats]:
+        """Shape (outputs,) each: the law of outputs of the first symbol, and that of the last."""
+        first, last = (
+            self._mechanism.law(np.eye(1, self._mechanism.size, end)[0]) for end in (0, self._mechanism.grid)
+        )
+        return first, last
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return how probable it is that some output, or all from one to an end, has so few or so many of n reports.
+
+        An output is the less probable the farther its step is from the symbol: the least for an end of the grid, and
+        the most for the nearest symbol. All up to one are the most probable for the first symbol. So whatever users
+        hold, given or drawn, these numbers of reports are stochastically between binomial ones, at every n.
+        Bonferroni's bound takes all.
+        """
+        self.check(cells, n)
+        if n <= 0:
+            return {}
+        (first, last), margin = self._of_ends, self._mechanism.margin
+        most = np.maximum(first, last)
+        most[margin:-margin] = first[margin]
+        of_each = outside_p_value(cells, n, np.minimum(first, last), most)
+        least_up_to, most_up_to = (np.cumsum(law)[:-1].clip(0.0, 1.0) for law in (last, first))
+        up_to = outside_p_value(np.cumsum(cells)[:-1], n, least_up_to, most_up_to)
+        return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * min(of_each, up_to))}
+
 
 #: The least epsilon. Below it, a table of noise has more than a million entries.
 MIN_EPSILON = 0.01

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
+from uldp.mechanisms.kernels.block_designs import walsh_hadamard
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Randomness

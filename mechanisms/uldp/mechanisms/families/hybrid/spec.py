@@ -11,22 +11,59 @@ the worst x, as long as both variances are equal somewhere: there, 0 <= x^2 = (C
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field
 
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.families.block.spec import BlockSpec
 from uldp.mechanisms.families.duchi.spec import DuchiSpec
-from uldp.mechanisms.families.hybrid.decoder import HybridDecoder
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
-from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.laws.estimate import Estimate, weighted
+from uldp.mechanisms.numbers.outputs import NumberDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.randomizers.strata import strata_of
+from uldp.mechanisms.randomizers.strata import Strata, strata_of
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
+
+
+class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
+    """Estimates the mean of a number in [low, high] from the reports of ``Duchi`` and of ``Block``.
+
+    The estimates of the arms are pooled by the inverse of their variances at the numbers where these are equal, which
+    are the worst ones: so each report counts once, and the mean has no bias. The numbers of reports are given.
+
+    Args:
+        arms: The decoder of the arm of ``Duchi``, and that of ``Block``.
+    """
+
+    def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:
+        super().__init__(("duchi", "block"), arms, strata)
+        self.low, self.high = arms[0].low, arms[0].high
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        arms = [arm for arm in self.estimates(cells, n, repeats) if arm]
+        return weighted(arms, np.array([arm.n / n for arm in arms]))
+
+    def forecast(self, n: int) -> Floats:
+        variances = [share * arm.forecast(n) ** 2 for arm, share in zip(self.decoders, self.shares, strict=True)]
+        return np.asarray(np.sqrt(np.sum(variances, axis=0)))
+
+    @property
+    def weight(self) -> float:
+        return max(arm.weight for arm in self.decoders)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        bit, block = self.shares
+        yield "arms", f"duchi with probability {bit:.6g}, block with {block:.6g}"
+        yield next(self.decoders[1].describe(n, estimator))
+        yield from super().describe(n, estimator)
+
 
 #: With a smaller share of either mechanism, the other one alone is as good.
 _LEAST_SHARE = 0.01

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import ShareEstimate
-from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
+from uldp.mechanisms.decoders.table_of import share_tables
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
 from uldp.mechanisms.laws.estimate import Estimate

@@ -14,7 +14,7 @@ from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.estimate import Estimate, part_of
-from uldp.mechanisms.laws.outputs import Outputs
+from uldp.mechanisms.laws.law import Outputs
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_output_counts, require_reports
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag

@@ -23,9 +23,8 @@ which is of the order 1/n^2, and is left out.
 
 import numpy as np
 
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
-from uldp.mechanisms.laws.law import Law
+from uldp.mechanisms.laws.law import Cumulants, Law
 from uldp.schemas.arrays import Counts, Floats
 
 # Differences of scores are stretched by each of these, because users may agree more or less about each pair.

@@ -5,9 +5,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field
 
 from uldp.mechanisms.assembly import kept
-from uldp.mechanisms.encodings.prefix_encoding import PrefixEncoding
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
-from uldp.mechanisms.encodings.string_set_encoding import StringSetEncoding
+from uldp.mechanisms.encodings.string_encodings import PrefixEncoding, StringSetEncoding
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
 from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing

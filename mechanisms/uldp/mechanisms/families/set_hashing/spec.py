@@ -8,7 +8,7 @@ from pydantic import Field
 from uldp.mechanisms.assembly import of_sets
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
-from uldp.mechanisms.encodings.string_set_encoding import StringSetEncoding
+from uldp.mechanisms.encodings.string_encodings import StringSetEncoding
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
 from uldp.mechanisms.families.set_hashing.randomizer import SetHashing, best_buckets

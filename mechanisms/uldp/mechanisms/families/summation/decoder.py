@@ -8,15 +8,14 @@ from typing import cast
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoders.share_tables import share_tables
+from uldp.mechanisms.decoders.table_of import share_tables
 from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
-from uldp.mechanisms.families.summation.histogram_noise import noise_variance, tail_of_sum
+from uldp.mechanisms.families.summation.randomizer import noise_variance, tail_of_sum
 from uldp.mechanisms.inference.forecast import equal_shares
 from uldp.mechanisms.laws.channel_laws import Bits
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.estimate import Estimate, part_of
-from uldp.mechanisms.laws.law import Law, moments_of_mixture
+from uldp.mechanisms.laws.law import Cumulants, Law, moments_of_mixture
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.tags.pum import Pum

@@ -12,8 +12,8 @@ from uldp.mechanisms.decoders.table_of import table_from, table_of
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.tree.linear import TreeEstimate, published_shares
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
-from uldp.mechanisms.laws.cumulants import Cumulants
 from uldp.mechanisms.laws.interval import normal_quantile
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.numbers.shape import Shape
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.mechanisms.protocol.decoder import Cost, heaviest_fact

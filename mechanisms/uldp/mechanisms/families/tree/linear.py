@@ -8,11 +8,11 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import ShareEstimate, share_estimate
-from uldp.mechanisms.estimators.auto import drawn_part
+from uldp.mechanisms.estimators.by_name import drawn_part
 from uldp.mechanisms.estimators.choice import seed_of
 from uldp.mechanisms.estimators.ordered import Fit, cosine_noise, into_box, ordered_shares
 from uldp.mechanisms.laws.channel_laws import ChannelLaw
-from uldp.mechanisms.laws.cumulants import Cumulants
+from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.schemas.arrays import Counts, Floats

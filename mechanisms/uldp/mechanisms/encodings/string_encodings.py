@@ -1,4 +1,4 @@
-"""Sets of strings as symbols: as many for each set, of which some stand for no string."""
+"""Strings as symbols: a set of strings has as many as any other, and a string that of its first pieces."""
 
 from typing import cast
 
@@ -7,7 +7,8 @@ import numpy as np
 from uldp.mechanisms.encodings.set_encoding import SetEncoding, chosen, strings_there
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held, NoDraws
-from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
+from uldp.mechanisms.strings.cohorts import OTHER, STRING_SYMBOLS, StringEncoding, of_length, string_symbol
+from uldp.mechanisms.strings.spelling import Spelling
 from uldp.schemas.arrays import Symbols, Texts
 
 # Behind all symbols of strings.
@@ -44,3 +45,23 @@ class StringSetEncoding(SetEncoding):
         kept = np.sort(chosen(np.where(symbols == _LAST, -1, symbols), drawn), axis=1)
         kept[:, 1:][kept[:, 1:] == kept[:, :-1]] = -1
         return kept
+
+
+class PrefixEncoding(StringEncoding):
+    """Maps strings to the symbols of their first ``pieces`` pieces: of all of them, joined, if they have fewer.
+
+    A symbol is another one for each ``number`` of a length, and for the whole string. A string that the pieces do not
+    spell has the symbol ``OTHER``, whatever it is. Strings are refused as by ``string_symbol``.
+    """
+
+    def __init__(self, number: int, pieces: int, spelling: Spelling, longest: int) -> None:
+        super().__init__(longest)
+        self._number, self._pieces, self._spelling = number, pieces, spelling
+
+    def device_form(self) -> DeviceForm:
+        return {"form": "prefix", "number": self._number, "pieces": self._pieces, "longest": self._longest}
+
+    def symbol(self, text: str) -> int:
+        string_symbol(text, self._longest)  # refuses it, whatever its prefix is
+        own = self._spelling.split(text)
+        return OTHER if own is None else of_length(self._number, "".join(own[: self._pieces]), self._longest)
