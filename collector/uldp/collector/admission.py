@@ -51,11 +51,7 @@ class Admission:
         return spec.lasting(after if spec.opens is None else max(spec.opens, after), spec.closes)
 
     def of_known(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> CollectionSpec:
-        """Return what a changed spec comes to: times at which it opens and closes that can still be kept.
-
-        Raises:
-            RequestError: if the job cannot take the change.
-        """
+        """Return a changed spec with times that can still be kept; RequestError if the job cannot take it."""
         self._check_senders(now)
         if (key := changed_key(dict(_fixed(before)), dict(_fixed(now)))) is not None:
             raise RequestError(f"{key} has changed, and the job has counted by it; raise the version")

@@ -37,11 +37,7 @@ _LOTS = 4
 
 @dataclass(frozen=True, eq=False)
 class ServedCollection:
-    """A spec, with its protocol and the values that the stages derive from it.
-
-    Attributes:
-        twin: Another collection, whose devices know the same facts; None if this is the first of these.
-    """
+    """A spec, its protocol, and what stages derive from it; ``twin`` is the first of the same facts, or None."""
 
     spec: CollectionSpec
     protocol: LdpProtocol
@@ -74,10 +70,7 @@ class ServedCollection:
 
     @cached_property
     def rules(self) -> str:
-        """Reports of collections with equal rules can be judged together; see ``uldp.collector.judge``.
-
-        A text, because to compare models of thousands of collections takes longer than to judge their reports.
-        """
+        """Text that is equal if reports can be judged together: models take longer to compare."""
         spec = self.spec
         return f"{self.device_digest} {spec.window!r} {spec.event_time} {self.closes} {self._age_and_skew}"
 
@@ -159,10 +152,7 @@ class ServedCollection:
 
     @cached_property
     def remembered_for(self) -> int:
-        """Milliseconds from a slice's start until no window that counted its reports can receive copies of them.
-
-        A copy may claim another slice of the same sliding window, and the job counts that slice for longer.
-        """
+        """Milliseconds from a slice's start until no window of it, or of a copy's, is open."""
         return self.closes_after + self.window_size - self.slice_size
 
     def forgotten_at(self, slices: Times) -> Times:
@@ -178,10 +168,7 @@ class ServedCollection:
 
     @cached_property
     def held_for(self) -> int:
-        """Milliseconds from a window's end until a stream frees its state.
-
-        Late reports are not counted after the allowed lateness, but the accounting of their window records them.
-        """
+        """Milliseconds from a window's end until a stream frees its state, with the late reports'."""
         # A slice of a sliding window can be counted until the last window that holds it closes.
         sliding = self.window_size if self.spec.window.period is not None else 0
         return milliseconds(self.spec.window.allowed_lateness + AMENDABLE_FOR + _SPARE) + sliding

@@ -129,12 +129,7 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
 
 
 def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
-    """Number the time slices of one or more reports.
-
-    Returns:
-        The starts of k slices, ascending, no more than reports, where some slices may have no report; and the number of
-        each report's slice.
-    """
+    """Number time slices: the starts of k of them, ascending, some maybe empty, and the one of each report."""
     first = int(slices.min())
     numbers = (slices - first) // slice_size
     k = int(numbers.max()) + 1

@@ -72,11 +72,7 @@ def _sketches(sketched: Sketched, parts: Sequence[ReportColumns], groups: Symbol
 
 
 def accounted(served: ServedCollection, slices: Times, signals: SignalBits, outcome: str) -> Partial:
-    """Return the parts of the slices of reports that are not counted: accounting and clock skew, without cells.
-
-    Args:
-        outcome: The field of ``Accounting`` that has them, besides ``received``.
-    """
+    """Return the accounting, as ``outcome`` of ``Accounting``, of the slices of reports that are not counted."""
     starts, groups = slice_groups(slices, served.slice_size)
     k = len(starts)
     n = np.bincount(groups, minlength=k)

@@ -82,10 +82,7 @@ class _Facts(NamedTuple):
 
 
 def _is_behind(of: tuple[str, ...], published: set[tuple[str, ...]]) -> bool:
-    """Return whether reports of an attribute, a level or a slice are behind a table: of it, or of more users.
-
-    If devices report several attributes at once, the same reports are behind the tables of all of them.
-    """
+    """Return whether reports of an attribute, level or slice are behind a table: of it, or of more users."""
     same = not attributes_of(of) and any(slice_of(each) == of for each in published)
     return same or any(of[:end] in published for end in range(len(of) + 1))
 

@@ -122,11 +122,7 @@ class Protocol:
         return self.steps.perturb([Held(held, np.broadcast_to(tags, len(held)))], rng)
 
     def counts(self, payloads: npt.ArrayLike) -> Counts:
-        """Return the statistic of payloads: under most mechanisms how many of them support each symbol.
-
-        Raises:
-            ValueError: if no device sends one of these payloads.
-        """
+        """Return the statistic of payloads, as how many support each symbol; ValueError if one is impossible."""
         form = self.steps.mechanism.form
         sent: Payloads = np.asarray(payloads, np.uint8) if form.symbols is None else np.asarray(payloads, np.uint32)
         if not self.steps.mechanism.possible(sent).all():

@@ -116,11 +116,7 @@ class SlidingWindows:
     before: int
 
     def firing(self, histories: Histories, until: int, not_due: Mapping[int, int] | None) -> Iterator[Firing]:
-        """Yield the windows that fire.
-
-        Args:
-            not_due: The early panes that are not due yet, as in ``Pending``; None if none is due.
-        """
+        """Yield the windows that fire; ``not_due`` early panes are as in ``Pending``, or None is due."""
         size, period, offset = self.times
         last = NEVER if _is_early(self.served, not_due) else until
         starts = np.concatenate(

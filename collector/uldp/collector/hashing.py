@@ -18,11 +18,7 @@ _HALF, _UPPER = np.uint64(32), np.uint64(0xFFFFFFFF_00000000)
 
 
 def key_of(secret: int) -> Words:
-    """Expand a secret of up to 128 bits into a key of ``hash_ids``.
-
-    Raises:
-        ValueError: if the secret is negative or has more bits. The error does not show it.
-    """
+    """Expand a secret into a key of ``hash_ids``; ValueError, without it, if it has more than 128 bits."""
     if not isinstance(secret, int) or not 0 <= secret < 1 << 128:
         raise RequestError("the shard key must be an integer of 0 or more, and less than 2**128")
     return np.frombuffer(hashlib.shake_256(secret.to_bytes(16, "little")).digest(KEY_BYTES), np.uint64)

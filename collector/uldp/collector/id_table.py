@@ -87,11 +87,7 @@ class IdTable:
         return held
 
     def insert(self, hashes: Hashes) -> Mask:
-        """Add up to ``BLOCK`` hashes, of which the table holds none.
-
-        Returns:
-            Shape (n,): which were new. Of several copies, only the first counts as new.
-        """
+        """Add up to ``BLOCK`` hashes that are not there; return which were new, (n,): the first of copies."""
         new = np.ones(len(hashes[0]), dtype=np.bool_)
         self._grow(self._count + len(new))
         slots = _slots(hashes[0], self._heads)

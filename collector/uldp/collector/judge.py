@@ -156,10 +156,7 @@ def _uncounted(parsed: ParsedReports, verdicts: Verdicts) -> Iterator[Uncounted]
 
 
 def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None:
-    """Return which reports are before the newest ``MAX_MESSAGE_SLICES`` slices of their message, or None if none are.
-
-    Only slices of event times that the collection admits count: times in the far future displace no report.
-    """
+    """Return which reports are before the newest ``MAX_MESSAGE_SLICES`` admitted slices of their message, or None."""
     width = MAX_MESSAGE_SLICES * parsed.collections[0].slice_size
     if len(slices) <= MAX_MESSAGE_SLICES or int(slices.max()) - int(slices.min()) < width:
         return None

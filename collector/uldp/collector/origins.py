@@ -113,11 +113,7 @@ class Origins:
 
 @dataclass(frozen=True, eq=False)
 class Senders:
-    """The senders of messages.
-
-    Attributes:
-        digests: Shape (n,): a digest of each message's sender key, 0 for no key.
-    """
+    """The senders of messages: a digest of each key, shape (n,), 0 for no key."""
 
     messages: PackedMessages
     digests: Digests

@@ -57,11 +57,7 @@ class ParsedReports:
 
 
 class MessageParser:
-    """Parses messages, thousands at a time.
-
-    Args:
-        served: The served collections; the parser rejects messages of other collections.
-    """
+    """Parses messages, thousands at a time; of other collections than the served ones, it rejects them."""
 
     def __init__(self, served: Mapping[CollectionKey, ServedCollection]) -> None:
         self._served = served

@@ -63,11 +63,7 @@ class Unparsed(NamedTuple):
 
 
 class Faulty(NamedTuple):
-    """Reports of a collection whose payloads do not fit it.
-
-    Attributes:
-        origins: Shape (n,): indices of the messages, ascending.
-    """
+    """Reports of a collection whose payloads do not fit it, by the ascending indices of their messages."""
 
     served: ServedCollection
     fault: PayloadFault
@@ -78,11 +74,7 @@ class Faulty(NamedTuple):
 
 @dataclass(slots=True)
 class Plain:
-    """What was decoded: the records of single reports and of batches, and the messages that hold none.
-
-    Attributes:
-        faulty: Further single reports, as columns.
-    """
+    """What was decoded: records of reports and batches, further reports as columns, and messages of none."""
 
     singles: dict[Group, list[Record]] = field(default_factory=lambda: defaultdict(list))
     batches: dict[Group, list[Record]] = field(default_factory=lambda: defaultdict(list))
@@ -113,11 +105,7 @@ class _Found(NamedTuple):
     refusal: _Refusal | None = None
 
     def shape(self, data: bytes) -> Layout | bytes | None:
-        """Return what all messages share that are wrong for the same reason: a layout, or how they begin.
-
-        Returns:
-            None if nothing is wrong, or if nothing is known to be shared.
-        """
+        """Return what all messages share that are wrong for one reason: a layout, or a beginning; else None."""
         if self.refusal is not None and self.refusal.reason is Reason.REGISTRY_FRAMING:
             return registry_beginning(data)
         if self.record is None or not self.single or not (self.refusal or self.fault) or self.record["version"] < 0:
@@ -149,11 +137,7 @@ class _Refused:
 
 
 class PlainDecoder:
-    """Decodes messages by fastavro, and all together that are like a single report that cannot be counted.
-
-    Args:
-        served: The served collections; messages of others hold no reports.
-    """
+    """Decodes messages by fastavro, and all together that are like a single report that cannot be counted."""
 
     def __init__(self, served: Mapping[CollectionKey, ServedCollection], layouts: Sequence[Layout]) -> None:
         self._served = served
@@ -283,11 +267,7 @@ def _fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> Pay
 
 
 def _fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
-    """Return why the collection can count none of the payloads of a batch; None if the payloads fit.
-
-    Raises:
-        _RefusedError: if the columns have different lengths. The reports of the batch cannot be told apart then.
-    """
+    """Return why no payload of a batch can be counted, or None; _RefusedError if columns differ in length."""
     kind, column = next(iter(record["payload"].items()))
     width = _width_of_batch(record)
     if width is None:

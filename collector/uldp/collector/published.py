@@ -127,10 +127,7 @@ _NO_PANE = [-1, 0]
 
 
 class Histories:
-    """The histories of windows, as rows of integers: a key of state may have thousands of windows.
-
-    A window is known by its start, or by the slot of its collection if all windows have one start.
-    """
+    """The histories of windows as rows, for there may be thousands: by start, or by slot if that is the same."""
 
     def __init__(self, rows: Counts) -> None:
         self._rows = rows

@@ -61,10 +61,7 @@ class Sketched:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Sketched | None":
-        """Return the sketch of a mechanism; None if too many honest payloads repeat for one.
-
-        A device that keeps its response may send it again.
-        """
+        """Return the sketch of a mechanism; None if honest payloads repeat too often, as kept ones."""
         if mechanism.form.width is None or mechanism.memory:
             return None
         of_each = {id(part): cell_share(part) for part in mechanism.parts or (mechanism,)}

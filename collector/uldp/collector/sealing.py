@@ -20,11 +20,7 @@ from uldp.schemas.statistic import Statistic
 
 
 class WindowSum(NamedTuple):
-    """The sum of a window, as its pane publishes it: all cells, or None if no report was counted.
-
-    Attributes:
-        ends: See ``SliceReports.at_ends``.
-    """
+    """The sum of a window, as its pane publishes it: all cells, or None if no report was counted."""
 
     cells: Counts | None
     accounting: Accounting

@@ -48,10 +48,7 @@ class Added(NamedTuple):
 
 
 class SeenIds:
-    """The set of ids that have not been forgotten.
-
-    An id is looked up in the sets of all times, because a copy may name another time than the report before it.
-    """
+    """The ids that have not been forgotten, each looked up at all times, for a copy may name another."""
 
     def __init__(self, secret: bytes) -> None:
         """Make an empty set, whose hashes depend on 16 secret bytes."""
@@ -67,12 +64,7 @@ class SeenIds:
         return sum(table.nbytes for table in self._tables.values())
 
     def add(self, ids: ReportIds, until: Times | int = 0, exact: Mask | bool = True) -> Added:
-        """Add ids.
-
-        Args:
-            until: The time at which each expires, in milliseconds, or all of them.
-            exact: Whether to keep all bits of each, or of all.
-        """
+        """Add ids, which expire at ``until``, in milliseconds, and are kept whole where ``exact``."""
         new, lots = np.ones(len(ids), dtype=np.bool_), list[tuple[Lot, Hashes]]()
         for start in range(0, len(ids), BLOCK):
             block = slice(start, start + BLOCK)

@@ -79,11 +79,7 @@ class CountedOfSenders:
         return found
 
     def admit(self, served: ServedCollection, part: ReportColumns) -> tuple[Mask, list[bytes]]:
-        """Let reports of a collection with a cap through.
-
-        Returns:
-            Shape (n,): which of the reports are counted. And the entries of state that say so.
-        """
+        """Return which reports of a capped collection count, (n,), and the entries of state for these."""
         assert served.sender_cap is not None
         admitted, entries = np.ones(len(part), dtype=np.bool_), []
         senders = _origins(part).senders
@@ -141,10 +137,7 @@ def unpack_counts(entry: bytes) -> tuple[SliceOfCollection, Digests, Counts]:
 
 
 def over_limit(served: ServedCollection, part: ReportColumns) -> list[Rejected]:
-    """Return records of reports of a collection that are over the limit of their senders; those of a message together.
-
-    A report that came alone, or of whose batch no other is in ``part``, is a message of one report.
-    """
+    """Return records of reports over the limit of their senders; those of a message, if several, together."""
     origins, ids = _origins(part), part.report_ids
     layout = Layout.of(report_schema(), part.collection, part.version, served.mechanism.form.width)
     by_message = [*origins.by_message()]

@@ -66,11 +66,7 @@ class SharedSpecs:
         return self.served[pane.collection, pane.version].spec
 
     def of_number(self, number: int) -> ServedCollection:
-        """Return the collection of the job that has a number; see ``ServedCollection.number``.
-
-        Raises:
-            RequestError: if there is none.
-        """
+        """Return the collection with a ``ServedCollection.number``; RequestError if there is none."""
         found = self._by_number().get(number)
         if found is None:
             raise RequestError("the state has counts of a collection that the job does not have; give its spec, too")
@@ -151,11 +147,7 @@ class HotSpecs(SharedSpecs):
         return iter([each.spec for each in self.served.values()])
 
     def change(self, specs: Iterable[CollectionSpec], refused: Set[CollectionKey] = frozenset()) -> None:
-        """Take these specs in the place of those of the same collection and version, or beside the others.
-
-        Args:
-            refused: The collections whose newest spec is refused.
-        """
+        """Take these specs in place of others of the same key, or beside; ``refused`` are known as such."""
         new = list(specs)
         with self._changing:
             if new:

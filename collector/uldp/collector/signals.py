@@ -89,11 +89,7 @@ def limits_senders(specs: Iterable[CollectionSpec]) -> bool:
 
 
 def checked_sender_key(specs: Iterable[CollectionSpec], key: bytes | None) -> bytes | None:
-    """Return the key with which the senders of these collections are digested; None if no spec limits reports of one.
-
-    Raises:
-        ValueError: if the key is needed and missing, or too short. The error does not show it.
-    """
+    """Return the key for senders, None if none is needed; ValueError, without it, if missing or short."""
     if not limits_senders(specs):
         return None
     if not isinstance(key, bytes) or len(key) < SENDER_KEY_BYTES:
@@ -142,10 +138,7 @@ class SenderCounts:
         return SenderCounts(self.digests[left > 0], left[left > 0])
 
     def busiest(self) -> tuple[int, int] | None:
-        """Return the digest and the reports of the sender with the most; of several, that with the lowest digest.
-
-        None if the summary holds no sender: there were many senders, and none had more reports than the others.
-        """
+        """Return the digest and reports of the largest sender, of equals the lowest; None if none is held."""
         if not len(self.digests):
             return None
         at = int(self.reports.argmax())

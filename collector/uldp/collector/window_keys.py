@@ -36,11 +36,7 @@ class WindowTimes(NamedTuple):
 
 
 class WindowKeys(NamedTuple):
-    """The keys of a stream. A span is one fixed window of many collections, or all slices of one that slides.
-
-    Attributes:
-        shards: The number of keys that share the windows of one time and length, if statistics have few cells.
-    """
+    """The keys of a stream, ``shards`` for one time and length; a span is a window of many, or slices of one."""
 
     shards: int
 

@@ -17,11 +17,7 @@ from uldp.schemas.statistic import Statistic
 
 
 class WindowPane(NamedTuple):
-    """What a window that fires publishes.
-
-    Attributes:
-        reports: The reports behind each of its tables.
-    """
+    """What a window that fires publishes: its pane, the sum, and the reports behind each table."""
 
     firing: Firing
     kind: PaneKind
@@ -30,11 +26,7 @@ class WindowPane(NamedTuple):
 
     @classmethod
     def of(cls, firing: Firing, waiting: dict[int, Partial]) -> "WindowPane | None":
-        """Return what a firing publishes, if anything.
-
-        Args:
-            waiting: What early panes may publish later, by slot, which the function brings up to date.
-        """
+        """Return what a firing publishes, if anything; ``waiting``, by slot, is brought up to date."""
         if firing.ended:
             waiting.pop(firing.slot, None)
             published, kind = firing.total, PaneKind.LATE if firing.past.closed else PaneKind.ON_TIME

@@ -58,11 +58,7 @@ def foreign_hint(message: bytes) -> str:
 
 
 def registry_beginning(message: bytes) -> bytes:
-    """Return the bytes for which ``registry_id`` takes a message as it does, up to the end of a collection's name.
-
-    Raises:
-        ValueError: if it takes the message for none of a schema registry.
-    """
+    """Return the bytes by which ``registry_id`` knows a message, to the end of a name; ValueError if it does not."""
     if (found := registry_id(message)) is None:
         raise ValueError("not a message of a schema registry")
     _, size = found

@@ -43,12 +43,7 @@ class NoLocksError(EndpointError):
 
 
 def open_folder(folder: Path) -> int:
-    """Return a descriptor of a folder, which can be locked.
-
-    Raises:
-        NoLocksError: if this system has no locks of folders.
-        OSError: if the folder cannot be opened.
-    """
+    """Return a descriptor of a folder, to lock; NoLocksError where there are no such locks, else OSError."""
     if _FCNTL is None or not FOLDER:
         raise NoLocksError(
             f"{plain(str(folder))}: only Linux and macOS have locks of folders, which a job needs; run it there, in"
@@ -106,12 +101,7 @@ def locked_file(path: Path) -> Iterator[int]:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Wait for the lock of a folder, and hold it until the context ends.
-
-    Raises:
-        NoLocksError: if the system or the file system has no locks of folders.
-        OSError: if the folder cannot be opened.
-    """
+    """Hold the lock of a folder until the context ends; NoLocksError where there are none, else OSError."""
     descriptor = open_folder(folder)
     try:
         _lock(descriptor, folder)

@@ -23,11 +23,7 @@ def iso(milliseconds: int) -> str:
 
 
 def as_milliseconds(time: object, name: str) -> int:
-    """Return a time that must be in whole milliseconds.
-
-    Raises:
-        TypeError: if it is not an integer, as a float of seconds or a datetime.
-    """
+    """Return a time in whole milliseconds; TypeError if it is no integer, as a float of seconds or a datetime."""
     try:
         return operator.index(cast(SupportsIndex, time))
     except TypeError:

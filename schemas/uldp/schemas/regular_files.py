@@ -21,12 +21,7 @@ FOLDER: int = getattr(os, "O_DIRECTORY", 0)
 
 
 def open_regular(path: str | Path) -> IO[bytes]:
-    """Open a regular file; a pipe would never end, and a device could do anything.
-
-    Raises:
-        OSError: if the path cannot be opened, as that of a directory.
-        ValueError: if it is a pipe or a device.
-    """
+    """Open a regular file; OSError if that is not possible, ValueError if it is a pipe or a device."""
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -35,11 +30,7 @@ def open_regular(path: str | Path) -> IO[bytes]:
 
 
 def read_bounded(file: IO[bytes], limit: int) -> bytes:
-    """Read an open file of at most ``limit`` bytes; a longer one is refused before it is read.
-
-    Raises:
-        ValueError: if it is longer.
-    """
+    """Read an open file; ValueError, before it is read, if it has more than ``limit`` bytes."""
     too_long = os.fstat(file.fileno()).st_size > limit
     data = b"" if too_long else file.read(limit + 1)  # one more, because it may have grown
     if too_long or len(data) > limit:
@@ -48,12 +39,7 @@ def read_bounded(file: IO[bytes], limit: int) -> bytes:
 
 
 def read_regular(path: str | Path, limit: int = 1 << 20) -> bytes:
-    """Read a small file, which may be hostile.
-
-    Raises:
-        OSError: if it cannot be opened.
-        ValueError: if it is no regular file of at most ``limit`` bytes.
-    """
+    """Read a file that may be hostile; OSError, or ValueError if it is not regular or has more than ``limit`` bytes."""
     with open_regular(path) as file:
         return read_bounded(file, limit)
 
@@ -71,10 +57,7 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def others_may(status: os.stat_result, rights: int) -> bool:
-    """Return whether the mode of a file gives other users some of these rights.
-
-    Windows has no such modes: there, the access lists of the folder say who reads a file.
-    """
+    """Return whether a file's mode gives others some of these rights; on Windows, which has no modes, never."""
     return os.name == "posix" and bool(status.st_mode & rights)
 
 
@@ -93,12 +76,7 @@ def sync_folder(folder: str | Path) -> None:
 
 
 def read_json(path: Path, limit: int = 1 << 20) -> Any:
-    """Read a small file of JSON, which may be damaged or hostile; see ``parse_json``.
-
-    Raises:
-        OSError: if it cannot be opened.
-        ValueError: if it is no regular file of JSON of at most ``limit`` bytes.
-    """
+    """Read a small file of JSON, which may be hostile; errors as ``read_regular`` and ``parse_json``."""
     return parse_json(read_regular(path, limit))
 
 

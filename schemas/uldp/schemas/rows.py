@@ -198,10 +198,7 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
 
 
 class Texts:
-    """The different texts of a column, each with a code: its position in the order in which they came.
-
-    Characters that command a terminal or reorder text are replaced, as in all output of the command line.
-    """
+    """The texts of a column, each with its position in the order in which they came; printable, as all output."""
 
     #: The code of no text.
     NONE = -1
@@ -221,14 +218,7 @@ class Texts:
 
 
 class Rows:
-    """Makes columns of the rows of estimates; a context of one file or table, whose batches share their codes of texts.
-
-    Args:
-        columns: The columns to make, of ``STORED_COLUMNS``.
-
-    Attributes:
-        texts: By the name of a column, its texts.
-    """
+    """Makes columns of the rows of estimates, of one file or table, whose batches share the codes of ``texts``."""
 
     def __init__(self, columns: Mapping[str, Kind] = COLUMNS) -> None:
         self.columns = columns

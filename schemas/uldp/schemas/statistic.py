@@ -49,11 +49,7 @@ def counts_to_avro(pane: PaneHeader) -> dict[str, Any]:
 
 
 def counts_from_avro(value: Mapping[str, Any]) -> PaneHeader:
-    """Read what ``counts_to_avro`` returned: a ``Statistic``, or a header without cells if they are apart.
-
-    Raises:
-        ValueError: if its cells are none that ``pack_cells`` returns.
-    """
+    """Read what ``counts_to_avro`` returned, or a header whose cells are apart; ValueError as ``unpack_cells``."""
     return PaneHeader(**PaneHeader.header_from_avro(value)) if value["cells"] is None else Statistic.from_avro(value)
 
 

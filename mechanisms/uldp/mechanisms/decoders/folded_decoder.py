@@ -35,10 +35,7 @@ class FoldedDecoder(PureDecoder):
         return _law(self.mechanism, None if self.response is None else _law(self.response))
 
     def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
-        """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
-
-        For many values, the supports of a report are almost independent.
-        """
+        """Draw counts by way of cells, on which they depend, where fast: of many, they hardly do."""
         if self.mechanism.numbers > _MOST_NUMBERS:
             return super().draw_counts(r, n, rng)
         law = self.mechanism.law(r)

@@ -148,9 +148,6 @@ class PairDecoder(SetDecoder):
         return np.sqrt(Keys(self.channel, np.ones((self.items, 2)), np.arange(self.items)).each(r).variance / n)
 
     def symbol_shares(self, weights: Floats) -> Floats:
-        """Return the shares of symbols of users with 0 to l pairs, each number alike, of keys with these weights.
-
-        Half of the users of a key have each sign.
-        """
+        """Return symbol shares of users with 0 to l pairs, of keys by weight; half of a key have each sign."""
         shares = super().symbol_shares(weights)
         return np.concatenate([np.repeat(shares[: self.items] / 2, 2), shares[self.items :]])

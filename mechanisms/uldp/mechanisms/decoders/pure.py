@@ -37,11 +37,7 @@ _USERS_STEP, _NAMED_STEP, _MOST_USERS = 1.5, 1.1, 1e10
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShareEstimate(Estimate):
-    """The unbiased estimate over Z from support counts.
-
-    Attributes:
-        counts: Shape (|Z|,): the support counts; there may be rows of several windows.
-    """
+    """The unbiased estimate over Z from support counts, or from rows of those of several windows."""
 
     channel: Channel
     counts: Counts
@@ -188,10 +184,7 @@ class PureDecoder(CountsDecoder):
         return None if table.low is None else self._heaviest * self.supported_in(table)
 
     def supported_in(self, table: Table) -> int:
-        """Return how many of the symbols behind an entry of a table one report may support.
-
-        A share is that of its own symbol, and what background puts there of those behind tags.
-        """
+        """Return how many symbols behind an entry a report may support: its own, and background's."""
         together = not self.channel.one_symbol and table.name in (TableName.SHARE, TableName.BAND)
         return 1 + len(self.pum.tags) if together else 1
 

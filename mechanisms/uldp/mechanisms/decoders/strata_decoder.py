@@ -66,11 +66,7 @@ class PartsDecoder(Decoder, Generic[D]):
                 raise ValueError(f"{part.name}: {error}") from error
 
     def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[Estimate | None]:
-        """Return the unbiased estimate of each part; None without reports.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
-        """
+        """Return the unbiased estimate of each part, None without reports; errors as of ``linear``."""
         self.check(cells, n)
         require_reports(n)
         parts = self.parts(cells, n)
@@ -138,10 +134,7 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
 
     @cached_property
     def precisions(self) -> list[float]:
-        """The inverse of the variance of the symbols of each part, of one report at equal shares.
-
-        Weights by these depend on no count, so that an estimate with them is unbiased.
-        """
+        """The inverse of the variance of each part, of one report at equal shares: weights without bias."""
         return [float(1 / np.mean(decoder.forecast(1) ** 2)) for decoder in self.decoders]
 
     def most_supported(self, part: int) -> int:
@@ -150,11 +143,7 @@ class SharesOfParts(PartsDecoder[PureDecoder]):
         return 1 if channel.one_symbol else int(np.ceil(channel.p.sum()))
 
     def heaviest_in(self, part: int, scores: Floats) -> float:
-        """Return the number of all reports for which the heaviest one of a part counts.
-
-        Args:
-            scores: Shape (m, j): how much its symbols count in each of some sums, or the symbols that may count most.
-        """
+        """Return for how many reports the heaviest of a part counts in sums, of scores (m, j)."""
         ascending, most = np.sort(scores, axis=0), self.most_supported(part)
         sums = np.cumsum(ascending[::-1], axis=0)[:most].max(), -np.cumsum(ascending, axis=0)[:most].min()
         return max(0.0, *map(float, sums)) / self.shares[part] / float(self.decoders[part].channel.gain[0])

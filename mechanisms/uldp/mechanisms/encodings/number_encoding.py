@@ -68,11 +68,7 @@ class NumberEncoding(Encoding):
 
 
 def finite_numbers(columns: Sequence[Held]) -> Floats:
-    """Return the numbers of the only column, shape (n,).
-
-    Raises:
-        ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
-    """
+    """Return the numbers of the only column, shape (n,); ValueError if one is not finite, or behind a tag."""
     (held,) = columns
     if not np.isfinite(held.values).all():
         raise ValueError("a value is not a finite number")

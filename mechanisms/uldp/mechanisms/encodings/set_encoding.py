@@ -65,12 +65,7 @@ class SetEncoding(Encoding):
 
 
 def chosen(sets: Symbols, drawn: Symbols) -> Symbols:
-    """Return l items of each of n sets, or all if it has fewer: shape (n, l), with -1 behind them.
-
-    Args:
-        sets: Shape (n, j): the items, and -1 behind them.
-        drawn: Shape (n, l): integers below ``DRAWS``.
-    """
+    """Return l items of sets (n, j), or all if fewer, -1 behind them, by ``drawn`` (n, l), below ``DRAWS``."""
     n, most = drawn.shape
     rows, there = np.arange(n), (sets >= 0).sum(axis=1)
     left = np.full((n, max(sets.shape[1], most)), -1, dtype=np.int64)

@@ -30,10 +30,7 @@ class StratumSource(NamedTuple):
 
 
 class Choice:
-    """How a device comes to its part: by default it draws it by the shares, whatever it holds.
-
-    It never depends on what the mechanism of the part protects.
-    """
+    """How a device comes to its part: by default by the shares, and never by what its mechanism protects."""
 
     columns: tuple[int, ...] = ()  # the numbers of the variables that it reads
 

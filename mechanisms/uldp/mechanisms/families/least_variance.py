@@ -19,10 +19,7 @@ _MOST_IN_SETS = 256
 
 
 def of_symbols(size: int, epsilon: float) -> str:
-    """Return the best mechanism whose reports are symbols, too.
-
-    Randomized response has less variance than projective geometry below about 3E + 2 symbols.
-    """
+    """Return the best mechanism of symbols: below about 3E + 2 of them, rr has less variance than pgr."""
     return "rr" if size < 3 * math.exp(epsilon) + 2 else "pgr"
 
 
@@ -34,11 +31,7 @@ def least_variance(size: int, epsilon: float) -> str:
 
 
 def symbols_part(variable: Variable, spec: PrivateSpec, size: int, name: str) -> tuple[Mechanism, PureDecoder]:
-    """Return a mechanism for so many symbols of a variable, without tags, and its decoder.
-
-    Args:
-        spec: Its budgets are those of the mechanism.
-    """
+    """Return a mechanism, with the budgets of ``spec``, for so many symbols of a variable, and its decoder."""
     keys = {"name": name, "epsilon": spec.epsilon, "lasting_epsilon": spec.lasting_epsilon}
     protocol = build_variable(
         replace(

@@ -136,10 +136,7 @@ class SizedSetsSpec(PrivateSpec):
 
 
 def ranges_of(held: int, epsilon: float) -> SizeRanges:
-    """Return the narrowest ranges of sizes for which randomized response is the best mechanism.
-
-    It has less variance than others below about 3E + 2 symbols; see ``least_variance``.
-    """
+    """Return the narrowest ranges of sizes for which randomized response is best; see ``of_symbols``."""
     most = max(math.ceil(3 * math.exp(epsilon) + 2) - 1, 2)
     width = 1
     while SizeRanges(held, width).count > most:

@@ -49,10 +49,7 @@ class Errors(NamedTuple):
 
 
 def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, windows: int) -> Errors:
-    """Simulate windows of n reports, and return the means of their errors; see ``SharesDecoder.simulate``.
-
-    Of sets, ``r`` sums to the number of symbols that a device holds.
-    """
+    """Return the mean errors of simulated windows of n reports; the ``r`` of sets sums to l."""
     rng = np.random.default_rng(SEED)
     errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
     l1 = np.array([np.abs(each).sum() for each in errors])
@@ -103,10 +100,7 @@ def _draw_members(m: Floats, n: int, each: int, rng: Generator) -> Counts:
 def one_simulation_text(
     simulate: Callable[[Floats, int, str, Generator], Floats], size: int, estimator: str, n: int, stderr: Floats
 ) -> str:
-    """Say the l1 errors of one simulation, for falling shares and for equal ones, and the largest standard error.
-
-    ``simulate`` is that of a ``SharesDecoder``, or alike; ``size`` is the number of symbols.
-    """
+    """Say the l1 errors of one simulation, of falling and of equal shares, and the largest standard error."""
     rng = np.random.default_rng(SEED)
     falling, equal = (
         min(float(np.abs(simulate(r, n, estimator, rng)).sum()), 2.0)

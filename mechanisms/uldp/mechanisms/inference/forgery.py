@@ -16,10 +16,7 @@ CountsTest = Callable[[Counts, int], float | None]
 
 
 def forgery_text(channel: Channel, r: Floats, n: int, elsewhere: float, test: CountsTest | None = None) -> str:
-    """Say what one forged report weighs that names a protected symbol, and how many of them are flagged.
-
-    Forgers name the protected symbol with the smallest share. The arguments are those of ``least_flagged_share``.
-    """
+    """Say what a forged report of the rarest protected symbol weighs, and how many are flagged."""
     protected = np.flatnonzero(channel.q > 0)
     if not len(protected):
         return "a report is not obfuscated, so a forged one weighs as much as any other, and nothing flags it"

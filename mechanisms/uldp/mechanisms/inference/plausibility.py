@@ -93,10 +93,7 @@ def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
 
 
 def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float | None]:
-    """Return ``counts_p_value`` of k windows of counts, shape (k, |Z|), and of n, shape (k,).
-
-    If reports support one symbol, k windows take little longer than one.
-    """
+    """Return ``counts_p_value`` of k windows, shape (k, |Z|) and (k,): of one symbol, about as fast as one."""
     if not channel.one_symbol:
         return [counts_p_value(channel, *window) for window in zip(counts, n.tolist(), strict=True)]
     found: list[float | None] = [None] * len(n)
@@ -115,10 +112,7 @@ def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float |
 
 
 def excess_p_value(observed: int, n: int, tail: float) -> float:
-    """Bound the probability that ``observed`` or more of n honest reports are improbable: a binomial tail.
-
-    ``tail``, inside (0, 1), bounds the probability that an honest report is improbable, for every true symbol.
-    """
+    """Bound Pr(``observed`` or more of n honest reports are improbable), each with ``tail``: a binomial tail."""
     if not 0 <= observed <= n:
         raise ValueError(f"observed must be from 0 to n={n}, got {observed}")
     if not 0 < tail < 1:

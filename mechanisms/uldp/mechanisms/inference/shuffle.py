@@ -81,10 +81,7 @@ def shuffled(
 def forecast_shuffled(
     mechanism: Mechanism, names: Sequence[str], n: int, *, forged: int = 0
 ) -> Iterator[tuple[tuple[str, ...], Shuffled | None]]:
-    """Yield each part with the promise to expect about one of n reports, if users hold all values equally often.
-
-    It is None where the proof does not hold; see ``shuffled``.
-    """
+    """Yield each part with the promise to expect of n reports of equal shares; None as of ``shuffled``."""
     parts: Iterable[tuple[tuple[str, ...], Mechanism, float]] = [((), mechanism, 1.0)]
     if names and mechanism.parts:
         parts = zip(((name,) for name in names), mechanism.parts, mechanism.shares.tolist(), strict=True)
@@ -133,10 +130,7 @@ def _place(number: float) -> int:
 
 
 class Clones:
-    """The law of the number of clones among n reports, in ranges.
-
-    The fewer clones there are, the more the pair of numbers tells. So each range counts as its least number.
-    """
+    """The law of the number of clones, in ranges, each taken as its least number, which tells the most."""
 
     def __init__(self, epsilon: float, reports: int) -> None:
         from scipy import special  # takes a quarter of a second, and devices need none

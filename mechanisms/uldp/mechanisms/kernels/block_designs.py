@@ -37,10 +37,7 @@ def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 
 def _of_squares(vector: Floats) -> Floats:
-    """Return the products of the matrix of order 64^2 and each 64^2 entries.
-
-    It is the Kronecker product of two of order 64, so it multiplies the entries, as a square, from both sides.
-    """
+    """Return the products of the matrix of order 64^2, which is a Kronecker square, and each 64^2 entries."""
     squares = vector.reshape(-1, _ORDER, _ORDER, *vector.shape[1:])
     if vector.ndim == 1:
         squares = squares[..., np.newaxis]
@@ -215,10 +212,7 @@ def _singer_set(design: Design) -> Symbols:
 
 
 def _primitive(p: int, degree: int) -> Symbols:
-    """Return the matrix of the multiplication by x, of coefficients from that of x^0 on, modulo a primitive polynomial.
-
-    It is the first of these: the powers of x modulo it are all polynomials of a lower degree but 0.
-    """
+    """Return the matrix of the multiplication by x modulo the first primitive polynomial."""
     order, one = p**degree - 1, np.eye(degree, dtype=np.int64)
     divisors = [order // prime for prime in set(prime_factors(order))]
     for number in range(1, p**degree):

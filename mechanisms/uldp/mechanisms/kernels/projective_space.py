@@ -173,10 +173,7 @@ class ProjectiveSpace:
         return np.asarray(sums.reshape(-1, *columns) * (g**self.m // g))
 
     def sum_over_vectors(self, numbers: Floats, buckets: int) -> Floats:
-        """Sum the numbers, (g^m,), of all vectors x with a.x = b < buckets (g, or 1 for b = 0): shape (P, buckets).
-
-        It is the transpose of ``sum_over_hyperplanes``. Further axes are kept.
-        """
+        """Sum numbers (g^m, ...) of all x with a.x = b < buckets: the transpose of the above."""
         grid = numbers.reshape(*[self.g] * self.m, *numbers.shape[1:])
         spectrum = np.conj(np.fft.fftn(grid, axes=tuple(range(self.m))).reshape(numbers.shape))
         first = np.broadcast_to(spectrum[0], (self.points, 1, *numbers.shape[1:]))

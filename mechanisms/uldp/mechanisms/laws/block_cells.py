@@ -67,10 +67,7 @@ class BlockCells:
         return np.concatenate([self.design.over_points(points), symbols[outside]])
 
     def law(self, r: Floats) -> Floats:
-        """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``.
-
-        A share that is missing to one is that of unknown sensitive symbols, which are in each pair of blocks alike.
-        """
+        """Return the probability of each cell if symbols have shares ``r``; what these lack is of unknown ones."""
         supported = self.supported(r)
         blocks, free = supported[: self.design.blocks], supported[self.design.blocks :]
         missing = 1 - min(max(free.sum(), 0.0), 1.0) - r[self.sensitive].sum()

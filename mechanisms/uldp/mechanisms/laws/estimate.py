@@ -355,11 +355,7 @@ def joined(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def weighted(estimates: Sequence[Estimate], weights: Floats) -> Estimate:
-    """Return weighted sums of independent estimates of the same numbers.
-
-    Args:
-        weights: Shape (estimates, m), or (estimates, 1): the weights of each.
-    """
+    """Return sums of independent estimates of the same numbers, with weights (estimates, m) or (estimates, 1)."""
     whole = joined(estimates)
     values = np.sum([weight * each.values for weight, each in zip(weights, estimates, strict=True)], axis=0)
 
@@ -377,11 +373,7 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> Estimate:
 
 
 def _added(shape: tuple[int, ...], parts: Sequence[tuple[Rows | slice, Cumulants]]) -> Cumulants:
-    """Add cumulants of independent parts; a sum is of two scores if it has one part, and that is.
-
-    Args:
-        parts: The sums that each part adds to, and its cumulants of these.
-    """
+    """Add cumulants of independent parts, each with the sums that it adds to; two scores stay so in one part."""
     added, parts_of = Cumulants(*np.zeros((5, *shape))), np.zeros(shape, dtype=np.int64)
     for at, found in parts:
         for total, of_part in zip(added, found, strict=True):

@@ -55,11 +55,7 @@ def exact_interval(values: Floats, cumulants: Cumulants, n: Reports | Floats, co
 
 
 def p_value(values: Floats, cumulants: Cumulants) -> Floats:
-    """Return two-sided p-values of sums whose mean is 0: below 1 - coverage where the score interval does not hold 0.
-
-    Args:
-        cumulants: Their cumulants, at parameters under which their means may be 0.
-    """
+    """Return two-sided p-values of sums of mean 0: below 1 - coverage where ``score_interval`` does not hold 0."""
     from scipy import special  # takes a quarter of a second, and devices need none
 
     side = np.where(values > 0, -1, 1)

@@ -42,12 +42,7 @@ class Cumulants(NamedTuple):
 
 
 def of_points(probability: Floats, scores: Floats) -> Cumulants:
-    """Return the cumulants of scores with a few values.
-
-    Args:
-        probability: Shape (points, j): sums to 1 over the points.
-        scores: Shape (points, j), or (points, 1) for the same scores of all sums.
-    """
+    """Return the cumulants of scores (points, j), or (points, 1), with probabilities (points, j)."""
     mean = (probability * scores).sum(axis=0)
     centred = scores - mean
     square = probability * centred**2
@@ -97,11 +92,7 @@ class Law(ABC):
         """Return Cov @ w, of shape (m, j)."""
 
     def sums(self, w: Floats, theta: Floats, alone: Floats | None = None) -> Cumulants:
-        """Return ``one``, of a part of the columns at a time; sums of one parameter alone are as ``each`` has them.
-
-        Args:
-            alone: Those for sums of one parameter alone; the same unless given.
-        """
+        """Return ``one``, some columns at a time; a sum of one parameter alone is as ``each`` has it, at ``alone``."""
         at_once = max(NUMBERS // max(self.numbers, 1), 1)
         parts = [self.one(w[:, first : first + at_once], theta) for first in range(0, w.shape[1], at_once)]
         sums = parts[0] if len(parts) == 1 else chained(parts)

@@ -71,12 +71,7 @@ class CellErrors:
         return found
 
     def cumulants(self, table: Attributes, row: Attributes = (), ratio: float | Floats = 0.0) -> Cumulants:
-        """Return those of each cell of a table, less a ratio times the share of its values of some attributes.
-
-        Args:
-            row: Those of the share that is subtracted.
-            ratio: By which it is multiplied; a number, or one a cell, of the shape of the table.
-        """
+        """Return those of each cell of a table, less ``ratio`` times the share of its values of ``row``."""
         total, largest = np.zeros((2, *self._shape(table, table))), np.zeros(self._shape(table, table))
         for at, (number, *_) in enumerate(self._parts):
             common = tuple(attribute for attribute in table if attribute in self._design.views[number])

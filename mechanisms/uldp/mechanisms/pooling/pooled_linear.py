@@ -26,11 +26,7 @@ Solve = Callable[[Floats], Floats]
 
 
 class Design(ABC):
-    """A, as products without the matrix. Columns are independent: all arrays are of shape (..., j).
-
-    Attributes:
-        size: m, the number of values.
-    """
+    """A, of m = ``size`` values, as products without the matrix. All arrays are of shape (..., j)."""
 
     size: int
 
@@ -49,11 +45,7 @@ class Design(ABC):
 
     @abstractmethod
     def solve(self, weights: Sequence[Floats] | Floats) -> Solve:
-        """Return the product with (A^T W A)^-1; of values with a known sum, with its inverse on sums of 0.
-
-        Args:
-            weights: Of each part, what ``weigh`` takes.
-        """
+        """Return the product with (A^T W A)^-1, W as of ``weigh``; of values with a known sum, on sums of 0."""
 
     @abstractmethod
     def nearest(self, weights: Sequence[Floats] | Floats, values: Floats) -> Floats:
@@ -70,11 +62,7 @@ class Design(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pooled(Estimate):
-    """Least squares over the estimates of independent parts.
-
-    Attributes:
-        weights: The weights of each part; see ``Design.weigh``.
-    """
+    """Least squares over the estimates of independent parts, with the weights of ``Design.weigh``."""
 
     estimates: Sequence[Estimate]
     weights: Sequence[Floats] | Floats
@@ -118,11 +106,7 @@ class Pooled(Estimate):
         return self.design.nearest(self.weights, self.values)
 
     def at_shares(self, shares: Sequence[Floats]) -> Self:
-        """Return the estimate with the errors of each part at shares that all parts together know better than it alone.
-
-        Args:
-            shares: Of each part, from 0 to 1 with the sum 1.
-        """
+        """Return the estimate with the errors of each part at shares that all parts know better."""
         parts = [
             replace(part, theta=shares[number], whole=partial(np.asarray, shares[number]))
             for number, part in self.numbered()

@@ -68,14 +68,7 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
 
 
 def mean_of_parts(versions: Sequence[tuple[Decoder, Counts, int]]) -> Floats:
-    """Return the weights of versions in their mean, shape (versions, m).
-
-    Args:
-        versions: The decoder of each version, its cells and its reports.
-
-    Raises:
-        RequestError: if the mechanisms cannot be pooled.
-    """
+    """Return the weights of versions in their mean, (versions, m); RequestError if they cannot be pooled."""
     if _pooling(versions) is Pooling.SHARES:
         return pool([cast(ShareEstimate, decoder.linear(cells, n)) for decoder, cells, n in versions]).weights
     precisions = np.array([decoder.forecast(n) ** -2.0 for decoder, _, n in versions])

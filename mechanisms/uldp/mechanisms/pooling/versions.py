@@ -28,11 +28,7 @@ _STEPS = 3
 
 @dataclass(frozen=True, eq=False)
 class PooledShares:
-    """A weighted mean of unbiased estimates of shares over one Z.
-
-    Attributes:
-        weights: Shape (versions, |Z|): for each symbol, weights of 0 or more that sum to one.
-    """
+    """A mean of unbiased estimates over one Z, with weights (versions, |Z|) that sum to one for each symbol."""
 
     parts: Sequence[ShareEstimate]
     weights: Floats
@@ -123,10 +119,7 @@ def by_reports(parts: Sequence[ShareEstimate]) -> PooledShares:
 
 
 def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
-    """Return why two versions do not estimate the same quantities, so that they cannot be pooled; None if they do.
-
-    Epsilon, mechanism, sensitive values, background and limits may differ.
-    """
+    """Return why two versions estimate other quantities; None if only epsilon, mechanism and such differ."""
     if set(spec.variables) != set(newest.variables):
         return "their records have other attributes"
     for name, variable in spec.variables.items():

@@ -35,11 +35,7 @@ def require_output_counts(cells: Counts, n: int, outputs: int) -> None:
 
 
 def heaviest_fact(weight: float, n: int) -> tuple[str, str]:
-    """Return the fact by how much one forged report moves a share, for ``Decoder.describe``.
-
-    Args:
-        weight: The number of users for whom the heaviest possible payload counts.
-    """
+    """Return the fact by how much a forged report moves a share, if it counts for ``weight`` users."""
     points = f"{100 * weight / n:.3g} points, and 1 % of them by up to {weight:.3g}"
     return "heaviest", f"one forged report of {n:,} moves a share by up to {points}"
 

@@ -31,11 +31,7 @@ _ESTIMATORS = {
 
 
 def find(shares: Sequence[Shares], value: str) -> tuple[Shares, int]:
-    """Find a value, a tag, or a number such as ``mean``, among the variables of a span.
-
-    Raises:
-        RequestError: if it is in none, or in several.
-    """
+    """Find a value, tag or number such as ``mean`` in a span; RequestError if it is in none, or in several."""
     found = [each for each in shares if value in each.positions]
     tags = [each for each in shares if each.pum is not None and value in each.pum.tags]
     if len(found) == 1:
@@ -50,11 +46,7 @@ def find(shares: Sequence[Shares], value: str) -> tuple[Shares, int]:
 
 
 def explain(shares: Shares, position: int, estimator: str) -> Iterator[str]:
-    """Yield the steps; RequestError if it is a pooled estimate of several versions.
-
-    Args:
-        position: That of the value among the values and then the tags.
-    """
+    """Yield the steps, of the value at a position of values and then tags; RequestError if versions are pooled."""
     span, pum, linear = shares.span, shares.pum, shares.linear
     if span.of_versions:
         raise RequestError("an explanation is of one version; leave out --pooled")

@@ -34,11 +34,7 @@ class Period:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return a time zone by its name in the IANA database.
-
-    Raises:
-        RequestError: if the database of this machine does not have it.
-    """
+    """Return a time zone by its IANA name; RequestError if this machine does not have it."""
     if name == "UTC":
         return UTC
     try:

@@ -12,11 +12,7 @@ from uldp.schemas.specs.mistakes import quote
 
 
 def range_of(shares: Shares, text: str) -> Range:
-    """Read a range, as ``10:100``: numbers from one edge of a bin to another, or values from one to another, with both.
-
-    Raises:
-        RequestError: if it is none of this variable, or the mechanism has no ranges.
-    """
+    """Read a range, as ``10:100``, from edge to edge, or of values; RequestError if this variable has none such."""
     if shares.pum is None and shares.decoder.number_of_bins is None:
         raise RequestError(f"{_mechanism(shares)} has no ranges of numbers; tree has, and block")
     variable, why = shares.span.version.spec.variables[shares.attribute], "write LOW:HIGH"
@@ -41,11 +37,7 @@ def ranges(shares: Shares, wanted: Sequence[Range], estimator: str) -> Iterator[
 
 
 def quantiles(shares: Shares, levels: Sequence[float], estimator: str) -> Iterator[Answer]:
-    """Yield the quantile at each level between 0 and 1, with its interval.
-
-    Raises:
-        RequestError: if the mechanism has no quantiles.
-    """
+    """Yield the quantile at each level from 0 to 1, with its interval; RequestError if there are none."""
     if shares.decoder.number_of_bins is None:
         raise RequestError(f"{_mechanism(shares)} has no quantiles; tree has, and block")
     cells, n, repeats = _counts(shares)

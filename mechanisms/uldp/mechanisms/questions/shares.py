@@ -105,10 +105,7 @@ def shares_of(span: Span) -> Iterator[Shares]:
 
 
 def _pooled(span: Span, parts: Sequence[Shares]) -> Shares:
-    """Return the mean of shares of several versions, weighted by the inverse of their variances; see ``versions``.
-
-    Weights of windows of the same devices are as if these were others, which makes no mean biased.
-    """
+    """Return the mean of shares of versions by the inverse of their variances, as if of different devices."""
     weights = mean_of_parts([(part.decoder, part.cells, part.n) for part in parts])
     mean = weighted([part.linear for part in parts], weights)
     n = sum(part.n for part in parts)

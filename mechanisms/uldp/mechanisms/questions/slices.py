@@ -29,11 +29,7 @@ class Group:
 
 
 def group_of(slices: Slices, name: str) -> Group:
-    """Return the slices that a name as ``os=ios,version=1.0`` means.
-
-    Raises:
-        RequestError: if there is no such public attribute or value.
-    """
+    """Return the slices of a name as ``os=ios,version=1.0``; RequestError if there is no such attribute or value."""
     given = {}
     for part in name.split(","):
         attribute, equals, value = part.strip().partition(EQUALS)
@@ -73,10 +69,7 @@ def version_of(version: Version, group: Group | None = None) -> Version:
 
 
 def counts_of(version: Version, statistics: Iterable[Statistic], group: Group | None = None) -> Iterator[Statistic]:
-    """Yield the counts of some slices in each window, or of all, as ``version_of`` reads them.
-
-    A window that counts few reports in them is apart, as if it counted no others.
-    """
+    """Yield the counts of some slices, or all, in each window; windows with few reports in them are apart."""
     if version.spec.by is None:
         yield from statistics
         return

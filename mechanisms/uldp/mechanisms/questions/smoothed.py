@@ -20,11 +20,7 @@ _WALK = (
 
 
 def smoothed(spans: Sequence[Span]) -> Iterator[Answer]:
-    """Yield the filtered and the smoothed numbers of spans by time: what was measured.
-
-    Raises:
-        RequestError: if the spans have reports in common, or if fewer than three have counts.
-    """
+    """Yield filtered and smoothed numbers by time; RequestError if spans overlap, or fewer than three have counts."""
     if any(after.period.start < before.period.end for before, after in pairwise(spans)):
         raise RequestError("sliding windows have reports in common, so they cannot be smoothed; add --every")
     series: dict[str, list[Shares]] = defaultdict(list)

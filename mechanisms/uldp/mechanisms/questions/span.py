@@ -199,10 +199,7 @@ class Span:
 
     @property
     def repeats(self) -> float:
-        """In how many other windows the device of a report may have one that depends on it; see ``kept.repeats``.
-
-        Of several versions, it is the largest.
-        """
+        """In how many other windows the device of a report has a dependent one; of versions, the largest."""
         return max(repeats(span.sizes) if span.version.protocol.mechanism.memory else 0.0 for span in self.spans)
 
     @cached_property
@@ -218,10 +215,7 @@ def names(versions: Sequence[int]) -> str:
 
 
 def spent_over(spans: Sequence[Span]) -> Spent | None:
-    """Return the most that a user spends with a report in each window of spans; None without privacy.
-
-    Sliding windows have a report in each slice, if devices keep no responses. Versions have responses of their own.
-    """
+    """Return the most that a user spends with a report in each window, or slice; None without privacy."""
     whatever = one_value = 0.0
     for version in {span.version for span in spans}:
         mine, spec = [span for span in spans if span.version is version], version.spec
@@ -239,7 +233,7 @@ def spent_over(spans: Sequence[Span]) -> Spent | None:
 def repeats(sizes: Sequence[float]) -> float:
     """Return in how many other windows the device of a report has another, in the mean over all reports, at the most.
 
-    It is the sum of min(n_s, n_t) over all s != t, over the sum of n, the reports of a window: of T equal windows T - 1.
+    It is the sum of min(n_s, n_t) over all s != t, over the sum of n, the reports of a window: T - 1 if equal.
     The collector does not know which devices are in two windows. A covariance of those that keep responses is never
     negative. So a mean or a sum is taken to be of the same devices, and a difference of others, unless the caller says
     that they are the same.

@@ -17,11 +17,7 @@ _ANY = "; behind tags whose background has no strength, nothing: all of their us
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of the values of one variable.
-
-    Attributes:
-        members: Shape (|X|, j): 1 where a value is in a group, else 0.
-    """
+    """Groups of the values of one variable; ``members``, shape (|X|, j), is 1 where a value is in a group."""
 
     names: Sequence[str]
     members: Floats

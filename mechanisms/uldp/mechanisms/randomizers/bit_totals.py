@@ -21,11 +21,7 @@ class AlikeBits(NamedTuple):
 
 @dataclass(frozen=True)
 class BitTotals:
-    """The numbers of set bits that honest reports have.
-
-    Attributes:
-        kinds: The bits of a report, for each kind of true symbol.
-    """
+    """The numbers of set bits of honest reports, whose bits are given for each kind of true symbol."""
 
     kinds: Sequence[Sequence[AlikeBits]]
 

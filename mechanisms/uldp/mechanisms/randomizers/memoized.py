@@ -69,10 +69,7 @@ class Memoized(WithMemory):
     noise: Floats
 
     def __init__(self, inner: Mechanism, once: Mechanism) -> None:
-        """Build the mechanism; ValueError if no noise on the response of ``inner`` gives the law of ``once``.
-
-        With one theta, there is such noise if the epsilon of ``once`` is at most that of ``inner``.
-        """
+        """Build the mechanism; ValueError if no noise on a response of ``inner`` gives the law of ``once``."""
         self.inner, self.once = inner, once
         if _structure(inner) != _structure(once.alone if isinstance(once, BitNoise) else once):
             raise ValueError("the permanent response and the reports must differ by their noise alone")

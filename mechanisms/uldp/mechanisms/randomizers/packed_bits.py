@@ -33,10 +33,7 @@ _RUN = 64
 
 
 def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:
-    """Pack n rows of ``size`` bits, shape (n, ceil(size/8)), block by block, so that a block stays in a core's cache.
-
-    ``bits`` makes the bits of a slice of the rows, shape (rows, size); at most ``at_once`` bits, or one row.
-    """
+    """Pack n rows of ``size`` bits, block by block; ``bits`` makes those of a slice, at most ``at_once`` or a row."""
     packed = np.empty((n, -(-size // 8)), dtype=np.uint8)
     rows = max(1, at_once // size)
     for start in range(0, n, rows):
@@ -56,11 +53,7 @@ def describe_bits(row: bytes, size: int) -> str:
 
 
 def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> list[Cells]:
-    """Count the rows with each bit set in each of k groups, without sorting if rows come in runs of a group.
-
-    Args:
-        size: Number of columns to count; the bits behind them are padding.
-    """
+    """Count the rows with each of the first ``size`` bits set in k groups, without sorting if rows come in runs."""
     joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     if len(changes) * _RUN >= len(groups):
@@ -78,10 +71,7 @@ def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> l
 
 
 def _count_groups(rows: Packed, order: Symbols, numbers: Counts, size: int) -> Counts:
-    """Count the bits of all groups at once, shape (k, size): each lane of the adders of ``count_bits`` is of one group.
-
-    ``order`` has the rows in the order of their groups, and ``numbers`` the number of rows of each.
-    """
+    """Count the bits of all groups at once, (k, size), a lane of adders for each; ``order`` sorts the rows."""
     counts = np.zeros((len(numbers), size), dtype=np.int64)
     groups = np.flatnonzero(numbers)
     if not len(groups):
@@ -187,10 +177,7 @@ def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
 
 
 def _full_add(a: Packed, b: Packed, c: Packed) -> None:
-    """Add three bits in every position: c becomes the sum, a becomes the carry, and b is overwritten.
-
-    In place, because memory limits the speed: a separate array for the result would take half as long again.
-    """
+    """Add three bits in every position, in place: c becomes the sum, a the carry, and b is overwritten."""
     a ^= b
     b ^= c
     c ^= a

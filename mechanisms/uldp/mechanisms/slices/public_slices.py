@@ -63,10 +63,7 @@ class SlicedStrata(Strata):
 
 
 class MemoizedSlices(SlicedStrata, MemoizedStrata):
-    """Slices of a mechanism whose device keeps a permanent response to a symbol, the same one in all slices.
-
-    So a device whose slice changes spends no more than one whose slice stays.
-    """
+    """Slices whose devices keep one response for all slices: a device that changes its spends no more."""
 
     def kept_under(self, symbols: Values) -> Values:
         """See the base class: the symbols of the mechanism, whatever the slice."""

@@ -57,11 +57,7 @@ class CandidateDecoder(FindingDecoder):
         *,
         simultaneous: bool = False,
     ) -> None:
-        """Build the decoder; ValueError if a candidate is too long.
-
-        Args:
-            mechanism: A ``StringMechanism``, or that of devices that keep responses of one.
-        """
+        """Build the decoder of a ``StringMechanism``; ValueError if a candidate is too long."""
         response = cast(StringMechanism | None, mechanism.inner)
         self.channel = cast(StringMechanism, mechanism.bare).cohort_channel
         self.names = tuple(candidates)
@@ -127,21 +123,14 @@ class CandidateDecoder(FindingDecoder):
         return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * (supports.size + sizes.size) * min(tails))}
 
     def forecast(self, n: int) -> Floats:
-        """Return the standard errors of the shares of K rare candidates at n reports, shape (K,).
-
-        Leaves out the collisions with other strings, which depend on their shares.
-        """
+        """Return the errors of K rare candidates at n reports, without collisions, shape (K,)."""
         return np.full(len(self.names), self.error(n))
 
     def error(self, n: int) -> float:
         return self.channel.error(n, self._together)
 
     def least_found(self, n: int, tested: int | None = None) -> float:
-        """Return the share of a string that n reports find with a probability of one half.
-
-        Args:
-            tested: How many strings are tested; as many as there are candidates, if that is left out.
-        """
+        """Return the share that n reports find with probability 1/2, among ``tested`` strings."""
         tested = len(self.names) if tested is None else tested
         return -normal_quantile(FALSELY_FOUND / max(tested, 1)) * self.error(n)
 
@@ -266,10 +255,7 @@ class CandidateDecoder(FindingDecoder):
 
 
 def _nearest(linear: CandidateEstimate, held: int) -> tuple[Floats, float]:
-    """Return the shares of "auto", shape (K,), and the unexplained one, of one held string; see ``CandidateDecoder``.
-
-    If devices hold up to l strings, shares are from 0 to 1, of a sum up to l.
-    """
+    """Return the shares of "auto", (K,), and the unexplained one; of l strings, each in [0, 1], of a sum up to l."""
     chosen, shares = linear.together, np.zeros(len(linear.values))
     values, variances, inside = linear.values[chosen], linear.variance[chosen], np.zeros((len(shares), 1))
     if held > 1:

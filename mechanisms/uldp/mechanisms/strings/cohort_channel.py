@@ -97,10 +97,7 @@ class CohortChannel:
 
     @property
     def weight(self) -> float:
-        """The number of users for whom the heaviest report counts, of a rare string alone.
-
-        A position of its own adds to the score of a string, less what random strings have there.
-        """
+        """For how many users the heaviest report of a rare string counts, less what random ones have there."""
         return 1 / ((self.p - self.q) * (1 - self.covered if self.one_position else 1.0))
 
     def corrected(self, cells: "CohortCells") -> Floats:
@@ -110,31 +107,18 @@ class CohortChannel:
         return corrected / max(cells.n, 1)
 
     def support_variance(self, covered: Floats) -> Floats:
-        """Return the variance of whether a report supports positions, divided by (p - q)^2.
-
-        Args:
-            covered: The share of users whose string has each position.
-        """
+        """Return Var/(p - q)^2 of supports, at positions of so large shares of users."""
         gain = self.p - self.q
         probable = np.clip(self.q + gain * covered, self.least, self.p)
         return np.asarray(probable * (1 - probable) / gain**2)
 
     def of_scores(self, sums: Floats, variances: Floats) -> Floats:
-        """Return the variance of the scores of strings in one report.
-
-        Args:
-            sums: Shape (K,): the sums of ``variances`` at the positions of each string.
-            variances: Shape (M, L): the variance of each position; see ``row_variance``.
-        """
+        """Return Var of scores of one report, from the sums, (K,), of variances, (M, L), at positions."""
         beta = self.covered
         return np.asarray((sums * (1 - 2 * beta) + beta**2 * variances.sum()) / self.cohorts)
 
     def row_variance(self, covered: Floats) -> Floats:
-        """Return the variance of a position in one report of its cohort, divided by (p - q)^2.
-
-        Args:
-            covered: The share of users whose string has the position, of any shape.
-        """
+        """Return Var/(p - q)^2 of positions in a report of their cohort, of so large shares of users."""
         gain = self.p - self.q
         if self.one_position:
             # That of many strings together may be below the least of any device, because it is not linear.
@@ -165,11 +149,7 @@ class CohortCells(NamedTuple):
 
 
 def rows_at(channel: CohortChannel, symbols: Symbols, cohorts: Symbols) -> Rows:
-    """Return which rows of a table of some cohorts and all positions are those of each string.
-
-    Returns:
-        Shape (K, M' H). Of two functions with one position, the second has the row behind the table.
-    """
+    """Return which rows of a table are those of each string, (K, M' H); a repeated one is behind the table."""
     found = hash_positions(cohorts, symbols[:, np.newaxis], channel.hashes, channel.positions)
     found += (np.arange(len(cohorts)) * channel.positions)[:, np.newaxis]
     if channel.hashes > 1:

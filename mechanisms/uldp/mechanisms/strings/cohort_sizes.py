@@ -29,12 +29,7 @@ def most_candidates(cohorts: int, hashes: int) -> int:
 
 
 def fitted_together(candidates: int, independent: int, functions: int) -> int:
-    """Return how many candidates one least squares fit has: all, or up to 512 of too many.
-
-    Args:
-        independent: The number of cells that the others do not determine.
-        functions: The number of hash functions of all cohorts.
-    """
+    """Return how many candidates one fit has: all, or up to 512 of too many, by independent cells."""
     apart = max(min(independent // _CELLS_OF_A_CANDIDATE, _MOST_POSITIONS // functions), 1)
     return candidates if candidates <= min(apart, _MOST_TOGETHER) else min(apart, _TOGETHER_OF_MORE)
 

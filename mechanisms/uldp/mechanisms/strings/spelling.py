@@ -36,11 +36,7 @@ class Spelling:
         return found
 
     def following(self, prefix: str, pieces: int, longest: int) -> Iterator[tuple[str, int]]:
-        """Yield a prefix, and all that are spelled by it and up to ``pieces`` further ones, with the number of these.
-
-        Args:
-            longest: The most bytes of a string.
-        """
+        """Yield a prefix and what up to ``pieces`` more spell, in ``longest`` bytes, with their number."""
         level = [prefix]
         yield prefix, 0
         for number in range(1, pieces + 1):

@@ -39,11 +39,7 @@ class Walk:
     most: int
 
     def run(self, levels: Sequence[Counts]) -> list[str]:
-        """Return whole strings that may be frequent, the most probable first.
-
-        Args:
-            levels: Of each length, the reports of each cohort that support each position, shape (M, L).
-        """
+        """Return strings that may be frequent, the best first, from each length's supports, shape (M, L)."""
         prefixes, before = [""], 0
         ended: dict[str, list[float]] = {}
         for number, (length, supports) in enumerate(zip(self.lengths, levels, strict=True)):

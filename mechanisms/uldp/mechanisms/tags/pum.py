@@ -26,10 +26,7 @@ from uldp.schemas.specs.variable import Variable
 
 
 def preprocess(values: Values, tags: Values, size: int) -> Values:
-    """Map values of X to symbols of Z on the device: f_pre, equation (20); all of shape (n,), and ``size`` is |X|.
-
-    ``tags`` has the index of the tag behind which the user hides the value, or -1 if the user does not hide it.
-    """
+    """Map values to Z on the device: f_pre, equation (20); ``tags`` has a tag each, or -1; all of shape (n,)."""
     return np.where(tags >= 0, size + tags, values)
 
 

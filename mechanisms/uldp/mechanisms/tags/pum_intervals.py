@@ -33,11 +33,7 @@ class PumIntervals(NamedTuple):
 
 
 def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumIntervals:
-    """Return intervals that cover each value, one at a time, with probability ``coverage``.
-
-    Raises:
-        ValueError: if ``linear`` does not fit Z.
-    """
+    """Return intervals of each value alone; ValueError if ``linear`` does not fit Z."""
     low, high = linear.interval(coverage)
     if not pum.tags:
         return PumIntervals((low, high), (low, high), (low, high))
@@ -46,10 +42,7 @@ def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumInte
     among = covariances[size:] - np.diag(np.diag(covariances[size:]))
 
     def of_sum(end: Floats, weights: Floats, variance: Floats) -> tuple[Floats, Floats]:
-        """Return r-hat(x) + sum_k weights_k(x) r-hat(bot_k), and its distance from the end of its interval.
-
-        Beside the squares of the parts there are their covariances.
-        """
+        """Return r-hat(x) + sum_k weights_k(x) r-hat(bot_k), and how far the end of its interval is."""
         squares = (end - r_hat) ** 2
         pairs = 2 * (covariances[:size] * weights.T).sum(axis=1) + (among @ weights * weights).sum(axis=0)
         square = squares[:size] + squares[size:] @ weights**2 + z2 * (pairs + variance)

@@ -59,10 +59,7 @@ class Told(NamedTuple):
 
     @classmethod
     def of(cls, one: Counts, other: Counts, unprotected: Mask | bool = False) -> Self:
-        """Tell payloads apart by their supports of two values, the difference first: it decides the likelihood ratio.
-
-        All of shape (n,): supports below 2^16, and which payloads no sensitive value can produce.
-        """
+        """Tell payloads apart by supports of two values, below 2^16: the difference decides the likelihood ratio."""
         codes = np.where(unprotected, UNPROTECTED, (one - other << 16) + one + (1 << 32))
         return cls(codes[np.newaxis], one - other)
 
@@ -195,10 +192,7 @@ def _of_two_bits(channel: Channel, x: int, other: int) -> float:
 
 
 def _ratios(of_r: Floats, of_s: Floats) -> tuple[Floats, Mask]:
-    """Return the log-likelihood ratio of each payload, and which payloads a sensitive value can produce.
-
-    One that no sensitive value can produce has no probability under one of two values, or under both; its ratio is 0.
-    """
+    """Return log-likelihood ratios, 0 for payloads of no sensitive value, and which payloads are of one."""
     protected = (of_r > 0) & (of_s > 0)
     ratios = np.zeros_like(of_r)
     ratios[protected] = np.log(of_r[protected] / of_s[protected])
@@ -206,10 +200,7 @@ def _ratios(of_r: Floats, of_s: Floats) -> tuple[Floats, Mask]:
 
 
 def _of_supports(mechanism: Mechanism, held: Sequence[Symbols], payloads: Payloads) -> Told:
-    """Tell reports apart by which of two values they support; a cell that is positive supports its symbol.
-
-    A report supports several held symbols if it supports any of them: how many makes no difference to its probability.
-    """
+    """Tell reports apart by which of two values, or any of two sets, they support: a cell is positive."""
     supported, unprotected = np.zeros((2, len(payloads)), np.int64), np.zeros(len(payloads), np.bool_)
     start = 0
     for cells in support_matrices(mechanism, payloads):

@@ -18,10 +18,7 @@ def all_for_strings(mechanism: Mechanism) -> bool:
 
 
 def strings_of_parts(strata: Mechanism, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
-    """Test the drawn parts by their shares, and the possible payloads of each part by its own string or set.
-
-    ``symbols`` has shape (parts, l): the symbol of the string in each part, or those of the set.
-    """
+    """Test the drawn parts by their shares, and the payloads of each by its own string or set, (parts, l)."""
     split = list(strata.split_payloads(payloads))
     counts = np.array([len(rows) for _, rows, _ in split])
     yield chi_square("drawn parts", strata.noun, counts, strata.shares)

@@ -43,11 +43,7 @@ class NestedResponse(PureMechanism, CountedReports):
     """
 
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
-        """Build the mechanism for X_S, shape (|X|,), the budget of one report in nats, and the answer of each bot.
-
-        Raises:
-            ValueError: if no bot is nested, or no value is sensitive.
-        """
+        """Build the mechanism; ValueError if no bot is nested, or no value is sensitive."""
         if not any(nests) or not np.any(sensitive):
             raise ValueError("a nested response needs a bot with zones, and a sensitive value")
         size, self.nests = len(sensitive), tuple(nests)

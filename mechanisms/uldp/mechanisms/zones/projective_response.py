@@ -71,11 +71,7 @@ class ProjectiveResponse:
         self.hyperplanes: Symbols = np.stack([np.flatnonzero(vectors @ vector % g == 0) for vector in vectors[:zones]])
 
     def perturb(self, zones: Values, uniform: Mask, randomness: Randomness) -> Symbols:
-        """Perturb zones of shape (n,) into points; the draws are the same for all zones.
-
-        Args:
-            uniform: Shape (n,): where the point is uniform whatever the zone.
-        """
+        """Perturb zones (n,) into points, where ``uniform`` into any; the draws are the same for all."""
         n = len(zones)
         anywhere = uniform | (randomness.random(n) < self.uniform_probability)
         drawn = randomness.integers(0, self.points, n)

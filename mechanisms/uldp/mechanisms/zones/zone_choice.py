@@ -20,12 +20,7 @@ HIDDEN = 0.1
 
 
 class Choice(NamedTuple):
-    """Zones of a tag, and what to expect of them.
-
-    Attributes:
-        before: The expected l1 error of the shares of values without zones.
-        after: The expected l1 error with them.
-    """
+    """Zones of a tag, and the expected l1 error of the shares of values before and after."""
 
     zones: Zones
     before: float
@@ -59,12 +54,7 @@ def equal_zones(background: Floats, count: int) -> Zones:
 
 
 def best_zones(variable: Variable, tag: int, users: int, epsilon: float | None) -> Choice:
-    """Return the zones of a tag with the least expected error, two or more; see ``expected_l1``.
-
-    Args:
-        variable: The values, the tags and their backgrounds; the tag has a background of known strength.
-        epsilon: The budget of the answer about the zone; None for a bot for each zone.
-    """
+    """Return the zones of a tag with the least ``expected_l1``, two or more; bots each if epsilon is None."""
     background = variable.background[tag]
     most = min(int(np.count_nonzero(background)) + 1, MOST_ZONES)
     before = expected_l1(with_zones(variable, tag, None, None), users)

@@ -82,11 +82,7 @@ class ZonedDecoder(PureDecoder):
         return f"{len(self.zoning.zones_of(tag).labels)} behind {self.zoning.pum.tags[tag]}: {said}"
 
     def learned(self, cells: Counts, n: int) -> dict[int, ZoneShares]:
-        """Return what reports and background say of the zones of each nested tag, by the position of the tag.
-
-        Raises:
-            ValueError: if ``n`` is not positive.
-        """
+        """Return what is known of the zones of each nested tag, by its position; ValueError if n is 0."""
         require_reports(n)
         bots = zip(self.zoning.bots, self._of_bots(cells, n), strict=True) if self._nested else ()
         return {bot.tag: learn(self.zoning, bot.tag, reports) for bot, reports in bots if bot.nest is not None}
@@ -208,10 +204,7 @@ class ZonedDecoder(PureDecoder):
 
     @cached_property
     def _nested_quantile(self) -> float:
-        """How many standard errors an interval of a nested zone reaches.
-
-        Bots of one zone use their part of the intervals of all bots, and nested zones share the rest.
-        """
+        """How many standard errors an interval of a nested zone reaches, by what bots leave."""
         bots, others = len(self.zoning.bots), sum(bot.nest is None for bot in self.zoning.bots)
         nested = sum(nest.zones for nest in self.zoning.nests if nest)
         return normal_quantile((1 + coverage_of(nested * bots / (bots - others), self.simultaneous)) / 2)

@@ -98,10 +98,7 @@ class Zoning(Encoding):
         return {"form": "zones", "size": self.pum.size, "places": self.places.tolist()}
 
     def within(self, tag: int) -> Floats:
-        """Return the share of each value among the users of its zone that is assumed, shape (|X|,).
-
-        It is the background within the zone, or the uniform distribution where the background has no mass there.
-        """
+        """Return the assumed share of each value in its zone, (|X|,): background, or uniform without mass."""
         of_value, masses = self.zones_of(tag).of_value, self.masses(tag)
         weights = np.where((masses == 0)[of_value], 1.0, np.nan_to_num(self.pum.background[tag]))
         return weights / np.where(masses == 0, np.bincount(of_value), masses)[of_value]

@@ -70,11 +70,7 @@ def _read_columns(message: bytes, at: int) -> dict[str, Any] | None:
 
 
 def _read_bytes(message: bytes, at: int) -> tuple[slice, int]:
-    """Read the length of a field of bytes, and return the slice of its bytes and the offset behind them.
-
-    Raises:
-        IndexError: if the message ends inside the length, or if no field of a message can have this length.
-    """
+    """Read a length; return the slice of so many bytes and the offset behind; IndexError if they are not there."""
     value = 0
     for shift in _LENGTH_SHIFTS:
         byte = message[at]

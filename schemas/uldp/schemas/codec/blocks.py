@@ -62,12 +62,7 @@ class ContainerError(DataError):
 
 
 def open_file(path: str | Path) -> IO[bytes]:
-    """Open a regular file; a pipe would never end, and a device could do anything.
-
-    Raises:
-        OSError: if the path cannot be opened.
-        ContainerError: if it is something else than a regular file.
-    """
+    """Open a regular file; OSError if it cannot be opened, ContainerError if it is a pipe or a device."""
     try:
         return open_regular(path)
     except ValueError as error:
@@ -166,11 +161,7 @@ class Container:
             raise ContainerError("it ends before the last block of its index")
 
     def count(self) -> int:
-        """Return the number of records that the blocks claim to hold, without reading these: only their ends.
-
-        Raises:
-            ContainerError: if a block is larger than the reader accepts, or does not end where it says.
-        """
+        """Return how many records the blocks claim to hold, by their ends; ContainerError if these are not there."""
         found = 0
         for records, size in self._frames():
             self.file.seek(size, os.SEEK_CUR)
@@ -198,11 +189,7 @@ class Container:
             raise ContainerError("a block does not end with the sync marker of its file")
 
     def records(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the records, one by one, resolved to the shipped schema. The records of a layout are read otherwise.
-
-        Raises:
-            ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.
-        """
+        """Yield the records, resolved to the shipped schema; ContainerError, meanwhile, if a block is damaged."""
         assert self.layout is None
         # Resolving takes three times as long as reading, even if there is nothing to resolve.
         reader = None if self.current else load_schema(self.name)
@@ -297,12 +284,7 @@ def _bounded(size: int, room: int) -> int:
 
 @lru_cache(maxsize=16)
 def _writer_of(text: bytes) -> tuple[str, Schema, Layout | None]:
-    """Return the shipped schema that equals the schema in a header, but for fields with a default; or a known layout.
-
-    Raises:
-        ContainerError: if it is none of these.
-        LayoutError: if the unit of a time is unknown.
-    """
+    """Return the shipped schema, or the layout, that a schema in a header is; ContainerError if it is none."""
     try:
         schema = json.loads(text)
         canonical = _canonical(schema)
@@ -338,11 +320,7 @@ def _writers() -> dict[Any, tuple[str, Schema]]:
 
 
 def _canonical(node: Any, namespace: str = "") -> Any:
-    """Return the parsing canonical form of a schema as nested tuples: full names, and nothing but the types.
-
-    Raises:
-        TypeError, KeyError, AttributeError, RecursionError: if it is no schema, or nested too deeply.
-    """
+    """Return the parsing canonical form of a schema as nested tuples; one of several errors if it is no schema."""
     if isinstance(node, list):
         return "union", *(_canonical(branch, namespace) for branch in node)
     if isinstance(node, str):

@@ -109,11 +109,7 @@ class FastRows:
 
 
 def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
-    """Decode the messages that fit one of ``layouts``.
-
-    Returns:
-        The decoded rows by kind of payload, and the indices of the messages for the plain decoder.
-    """
+    """Return the rows of messages that fit ``layouts``, by kind of payload, and the indices of all others."""
     if not layouts:
         return [], np.arange(len(messages))
     longest = max(layout.longest for layout in layouts)
@@ -162,10 +158,7 @@ class PaddedMessages:
         return found
 
     def _by_length(self) -> Callable[[int], Rows]:
-        """Return a function from the first byte of a name's length to the messages that have it.
-
-        The byte is the first behind the header, and few layouts share it.
-        """
+        """Return a function from the byte of a name's length, the first behind the header, to its messages."""
         first = self.fields(self.starts + HEADER_SIZE, 1).view(np.uint8)
         order = np.argsort(first, kind="stable")
         ends = [0, *np.cumsum(np.bincount(first, minlength=256)).tolist()]

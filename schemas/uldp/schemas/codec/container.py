@@ -89,11 +89,7 @@ class EncodedMessages:
         return EncodedMessages(np.concatenate(pieces), np.cumsum(lengths), self.publish_times)
 
     def write(self, file: IO[bytes], metadata: Mapping[str, str]) -> None:
-        """Write a container file, uncompressed, with ``metadata`` in its header.
-
-        Raises:
-            ValueError: if a message is so large that no reader would accept its block.
-        """
+        """Write a container file, uncompressed; ValueError if a message has more bytes than readers accept."""
         if len(self) and (largest := int(self.lengths.max())) > MAX_BLOCK_BYTES - BLOCK_SIZE:
             raise ValueError(
                 f"a message takes {largest:,} bytes, the limit is {MAX_BLOCK_BYTES - BLOCK_SIZE:,}; leave it out"

@@ -48,10 +48,7 @@ def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, pa
 def encode_messages(
     layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads, publish_times: Times
 ) -> EncodedMessages:
-    """Encode each of n reports as a record of a separate message, published at ``publish_times``.
-
-    For the other columns and the errors, see ``encode_columns``.
-    """
+    """Encode each of n reports as the record of a message, published at ``publish_times``; see ``encode_columns``."""
     n = len(event_times)
     fields = _report_fields(layout, report_ids, event_times, payloads)
     lengths = _varints(_zigzag(np.broadcast_to(sum(field.widths for field in fields), n)))
@@ -60,11 +57,7 @@ def encode_messages(
 
 
 def encode_batch(collection: str, version: int, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> bytes:
-    """Encode n reports as one framed ``ReportBatch`` message; for the columns, see ``encode_columns``.
-
-    Raises:
-        ValueError: if the columns differ in length.
-    """
+    """Encode n reports as a framed ``ReportBatch``, as ``encode_columns``; ValueError if columns differ in length."""
     if not len(report_ids) == len(event_times) == len(payloads):
         raise ValueError(
             f"columns differ in length: {len(report_ids)} ids, {len(event_times)} times and {len(payloads)} payloads"
@@ -121,11 +114,7 @@ def _varints(values: Varints) -> _Field:
 
 
 def _join_fields(fields: Sequence[_Field], n: int) -> tuple[Bytes, Rows]:
-    """Join the fields of each of n messages, and concatenate the messages.
-
-    Returns:
-        The bytes, and the offset at which each message ends.
-    """
+    """Join the fields of each of n messages; return the bytes of all, and the offset at which each message ends."""
     lengths = np.broadcast_to(sum(field.widths for field in fields), n)
     ends = np.cumsum(lengths)
     buffer = np.empty(lengths.sum(), dtype=np.uint8)

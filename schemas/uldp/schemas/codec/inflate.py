@@ -33,11 +33,7 @@ class MissingCodecError(InflateError):
 
 
 def inflate(codec: str, block: bytes, bound: int) -> bytes:
-    """Return an inflated block.
-
-    Raises:
-        InflateError: if the block is damaged, larger than the bound, or its codec is not installed.
-    """
+    """Return an inflated block; InflateError if it is damaged, larger than the bound, or its codec not installed."""
     return CODECS[codec](block, bound)
 
 

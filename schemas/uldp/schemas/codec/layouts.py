@@ -40,11 +40,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of an archiver's records, in the order of a file.
-
-    Attributes:
-        units: How many units of the time are in a millisecond.
-    """
+    """The fields of an archiver's records, in order, and how many units of the time are in a millisecond."""
 
     fields: tuple[tuple[Role, Type], ...]
     units: int = 1
@@ -157,10 +153,6 @@ def _logical_types(node: Any) -> Iterator[Any]:
 
 @lru_cache(maxsize=16)
 def units_of_message(text: bytes) -> int:
-    """Return how many units of the publish time are in a millisecond, by a schema that is equal to ``message.avsc``.
-
-    Raises:
-        LayoutError: if it declares an unknown unit.
-    """
+    """Return how many units of publish times, by a writer's schema, are in a millisecond; LayoutError if unknown."""
     fields = json.loads(text)["fields"]
     return units_of(next(field for field in fields if field["name"] == "publish_time"), 1)

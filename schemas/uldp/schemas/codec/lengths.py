@@ -35,10 +35,7 @@ class Misfits(NamedTuple):
 
 
 def misfits(messages: Bodies, rows: Rows, layouts: Sequence[Layout]) -> Misfits:
-    """Find reports of ``layouts`` that have another length, among the messages in ``rows``, which are ascending.
-
-    It leaves out what it is not sure of, for the plain decoder: other errors of the encoding.
-    """
+    """Find reports of ``layouts`` with another length among ascending ``rows``; what is not sure is left out."""
     none = rows[:0]
     if len(rows) < MIN_ROWS or not layouts:
         return Misfits(none, none)
@@ -56,10 +53,7 @@ def misfits(messages: Bodies, rows: Rows, layouts: Sequence[Layout]) -> Misfits:
 
 
 def _judge(padded: PaddedMessages, at: Rows, ends: Rows, layout: Layout) -> tuple[Mask, Mask]:
-    """Return which messages are cut, and which are overlong; their bodies behind the prefix start at ``at``.
-
-    A field is cut if it begins before the end of its message, or there, and ends behind it.
-    """
+    """Return which messages are cut, and which overlong; behind the prefix, their bodies start at ``at``."""
     at = at + ID_SIZE
     cut = at > ends
     widths = varint_widths(padded.words(np.minimum(at, ends)))

@@ -86,11 +86,7 @@ def parse_time(text: str) -> int:
 
 
 def _read(block: bytes, at: int, kind: Type) -> tuple[Any, int]:
-    """Read a value of one of the types that layouts have, and return it and the offset behind it.
-
-    Raises:
-        IndexError, ValueError: if there is no such value.
-    """
+    """Read a value of these types; return it and the offset behind; IndexError or ValueError if there is none."""
     if kind == "bytes":
         start, end = read_bytes(block, at)
         return block[start:end], end

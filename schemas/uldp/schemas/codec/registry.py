@@ -21,11 +21,7 @@ _GROWTH = HEADER_SIZE - _FRAMING_SIZE
 
 
 def check_registry_id(number: object, schema: object) -> None:
-    """Check what an id means.
-
-    Raises:
-        ValueError: if the id has more than 4 bytes, or the schema is none of ``REGISTRY_SCHEMAS``.
-    """
+    """Raise ValueError if an id has more than 4 bytes, or what it means is none of ``REGISTRY_SCHEMAS``."""
     if not isinstance(number, int) or not 0 <= number <= MAX_REGISTRY_ID:
         raise RequestError(
             f"id {number!r} must be a whole number from 0 to {MAX_REGISTRY_ID}, as the registry shows it"
@@ -37,14 +33,7 @@ def check_registry_id(number: object, schema: object) -> None:
 
 
 class RegistryIds:
-    """What the ids of a schema registry mean.
-
-    Args:
-        schemas: The short name of a schema, by its id.
-
-    Raises:
-        ValueError: as ``check_registry_id``.
-    """
+    """What the ids of a schema registry mean: the short name of a schema each; see ``check_registry_id``."""
 
     def __init__(self, schemas: Mapping[int, str]) -> None:
         for number, schema in schemas.items():

@@ -4,11 +4,7 @@ _MAX_LONG_BITS = 64
 
 
 def read_long(block: bytes, at: int) -> tuple[int, int]:
-    """Read a long, and return it and the offset behind it.
-
-    Raises:
-        IndexError, ValueError: if the block ends before, or the number has more than 64 bits.
-    """
+    """Read a long; return it and the offset behind; IndexError or ValueError if it is cut or has over 64 bits."""
     value = block[at]
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), at + 1
@@ -26,11 +22,7 @@ def read_long(block: bytes, at: int) -> tuple[int, int]:
 
 
 def read_bytes(block: bytes, at: int) -> tuple[int, int]:
-    """Read a length, and return where so many bytes start and end.
-
-    Raises:
-        IndexError, ValueError: if the block ends before.
-    """
+    """Read a length; return where so many bytes start and end; IndexError or ValueError if they are cut."""
     size = block[at]
     at += 1
     if size < 0x80 and not size & 1:
@@ -44,21 +36,13 @@ def read_bytes(block: bytes, at: int) -> tuple[int, int]:
 
 
 def read_text(block: bytes, at: int) -> tuple[str, int]:
-    """Read a string, and return it and the offset behind it.
-
-    Raises:
-        IndexError, ValueError: if the block ends before, or the bytes are no UTF-8.
-    """
+    """Read a string; return it and the offset behind; IndexError or ValueError if it is cut, or no UTF-8."""
     start, end = read_bytes(block, at)
     return block[start:end].decode(), end
 
 
 def read_entries(block: bytes, at: int) -> tuple[int, int]:
-    """Read the beginning of a block of a map: how many entries it has, 0 at the map's end; and the offset behind it.
-
-    Raises:
-        IndexError, ValueError: if the block ends before.
-    """
+    """Read the number of entries of a block of a map, 0 at its end; return the offset too; errors as ``read_long``."""
     entries, at = read_long(block, at)
     if entries < 0:  # then the size of the block follows
         _, at = read_long(block, at)

@@ -80,11 +80,7 @@ class _Part:
         self.rows = 0
 
     def read(self) -> None:
-        """Read all records.
-
-        Raises:
-            IndexError, ValueError: if the next one is no record.
-        """
+        """Read all records; IndexError or ValueError if the next one is no record."""
         usual = _NO_RECORDS if self._large else _usual_records(self._block, self._begin, self._stop)
         # At least one, which is refused if the block ends before it.
         while self.rows < self._most and (self.at < self._stop or not self.rows):
@@ -136,11 +132,7 @@ class _UsualRecords:
         return cls(starts.data, columns, ends, [*breaks, len(starts) - 1])
 
     def chain(self, at: int, most: int) -> slice | None:
-        """Return up to ``most`` records of which the first begins at ``at``, and each other one behind the one before.
-
-        Returns:
-            None if no usual record begins there.
-        """
+        """Return up to ``most`` usual records behind each other, the first at ``at``; None if none begins there."""
         first = bisect_left(self.starts, at)
         if first == len(self.starts) or self.starts[first] != at:
             return None

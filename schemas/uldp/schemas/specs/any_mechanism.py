@@ -12,12 +12,7 @@ from uldp.schemas.specs.strict import under
 
 
 def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
-    """Read a mechanism by the model of its name.
-
-    Raises:
-        ValidationError: the errors of pydantic, with the name of the mechanism in their location, as for a union.
-        ValueError: if ``data`` is the name alone.
-    """
+    """Read a mechanism by the model of its name; ValidationError with it in the location, ValueError if it is alone."""
     if isinstance(data, str) and data in mechanism_names():
         keys = "".join(f", {example.removeprefix('for example ')}" for example in family(data).needs.values())
         raise ValueError(f"must be a mapping; write {{name: {data}{keys}}}")

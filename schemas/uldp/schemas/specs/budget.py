@@ -16,11 +16,7 @@ MIN_EPSILON = 1e-6
 
 
 def protects(epsilon: float) -> float:
-    """Return an epsilon that protects somebody, and says something.
-
-    Raises:
-        ValueError: if it is more than ``MAX_EPSILON``, or less than ``MIN_EPSILON``.
-    """
+    """Return an epsilon that says something, and protects; ValueError outside of ``MIN_EPSILON`` to ``MAX_EPSILON``."""
     if not epsilon >= MIN_EPSILON:
         raise ValueError(f"must be {MIN_EPSILON:g} or more: with less, a report says almost nothing")
     if not epsilon <= MAX_EPSILON:
@@ -32,11 +28,7 @@ def protects(epsilon: float) -> float:
 
 
 def covers(lasting: float, epsilon: float) -> float:
-    """Return the budget of all reports of a value, which is at least that of one.
-
-    Raises:
-        ValueError: if it is less, or not a budget of a report.
-    """
+    """Return the budget of all reports of a value; ValueError if it is less than of one, or no budget of a report."""
     # This comes first: the nearest budget is then the epsilon of the spec, and not the least of all.
     if not lasting >= epsilon:
         raise ValueError(f"must be at least epsilon, the budget of one of these reports ({epsilon:.16g})")

@@ -138,11 +138,7 @@ class VariableDomain(_OfOwnKinds):
         return next(own, None) if self._brought is None else self._brought
 
     def read(self, folder: SpecFolder) -> Kind:
-        """Return the domain; labels may come from a file of ``folder``.
-
-        Raises:
-            ValueError: if the file cannot be read, or does not hold labels, or if columns do not fit the values.
-        """
+        """Return the domain; ValueError if a file of ``folder`` has no labels, or columns do not fit."""
         if self._given is None:
             return ListedValues(read_values(self.size, self.labels, self.labels_file, folder, self.columns))
         return self._given.located(folder)

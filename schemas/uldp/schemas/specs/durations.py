@@ -11,11 +11,7 @@ _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def parse_duration(text: object) -> timedelta:
-    """Read a duration such as ``90s`` or ``1h``.
-
-    Raises:
-        ValueError: if the text is not a whole number and one of ms, s, m, h, d.
-    """
+    """Read a duration such as ``90s``; ValueError if it is not a whole number and one of ms, s, m, h, d."""
     if isinstance(text, timedelta):
         return text
     match = re.fullmatch(_FORM, text) if isinstance(text, str) else None

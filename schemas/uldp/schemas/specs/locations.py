@@ -31,11 +31,7 @@ class Place:
 
 
 def locate(model: type[BaseModel], location: tuple[int | str, ...], unions: Collection[str]) -> Place:
-    """Return the place of an error of pydantic.
-
-    Args:
-        unions: The keys whose value is a word or a list.
-    """
+    """Return the place of an error of pydantic; ``unions`` are the keys whose value is a word or a list."""
     place, kinds = Place(), [model]
     for part in location:
         kinds = _enter(place, kinds, part, unions)

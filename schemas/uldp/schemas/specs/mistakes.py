@@ -217,11 +217,7 @@ def _text_of_number(value: object) -> str:
 
 
 def explain(source: str, error: ValidationError, model: type[BaseModel], unions: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line per problem, with the file, the key, the problem and the value.
-
-    Args:
-        unions: For each key that takes a word or a list, the advice for its value.
-    """
+    """Yield a line per problem: file, key, problem and value; ``unions`` has advice for keys of a word or a list."""
     seen, words = set(), dict[str, list[str]]()
     for problem in error.errors(include_url=False):
         kind, value = problem["type"], problem["input"]

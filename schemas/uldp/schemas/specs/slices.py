@@ -73,11 +73,7 @@ class Slices:
         return values.index(value)
 
     def of(self, given: Mapping[str, str]) -> Iterator[int]:
-        """Yield the numbers of the slices that have these values; an attribute that is not given may have any.
-
-        Raises:
-            ValueError: if there is no such attribute or value.
-        """
+        """Yield the numbers of all slices that have these values; ValueError if there is no such value."""
         for name, value in given.items():
             if name not in self.values:
                 raise ValueError(f"{quote(name)} is no public attribute; by has {', '.join(self.values)}")

@@ -47,11 +47,7 @@ class SpecError(UldpError):
 
 
 def read_text(path: Path, limit: int) -> str:
-    """Read a file of at most ``limit`` bytes as text.
-
-    Raises:
-        ValueError: if the file cannot be read, is too long or is not text. The message does not name the file.
-    """
+    """Read a text of up to ``limit`` bytes; ValueError, which does not name the file, if that is not possible."""
     try:
         with path.open("rb") as file:
             # A long file is refused before it is read; a device or a pipe has no size.
@@ -160,10 +156,7 @@ class SpecFolder:
     below: Path | None = None
 
     def find(self, name: str) -> Path:
-        """Return the path of a file that the spec names; ValueError if it is no regular file below the allowed folder.
-
-        The message does not name the file.
-        """
+        """Return the path of a file by its name; ValueError, without it, if it is not regular, or not below."""
         path, allowed = self.path / name, self.below or self.path
         try:
             inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(allowed))

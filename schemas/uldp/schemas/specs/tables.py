@@ -101,11 +101,7 @@ def read_column(path: Path, most_bytes: int, most_lines: int) -> list[str]:
 
 
 def sum_weights(weights: Floats, of: str) -> float:
-    """Return the sum of the weights of rows; ``of`` says what one of them is of.
-
-    Raises:
-        ValueError: if they give no distribution.
-    """
+    """Return the sum of the weights of rows, of ``of``; ValueError if they give no distribution."""
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if total == math.inf:

@@ -47,11 +47,7 @@ class Values:
         return {label: index for index, label in enumerate(self.names or ())}
 
     def index(self, value: int | str) -> int:
-        """Return the position of a value (an index or a label) in the domain.
-
-        Raises:
-            ValueError: if the value is not in the domain.
-        """
+        """Return the position of a value, which is an index or a label; ValueError if it is not in the domain."""
         if isinstance(value, str):
             if self.names is None:
                 raise ValueError(f"{quote(value)} is a label, but the domain has only a size")
@@ -63,21 +59,13 @@ class Values:
         return value
 
     def read_value(self, text: str) -> int:
-        """Return the position of a value in a table, by its label if the domain has labels, otherwise by its index.
-
-        Raises:
-            ValueError: if the value is not in the domain.
-        """
+        """Return the position of a value by its label, or without labels its index; ValueError if there is none."""
         # Python cannot read a number of thousands of digits, and no index has a hundred digits.
         is_index = self.names is None and text.isdecimal() and len(text) < 100
         return self.index(int(text) if is_index else text)
 
     def mask(self, sensitive: Sensitive) -> Mask:
-        """Return which values a spec lists as sensitive.
-
-        Raises:
-            ValueError: if an entry is not in the domain, is ambiguous or repeated, or if there is none.
-        """
+        """Return which values are sensitive; ValueError if an entry is unknown, ambiguous or repeated, or none is."""
         if sensitive == "all":
             return np.ones(self.size, dtype=np.bool_)
         mask = np.zeros(self.size, dtype=np.bool_)

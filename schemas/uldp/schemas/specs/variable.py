@@ -106,11 +106,7 @@ def read_variable(
     ranges: Sequence[Ends] = (),
     discover: Discover | None = None,
 ) -> Variable:
-    """Check the parts of a variable against each other, and read the files that they name.
-
-    Raises:
-        ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
-    """
+    """Read a variable and its files; ValueError, which begins with the key, if they are wrong or do not fit."""
     keys = _Keys(attribute)
     _check_kind(domain, sensitive, tags, mechanism, keys)
     with keys.under(f"{keys.of_domain}."):
@@ -163,11 +159,7 @@ def read_variable(
 
 
 def read_ranges(kind: Kind, mechanism: MechanismFamily, ranges: Sequence[Ends]) -> tuple[Range, ...]:
-    """Return the ranges that a spec asks for.
-
-    Raises:
-        ValueError: if the mechanism has none, an end is no edge of a bin, or one occurs twice.
-    """
+    """Return ranges; ValueError if the mechanism has none, an end is no edge of a bin, or one occurs twice."""
     bins = mechanism.bins_of(kind)
     if ranges and not bins:
         fitting = names_where(lambda family: family.bins_of is not MechanismFamily.bins_of)

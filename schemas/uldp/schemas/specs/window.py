@@ -41,10 +41,7 @@ class WindowSpec(Strict):
         return (time - offset) // size * size + offset
 
     def splits(self, before: Self) -> str | None:
-        """Return which key cuts apart slices of ``before``, and the remedy; None if each of those lies in one of these.
-
-        A device sends the beginning of its slice. If that slice is cut apart, its first part gets the reports of all.
-        """
+        """Return which key cuts apart slices of ``before``, to which devices round times; None if none does."""
         if self.slice % before.slice:
             key, now = ("size" if self.period is None else "period"), self.slice
         elif (self.offset - before.offset) % before.slice:

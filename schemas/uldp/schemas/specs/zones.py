@@ -67,11 +67,7 @@ def read_zones(path: Path, values: Values) -> Zones:
 
 
 def zones_text(zones: Zones, values: Sequence[str]) -> str:
-    """Return the text of a file from which ``read_zones`` gives the same zones.
-
-    Args:
-        values: The label of each value, or its index as text.
-    """
+    """Return the file that ``read_zones`` reads as these zones, from each value's label, or index as text."""
     file = io.StringIO(newline="")
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(["value", "zone"])

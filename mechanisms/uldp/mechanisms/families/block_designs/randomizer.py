@@ -51,11 +51,7 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
     """
 
     def __init__(self, sensitive: Mask, epsilon: float, design: BlockDesign) -> None:
-        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says which symbols are in Z_S.
-
-        Raises:
-            ValueError: if epsilon is not positive, no symbol is sensitive, or the design has no point for each.
-        """
+        """Build the mechanism; ValueError if the design has fewer points than Z_S, or this is empty."""
         self.sensitive = np.array(sensitive, dtype=np.bool_)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
         v = int(self.sensitive.sum())

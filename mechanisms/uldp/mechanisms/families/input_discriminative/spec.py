@@ -83,11 +83,7 @@ class InputDiscriminativeSpec(MechanismFamily):
 
 
 def read_groups(groups: Sequence[Group], values: Values) -> list[Group]:
-    """Return groups in the order of their epsilon that hold each value once, by its index.
-
-    Raises:
-        ValueError: if they do not divide the values, or two have the same epsilon. The message begins with the place.
-    """
+    """Return groups by rising epsilon, of indices; ValueError, with the place, if they do not divide the values."""
     owner = np.full(values.size, -1)
     for number, group in enumerate(groups):
         for value in group.values or ():

@@ -153,10 +153,7 @@ class MarginalsDecoder(SharesOfParts):
         return table_from(TableName.SHARE, shares, stderr, (low, high), Basis.SCORE, **fields)
 
     def _alone(self, table: Attributes, views: Sequence[ShareEstimate | None], repeats: float) -> ShareEstimate | None:
-        """Return the estimate of a view that is a table and shares no attribute with another: its cells are counts.
-
-        Other channels than those of one value or of random sets estimate shares whose sum is not 1.
-        """
+        """Return the estimate of a view that is a table alone, of a channel whose shares sum to 1; else None."""
         about = [number for number, view in enumerate(self._views) if {*view} & {*table}]
         (first, *others) = about
         if others or self._views[first] != table or self.decoders[first].channel.independent_bits:
@@ -249,10 +246,7 @@ class MarginalsDecoder(SharesOfParts):
         )
 
     def distances(self, n: int) -> Mapping[int, float]:
-        """Return the l2 distance of tables of so many attributes from the truth to expect from n reports.
-
-        It is the root of the mean square over these tables, at equal shares.
-        """
+        """Return the root mean square l2 error of tables of so many attributes, at equal shares."""
         squares: dict[int, list[float]] = {}
         for table in self.asked.tables:
             squares.setdefault(len(table), []).append(squared_error(self._design, table, self._divisors) / n)

@@ -139,11 +139,7 @@ def independence(linear: TablesEstimate, pairs: Sequence[Attributes]) -> dict[At
 
 
 def _difference(linear: TablesEstimate, pair: Attributes) -> tuple[Floats, Floats]:
-    """Return the differences x_ij - x_i x_j of a pair that do not follow from others, and their derivatives.
-
-    Returns:
-        Shape (free,), and shape (m, free).
-    """
+    """Return x_ij - x_i x_j of a pair, shape (free,), and their derivatives, shape (m, free)."""
     places, values = linear.design.places, linear.pooled.values
     first, second = (values[places[attribute,]] for attribute in pair)
     cells = (np.arange(len(first) - 1)[:, np.newaxis] * len(second) + np.arange(len(second) - 1)).ravel()

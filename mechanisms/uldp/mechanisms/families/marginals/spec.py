@@ -68,11 +68,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class ViewEncoding(Encoding):
-    """The symbol is the cell of the values in the table of a view, in row-major order: the last one varies first.
-
-    Attributes:
-        encodings: That of each attribute of the view, which draws nothing.
-    """
+    """The symbol is the cell of the values in the table of a view, row-major, by encodings that draw nothing."""
 
     encodings: tuple[Encoding, ...]
     sizes: tuple[int, ...]

@@ -32,10 +32,7 @@ def all_of(attributes: int, together: int) -> list[Attributes]:
 
 @cache
 def best_views(sizes: tuple[int, ...], epsilon: float, most: int) -> tuple[Attributes, ...]:
-    """Return the views with the least error of all tables of two attributes; all pairs, unless others are better.
-
-    ``sizes`` are the numbers of values; the tables of all views together have at most so many cells.
-    """
+    """Return the views, of so many cells, with the least error of tables of two; all pairs, or better ones."""
     found = all_of(len(sizes), 2)
     least = _WORTH * error(sizes, found, epsilon)
     for views in _coverings(len(sizes)):

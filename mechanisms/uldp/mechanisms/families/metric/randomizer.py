@@ -62,11 +62,7 @@ class MetricMechanism(CountedReports):
     """
 
     def __init__(self, size: int, epsilon: float, columns: int | None = None) -> None:
-        """Build the mechanism over |Z| = ``size`` symbols in a line, or row by row in a grid of so many columns.
-
-        Raises:
-            ValueError: if size is less than 2, epsilon is not positive, or a row is not full.
-        """
+        """Build the mechanism over a line, or a grid by rows; ValueError if a row is not full."""
         if size < 2:
             raise ValueError(f"a metric mechanism needs two symbols or more, got size {size}")
         if not epsilon > 0:
@@ -160,10 +156,7 @@ class MetricMechanism(CountedReports):
 
 
 def _root(function: Callable[[float], float], bound: float, low: float, high: float) -> float:
-    """Return where a function is less than a bound by ``_TOLERANCE`` at most; the ends are below and above it.
-
-    This is regula falsi, with the value at an end halved that stays twice (Illinois).
-    """
+    """Return where a function is up to ``_TOLERANCE`` below a bound between two ends, by regula falsi (Illinois)."""
     aim = bound - _TOLERANCE / 2
     below, above, before = function(low) - aim, function(high) - aim, 0
     while True:

@@ -109,12 +109,7 @@ class RankingDecoder(SharesOfParts):
         ).T
 
     def _matrix(self, above: Floats, below: Floats) -> Floats:
-        """Return what pairs say as a flat matrix, with 0 on its diagonal.
-
-        Args:
-            above: Shape (pairs,): of the first candidate over the second.
-            below: Shape (pairs,): of the second over the first.
-        """
+        """Return pairs as a flat matrix, ``above`` of first over second, with 0 on its diagonal."""
         matrix = np.zeros((len(self._candidates),) * 2)
         first, second = self._pairs.T
         matrix[first, second], matrix[second, first] = above, below

@@ -47,12 +47,7 @@ class SetHashing(SeededHashing):
     """
 
     def __init__(self, size: int, epsilon: float, held: int, buckets: int | None = None) -> None:
-        """Build the mechanism over the D = ``size`` symbols, which are the items and l dummies.
-
-        Raises:
-            ValueError: if epsilon is not positive, l is not from 1 to D-1, or t, by default ``best_buckets``, not from
-                l + 1 to ``MOST_BUCKETS``.
-        """
+        """Build the mechanism over items and dummies; ValueError if t, ``best_buckets``, is l or less."""
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
         if not epsilon > 0:

@@ -52,10 +52,7 @@ def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:
 
 @lru_cache(maxsize=256)
 def best_chosen(size: int, held: int, epsilon: float, *, signed: bool = False) -> int:
-    """Return the size w of a report, from 1 to D-1, with the least mean variance of a share, at ``SHARES``.
-
-    If ``signed``, the shares are of keys with two symbols, at ``SHARES_OF_KEYS``.
-    """
+    """Return the w from 1 to D-1 of least variance at ``SHARES``; of keys, ``signed``, at ``SHARES_OF_KEYS``."""
     variance = _variance_of_keys if signed else _variance
     sizes = np.arange(1.0, min(size, _ONE_BY_ONE + 1))
     if size - 1 > len(sizes):

@@ -25,12 +25,7 @@ from uldp.schemas.table import Table
 
 
 class NoisyHistogram(Law):
-    """The law of a histogram of one user with independent symmetric noise in each entry; theta is r.
-
-    Args:
-        size: |Z|.
-        noise: The variance of the noise of an entry.
-    """
+    """The law of a histogram of one user with symmetric noise, of a variance, in each entry; theta is r."""
 
     def __init__(self, size: int, noise: float, response: Law | None) -> None:
         self.size, self.response, self._noise = size, response, np.array(noise)

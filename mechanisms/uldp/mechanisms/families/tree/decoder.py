@@ -113,10 +113,7 @@ class TreeDecoder(SharesOfParts):
         return self._quantile_table(linear, self._shares(linear, estimator), self._below(linear), levels)
 
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        """Return the tables ``share``, ``range`` if some are asked for, ``below`` and ``quantile``.
-
-        There are none if no report is about a bin, as may be with few reports.
-        """
+        """Return ``share``, ``range``, ``below`` and ``quantile``; none if no report is about a bin."""
         self.require(estimator)
         levels = self.estimates(cells, n)
         if levels[-1] is None:

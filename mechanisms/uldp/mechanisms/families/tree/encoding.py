@@ -39,11 +39,7 @@ class BinEncoding(Encoding):
 
 @dataclass(frozen=True)
 class BlockEncoding(Encoding):
-    """Maps what devices hold to blocks of neighbouring bins.
-
-    Attributes:
-        width: The number of bins of a block.
-    """
+    """Maps what devices hold to blocks of ``width`` neighbouring bins."""
 
     bins: Encoding
     width: int

@@ -55,12 +55,7 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
     theta: float
 
     def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
-        """Build the mechanism over Z, of which ``sensitive``, shape (|Z|,), says which symbols are in Z_S.
-
-        Raises:
-            ValueError: if epsilon is not positive, theta is not inside (0, 1), or so near an end that floats do not
-                tell a true symbol's bit from others, or if no symbol is sensitive.
-        """
+        """Build the mechanism; ValueError if theta is not inside (0, 1), or too near an end for floats."""
         if not 0 < theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
         self.theta = theta

@@ -104,10 +104,7 @@ def best_theta(epsilon: float, sensitive: int, size: int) -> float:
 
 
 def expected_l1(epsilon: float, sensitive: int, size: int, theta: float) -> float:
-    """Return the l1 error of uRAP's unbiased estimate, equation (17), over k equal shares, times sqrt(pi n / 2).
-
-    It is the sum of the standard deviations of r-hat; ``Channel.expected_l1`` has it for other shares.
-    """
+    """Return the l1 error of uRAP over k equal shares, equation (17), times sqrt(pi n / 2)."""
     odds = math.exp(epsilon)
     d1, p = theta / ((1 - theta) * odds + theta), theta * (1 - 1 / odds)
     m = d1 + (theta - d1) / size

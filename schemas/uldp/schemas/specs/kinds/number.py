@@ -145,10 +145,7 @@ class Numbers(Strict):
 
 
 def as_record(keys: Any) -> Any:
-    """Return the keys of a spec with a record in place of ``domain.numbers``, each attribute with the mechanism.
-
-    Keys that are wrong stay as they are, for the error about them.
-    """
+    """Return the keys of a spec with a record in place of ``domain.numbers``; wrong keys stay, for the error."""
     domain, mechanism = (keys.get(key) if isinstance(keys, dict) else None for key in ("domain", "mechanism"))
     if not isinstance(domain, dict) or "numbers" not in domain or "record" in domain:
         return keys

@@ -58,11 +58,7 @@ class Ranking(Strict, Kind):
         return self._places([self.of.index(label) for label in labels])
 
     def check(self, value: object, attribute: str) -> tuple[int, ...]:
-        """Return the place of each candidate, 0 for the best.
-
-        Args:
-            value: The indices of the candidates, the best first.
-        """
+        """Return the place of each candidate, 0 for the best, of their indices, the best first."""
         if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
             raise TypeError(f"the value is a {type(value).__name__}, not a list of indices of candidates")
         if any(isinstance(index, bool) or not isinstance(index, int | np.integer) for index in value):

@@ -56,10 +56,7 @@ class Strings(Strict, Kind):
         return f"any of up to {self.longest:,} bytes"
 
     def read(self, text: str) -> str:
-        """Return a string of the domain; ValueError if it is too long, or is no text of Unicode.
-
-        The message holds its length alone.
-        """
+        """Return a string; ValueError, with its length alone, if it is too long, or is no text of Unicode."""
         try:
             size = len(text.encode())
         except UnicodeEncodeError:

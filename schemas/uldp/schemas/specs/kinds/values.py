@@ -53,10 +53,7 @@ class ListedValues(Kind):
         return index
 
     def index(self, value: object, attribute: str, what: str) -> int:
-        """Return a value that must be given by its index; TypeError if it is no integer.
-
-        The message begins with ``what`` and contains no value.
-        """
+        """Return an index of a value; TypeError, which begins with ``what`` and has no value, if it is none."""
         try:
             return operator.index(cast(int, value))
         except TypeError:
