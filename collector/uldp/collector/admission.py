@@ -19,15 +19,10 @@ from uldp.schemas.specs.durations import format_duration, format_moment, millise
 
 @dataclass(frozen=True)
 class Admission:
-    """The rules of a job.
+    """The rules of a job."""
 
-    Attributes:
-        sender_key: Whether the job digests senders.
-        caps_senders: Whether the graph of the job has the steps that limit the reports of a sender.
-    """
-
-    sender_key: bool
-    caps_senders: bool
+    sender_key: bool  # whether the job digests senders
+    caps_senders: bool  # whether the graph of the job has the steps that limit the reports of a sender
 
     @classmethod
     def of(cls, specs: Collection[CollectionSpec]) -> Self:

@@ -32,16 +32,11 @@ STORED_BYTES = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedBatch:
-    """Reports that were judged together.
-
-    Attributes:
-        messages: The messages that ``origins`` of the reports are indices of.
-        senders: The senders of these messages; None if no spec limits the reports of one.
-    """
+    """Reports that were judged together."""
 
     judged: Judged
-    messages: PackedMessages
-    senders: Senders | None
+    messages: PackedMessages  # the messages that ``origins`` of the reports are indices of
+    senders: Senders | None  # the senders of these messages; None if no spec limits the reports of one
 
     @property
     def received(self) -> int:
@@ -121,16 +116,11 @@ class JudgedBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefusedBatch:
-    """Messages that are rejected as a whole for one reason.
-
-    Attributes:
-        messages: The messages that ``origins`` of these are indices of.
-        detail: Returns what is wrong with the message of an index.
-    """
+    """Messages that are rejected as a whole for one reason."""
 
     refused: Unparsed
-    messages: PackedMessages
-    detail: Callable[[int], str]
+    messages: PackedMessages  # the messages that ``origins`` of these are indices of
+    detail: Callable[[int], str]  # returns what is wrong with the message of an index
 
     @property
     def received(self) -> int:

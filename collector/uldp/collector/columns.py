@@ -22,25 +22,18 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportColumns:
-    """Validated reports of one collection and version, as columns of equal length n.
-
-    Attributes:
-        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words; shape (0, 2) if no step
-            needs them.
-        slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
-            the finest interval that windows are made of: the window's size, or the period of a sliding window.
-        payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
-        signals: Shape (n,): signals about each report's device; see ``uldp.collector.signals.signal_bits``.
-        origins: The messages of the reports; None if no later step needs them.
-    """
+    """Validated reports of one collection and version, as columns of equal length n."""
 
     collection: str
     version: int
+    #: Shape (n, 2): the 16 bytes of each id as two little-endian words; shape (0, 2) if no step needs them.
     report_ids: ReportIds
+    #: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is the finest
+    #: interval that windows are made of: the window's size, or the period of a sliding window.
     slices: Times
-    payloads: Payloads
-    signals: SignalBits
-    origins: Origins | None = None
+    payloads: Payloads  # shape (n,) uint32 for symbols, (n, width) uint8 for packed bits
+    signals: SignalBits  # shape (n,): signals about each report's device; see ``uldp.collector.signals.signal_bits``
+    origins: Origins | None = None  # the messages of the reports; None if no later step needs them
 
     def __len__(self) -> int:
         return len(self.slices)

@@ -27,16 +27,11 @@ _PENDING = struct.Struct("<qq")
 
 
 class Pending(NamedTuple):
-    """What the slices of a key wait for.
+    """What the slices of a key wait for."""
 
-    Attributes:
-        due: The time at which the watermark makes them fire next.
-        until: Windows that end by this time have ended: the watermark was there.
-        early: By the milliseconds between two early panes, the time at which the next ones are due, by the clock.
-    """
-
-    due: int = NEVER
-    until: int = -NEVER
+    due: int = NEVER  # the time at which the watermark makes them fire next
+    until: int = -NEVER  # windows that end by this time have ended: the watermark was there
+    #: By the milliseconds between two early panes, the time at which the next ones are due, by the clock.
     early: Mapping[int, int] = {}
 
     @classmethod
@@ -55,19 +50,14 @@ class Pending(NamedTuple):
 
 
 class Firing(NamedTuple):
-    """A window that fires.
-
-    Attributes:
-        slot: The number of its row in the state.
-        past: Its history, with what it has received now.
-    """
+    """A window that fires."""
 
     served: ServedCollection
     start: int
-    slot: int
+    slot: int  # the number of its row in the state
     total: Partial
     ended: bool
-    past: History
+    past: History  # its history, with what it has received now
 
 
 @dataclass(frozen=True)
@@ -102,18 +92,13 @@ class FixedWindow:
 
 @dataclass(frozen=True)
 class SlidingWindows:
-    """All sliding windows of a collection, as sums of its slices.
-
-    Attributes:
-        new: The slices of what has come since the last firing.
-        before: The watermark at the last firing.
-    """
+    """All sliding windows of a collection, as sums of its slices."""
 
     served: ServedCollection
     times: WindowTimes
     slices: Partial
-    new: Times
-    before: int
+    new: Times  # the slices of what has come since the last firing
+    before: int  # the watermark at the last firing
 
     def firing(self, histories: Histories, until: int, not_due: Mapping[int, int] | None) -> Iterator[Firing]:
         """Yield the windows that fire; ``not_due`` early panes are as in ``Pending``, or None is due."""

@@ -22,15 +22,10 @@ _APART = 1 << 49
 
 
 class Place(NamedTuple):
-    """Where the slices of a collection are.
+    """Where the slices of a collection are."""
 
-    Attributes:
-        group: The name of the group: in a bounded job, its first collection.
-        offset: A slice with this start plus ``offset`` as its slot in a span is one of the collection's.
-    """
-
-    group: CollectionKey
-    offset: int
+    group: CollectionKey  # the name of the group: in a bounded job, its first collection
+    offset: int  # A slice with this start plus ``offset`` as its slot in a span is one of the collection's
 
 
 class Grouping(Protocol):

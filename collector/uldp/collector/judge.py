@@ -33,39 +33,26 @@ _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 
 
 class Uncounted(NamedTuple):
-    """Reports of one collection that share a verdict other than ``COUNTED``.
-
-    Attributes:
-        span: The rows of all of its reports.
-        rows: Their rows, ascending.
-    """
+    """Reports of one collection that share a verdict other than ``COUNTED``."""
 
     served: ServedCollection
-    span: slice
+    span: slice  # the rows of all of its reports
     verdict: int
-    rows: Rows
+    rows: Rows  # their rows, ascending
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Parsed reports with their verdicts.
-
-    Attributes:
-        published: Shape (n,): publish time of the message of each report.
-        verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
-        slices: Shape (n,): start of the time slice that holds each event time.
-        slots: Shape (n,): start of the time slice in whose accounting each report is, late and rejected ones included.
-        signals: Shape (n,): signals about each report's device; see ``signal_bits``.
-        uncounted: The late and the rejected reports, by collection and verdict.
-    """
+    """Parsed reports with their verdicts."""
 
     parsed: ParsedReports
-    published: Times
-    verdicts: Verdicts
-    slices: Times
+    published: Times  # shape (n,): publish time of the message of each report
+    verdicts: Verdicts  # shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
+    slices: Times  # shape (n,): start of the time slice that holds each event time
+    #: Shape (n,): start of the time slice in whose accounting each report is, late and rejected ones included.
     slots: Times
-    signals: SignalBits
-    uncounted: Sequence[Uncounted]
+    signals: SignalBits  # shape (n,): signals about each report's device; see ``signal_bits``
+    uncounted: Sequence[Uncounted]  # the late and the rejected reports, by collection and verdict
 
     def detail(self, row: int) -> str:
         """Return the value for which the report of ``row`` was rejected, and the limit that it breaks."""

@@ -27,21 +27,13 @@ NOT_NUMBERED = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origins:
-    """The messages of n reports.
+    """The messages of n reports."""
 
-    Attributes:
-        senders: Shape (n,): digests of sender keys, 0 for no key.
-        event_times: Shape (n,): what each report says itself.
-        published: Shape (n,): publish time of the message of each report.
-        numbers: Shape (n,): the message's number in its source, or ``NOT_NUMBERED``.
-        stamps: Shape (n,): a ``Stamp`` each; messages may share one.
-    """
-
-    senders: Digests
-    event_times: Times
-    published: Times
-    numbers: Times
-    stamps: Texts
+    senders: Digests  # shape (n,): digests of sender keys, 0 for no key
+    event_times: Times  # shape (n,): what each report says itself
+    published: Times  # shape (n,): publish time of the message of each report
+    numbers: Times  # shape (n,): the message's number in its source, or ``NOT_NUMBERED``
+    stamps: Texts  # shape (n,): a ``Stamp`` each; messages may share one
 
     @classmethod
     def of(cls, messages: PackedMessages, senders: Digests) -> Self:

@@ -24,25 +24,18 @@ _JOINED, _WORTH_A_PART = 1 << 16, 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedReports:
-    """Reports of one or more collections with the same rules after decoding, before any check: judged together.
+    """Reports of one or more collections with the same rules after decoding, before any check: judged together."""
 
-    Attributes:
-        collections: The collections, each of which has one or more reports.
-        ends: Shape (k,): where the reports of each collection end.
-        origins: Shape (n,): index of the message that held each report. If the messages are batches, the reports of
-            each come one after the other, and the batches of one collection in ascending order.
-        batched: Whether the messages are batches, which can hold several reports.
-        fault: Why none of these payloads can be counted; None if they fit the collections.
-    """
-
-    collections: Sequence[ServedCollection]
-    ends: Sequence[int]
+    collections: Sequence[ServedCollection]  # the collections, each of which has one or more reports
+    ends: Sequence[int]  # shape (k,): where the reports of each collection end
+    #: Shape (n,): index of the message that held each report. If the messages are batches, the reports of each come one
+    #: after the other, and the batches of one collection in ascending order.
     origins: Rows
-    batched: bool
+    batched: bool  # whether the messages are batches, which can hold several reports
     report_ids: ReportIds
     event_times: Times
     payloads: Payloads
-    fault: PayloadFault | None = None
+    fault: PayloadFault | None = None  # why none of these payloads can be counted; None if they fit the collections
 
     def __len__(self) -> int:
         return len(self.origins)

@@ -48,18 +48,12 @@ Record = tuple[int, dict[str, Any]]
 
 
 class Unparsed(NamedTuple):
-    """Messages that are rejected as a whole for one reason.
+    """Messages that are rejected as a whole for one reason."""
 
-    Attributes:
-        origins: Shape (n,): indices of the messages, ascending.
-        served: The collection that they name, if that could be read.
-        reports: How many reports each holds: those of a batch of an unknown collection or version, and else one.
-    """
-
-    origins: Rows
+    origins: Rows  # shape (n,): indices of the messages, ascending
     reason: Reason
-    served: ServedCollection | None = None
-    reports: int = 1
+    served: ServedCollection | None = None  # the collection that they name, if that could be read
+    reports: int = 1  # how many reports each holds: those of a batch of an unknown collection or version, and else one
 
 
 class Faulty(NamedTuple):

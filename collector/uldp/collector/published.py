@@ -92,22 +92,14 @@ def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The panes of a window so far.
+    """The panes of a window so far."""
 
-    Attributes:
-        fired: The reports that the window had received when it last fired, and its missing messages.
-        closed: Whether one of them is not early.
-        last: The last pane whose reports are not held back.
-        held: The last pane since then whose reports are held back.
-        reports: The reports behind each table that was published last; 0 for a table that was not.
-    """
-
-    fired: int = 0
+    fired: int = 0  # the reports that the window had received when it last fired, and its missing messages
     panes: int = 0
-    closed: bool = False
-    last: Superseded | None = None
-    held: Superseded | None = None
-    reports: Reports = ()
+    closed: bool = False  # whether one of them is not early
+    last: Superseded | None = None  # the last pane whose reports are not held back
+    held: Superseded | None = None  # the last pane since then whose reports are held back
+    reports: Reports = ()  # the reports behind each table that was published last; 0 for a table that was not
 
     def after(self, n: int, reports: Reports, *, closed: bool) -> Self:
         """Return the history with one more pane, of n counted reports, which are not held back."""

@@ -48,16 +48,11 @@ def cell_share(mechanism: Mechanism) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Sketched:
-    """Which reports of a mechanism are in a sketch.
-
-    Attributes:
-        share: The share of honest reports that a cell has at the most.
-        parts: Shape (S,): which parts of strata are in it; None if all are, or the mechanism has none.
-    """
+    """Which reports of a mechanism are in a sketch."""
 
     mechanism: Mechanism
-    share: float
-    parts: Mask | None = None
+    share: float  # the share of honest reports that a cell has at the most
+    parts: Mask | None = None  # shape (S,): which parts of strata are in it; None if all are, or the mechanism has none
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Sketched | None":

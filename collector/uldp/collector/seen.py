@@ -19,15 +19,10 @@ from uldp.schemas.specs.collection import CollectionKey
 
 
 class Lot(NamedTuple):
-    """The ids of a set: those that expire together, and are kept alike.
+    """The ids of a set: those that expire together, and are kept alike."""
 
-    Attributes:
-        until: The time from which no copy of them is counted, in milliseconds.
-        exact: Whether all 128 bits are kept.
-    """
-
-    until: int
-    exact: bool
+    until: int  # the time from which no copy of them is counted, in milliseconds
+    exact: bool  # whether all 128 bits are kept
 
     @property
     def columns(self) -> int:
@@ -36,15 +31,10 @@ class Lot(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What became of ids.
+    """What became of ids."""
 
-    Attributes:
-        new: Shape (n,): which ids were new. Of several copies of a new id, only the first counts as new.
-        lots: The hashes of the new ids, as the sets hold them.
-    """
-
-    new: Mask
-    lots: list[tuple[Lot, Hashes]]
+    new: Mask  # shape (n,): which ids were new. Of several copies of a new id, only the first counts as new.
+    lots: list[tuple[Lot, Hashes]]  # the hashes of the new ids, as the sets hold them
 
 
 class SeenIds:

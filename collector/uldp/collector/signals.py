@@ -108,16 +108,12 @@ class SenderCounts:
     Summaries are merged as in Agarwal et al., "Mergeable Summaries" (PODS 2012, section 3). No count is too high, and
     after N reports no count is too low by more than N / (CAPACITY + 1). All counts are exact for up to CAPACITY
     senders.
-
-    Attributes:
-        digests: Shape (k,): digests of sender keys, sorted.
-        reports: Shape (k,): a lower bound of the number of reports of each sender.
     """
 
     CAPACITY = 1024
 
-    digests: Digests
-    reports: Counts
+    digests: Digests  # shape (k,): digests of sender keys, sorted
+    reports: Counts  # shape (k,): a lower bound of the number of reports of each sender
 
     @classmethod
     def of(cls, digests: Digests) -> "SenderCounts":

@@ -22,17 +22,11 @@ _CELLS_OF_A_SHARD = 64
 
 
 class WindowTimes(NamedTuple):
-    """The times of windows that may share keys, in milliseconds.
+    """The times of windows that may share keys, in milliseconds."""
 
-    Attributes:
-        size: The length of a window.
-        period: The time between two windows; 0 if they are fixed.
-        offset: See ``ServedCollection.offset``.
-    """
-
-    size: int
-    period: int
-    offset: int
+    size: int  # the length of a window
+    period: int  # the time between two windows; 0 if they are fixed
+    offset: int  # see ``ServedCollection.offset``
 
 
 class WindowKeys(NamedTuple):

@@ -17,11 +17,6 @@ class Accounting:
     """Numbers of reports by outcome, with the law received = counted + duplicate + late + rejected.
 
     Addition is componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
-
-    Attributes:
-        missing: Number of messages that existed, and that were lost before they could be read, while the window was
-            open; see ``Missing``. Windows that were open at the same time all have them, so a sum over windows is
-            too high.
     """
 
     received: int = 0
@@ -29,6 +24,8 @@ class Accounting:
     duplicate: int = 0
     late: int = 0
     rejected: int = 0
+    #: Number of messages that existed, and that were lost before they could be read, while the window was open; see
+    #: ``Missing``. Windows that were open at the same time all have them, so a sum over windows is too high.
     missing: int = 0
 
     def __add__(self, other: "Accounting") -> "Accounting":
@@ -101,18 +98,14 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Signals of a window about the devices and senders of its reports; see ``statistic.avsc``.
+    """Signals of a window about the devices and senders of its reports; see ``statistic.avsc``."""
 
-    Attributes:
-        early: Number of reports by the time from publish time to event time: below 1 s, then in powers of two.
-        past: Number of reports by the time from event time to publish time, in the same ranges, if it is 0 or more.
-        improbable_reports: Number of counted reports with an improbable payload.
-        busiest_sender: The sender key with the most reports, if keys are known and the spec limits reports per sender.
-    """
-
+    #: Number of reports by the time from publish time to event time: below 1 s, then in powers of two.
     early: tuple[int, ...] = ()
+    #: Number of reports by the time from event time to publish time, in the same ranges, if it is 0 or more.
     past: tuple[int, ...] = ()
-    improbable_reports: int = 0
+    improbable_reports: int = 0  # number of counted reports with an improbable payload
+    #: The sender key with the most reports, if keys are known and the spec limits reports per sender.
     busiest_sender: Sender | None = None
 
     def to_avro(self) -> dict[str, Any]:

@@ -97,15 +97,10 @@ def strings_there(sets: Texts) -> Mask:
 
 @dataclass(frozen=True)
 class SizeRanges:
-    """Ranges of the sizes of sets, of which one begins above l: 0 to 2l, where 2l stands for all larger ones.
+    """Ranges of the sizes of sets, of which one begins above l: 0 to 2l, where 2l stands for all larger ones."""
 
-    Attributes:
-        held: l, how many items a device reports.
-        width: How many sizes a range has; the first one and the last may have fewer.
-    """
-
-    held: int
-    width: int
+    held: int  # l, how many items a device reports
+    width: int  # how many sizes a range has; the first one and the last may have fewer
 
     @property
     def shift(self) -> int:

@@ -30,18 +30,13 @@ Candidate = Callable[[Counts, int, Box], Floats]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the choice asks of a mechanism. Cells have rows, of shape (rows, cells), of samples of one window.
+    """What the choice asks of a mechanism. Cells have rows, of shape (rows, cells), of samples of one window."""
 
-    Attributes:
-        part: Draws the cells of m of the n reports behind some cells, as if it knew each report: (cells, n, m, rng).
-        unbiased: The unbiased estimates from cells of n reports, shape (rows, k).
-        covariance: The product of that of one report, shape (k, j) to (k, j).
-        box: The ends of intervals of all shares at once, from cells of n reports; each of shape (rows, k).
-    """
-
+    #: Draws the cells of m of the n reports behind some cells, as if it knew each report: (cells, n, m, rng).
     part: Callable[[Counts, int, int, Generator], Counts]
-    unbiased: Callable[[Counts, int], Floats]
-    covariance: Callable[[Floats], Floats]
+    unbiased: Callable[[Counts, int], Floats]  # the unbiased estimates from cells of n reports, shape (rows, k)
+    covariance: Callable[[Floats], Floats]  # the product of that of one report, shape (k, j) to (k, j)
+    #: The ends of intervals of all shares at once, from cells of n reports; each of shape (rows, k).
     box: Callable[[Counts, int], Box]
 
 

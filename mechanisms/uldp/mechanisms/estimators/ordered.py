@@ -42,17 +42,11 @@ _OF_MEAN = 1 / 2
 
 
 class Fit(NamedTuple):
-    """What the reports of a window say, or half of them.
+    """What the reports of a window say, or half of them."""
 
-    Attributes:
-        values: Shape (m,): the unbiased least squares estimate of the shares of bins; it sums to 1.
-        nearest: Shape (m,): the shares of 0 or more that are nearest to the reports.
-        noise: Shape (m,): the variances of the orthonormal cosine transform of ``values``; see ``cosine_noise``.
-    """
-
-    values: Floats
-    nearest: Floats
-    noise: Floats
+    values: Floats  # shape (m,): the unbiased least squares estimate of the shares of bins; it sums to 1
+    nearest: Floats  # shape (m,): the shares of 0 or more that are nearest to the reports
+    noise: Floats  # shape (m,): the variances of the orthonormal cosine transform of ``values``; see ``cosine_noise``
 
 
 #: Divides the reports by chance, and returns the fits of both halves.

@@ -33,18 +33,12 @@ def falling_shares(size: int) -> Floats:
 
 
 class Errors(NamedTuple):
-    """The expected errors of the published shares of values.
+    """The expected errors of the published shares of values."""
 
-    Attributes:
-        l1: The l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items.
-        l2: The l2 distance.
-        half_width: Half of the width of an interval that covers a share with 95 %, the mean over values.
-        l1_stderr: The standard error of ``l1`` over the simulated windows; infinite of one window, and 0 of none.
-    """
-
-    l1: float
-    l2: float
-    half_width: float
+    l1: float  # the l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items
+    l2: float  # the l2 distance
+    half_width: float  # half of the width of an interval that covers a share with 95 %, the mean over values
+    #: The standard error of ``l1`` over the simulated windows; infinite of one window, and 0 of none.
     l1_stderr: float = 0.0
 
 

@@ -28,19 +28,12 @@ _GROUPS = 200
 
 @dataclass(frozen=True)
 class Check:
-    """A test of reports, under the hypothesis that they follow the mechanism.
+    """A test of reports, under the hypothesis that they follow the mechanism."""
 
-    Attributes:
-        name: The numbers that it looks at.
-        statistic: Its statistic in words.
-        p_value: The probability of such a deviation or a larger one, or an upper bound of it.
-        finding: The largest deviation, in words.
-    """
-
-    name: str
-    statistic: str
-    p_value: float
-    finding: str
+    name: str  # the numbers that it looks at
+    statistic: str  # its statistic in words
+    p_value: float  # the probability of such a deviation or a larger one, or an upper bound of it
+    finding: str  # the largest deviation, in words
 
 
 def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -> Iterator[Check]:

@@ -39,17 +39,11 @@ ALARM_LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class Fit:
-    """The chi-square distance of the support counts of a window from the distributions that the channel can produce.
+    """The chi-square distance of the support counts of a window from the distributions that the channel can produce."""
 
-    Attributes:
-        statistic: The distance from the nearest of these.
-        degrees: Degrees of freedom: the number of active constraints, which separate the fit from the counts.
-        p_value: Upper bound of the probability that honest reports are this far or farther; 1 without constraints.
-    """
-
-    statistic: float
-    degrees: int
-    p_value: float
+    statistic: float  # the distance from the nearest of these
+    degrees: int  # degrees of freedom: the number of active constraints, which separate the fit from the counts
+    p_value: float  # upper bound of the probability that honest reports are this far or farther; 1 without constraints
 
 
 def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:

@@ -15,19 +15,12 @@ NumbersT = TypeVar("NumbersT", Counts, Floats)
 
 @dataclass(frozen=True, eq=False)
 class BlockCells:
-    """The symbols that each cell supports: the blocks, and then a cell for each non-sensitive symbol.
+    """The symbols that each cell supports: the blocks, and then a cell for each non-sensitive symbol."""
 
-    Attributes:
-        design: The design; its first v points are the sensitive symbols, in ascending order.
-        sensitive: Shape (|Z|,): whether each symbol is in Z_S.
-        uniform: The probability of each block from behind a non-sensitive symbol.
-        named: The probability that a report names its true symbol, if that is not sensitive.
-    """
-
-    design: BlockDesign
-    sensitive: Mask
-    uniform: float
-    named: float
+    design: BlockDesign  # the design; its first v points are the sensitive symbols, in ascending order
+    sensitive: Mask  # shape (|Z|,): whether each symbol is in Z_S
+    uniform: float  # the probability of each block from behind a non-sensitive symbol
+    named: float  # the probability that a report names its true symbol, if that is not sensitive
 
     @property
     def cells(self) -> int:

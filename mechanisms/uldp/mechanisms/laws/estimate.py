@@ -24,22 +24,16 @@ _NUMBERS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Reports of one law, and how they enter the cumulants of an estimate.
-
-    Attributes:
-        theta: Shape (m_g,): the parameters at which single ones have their errors, within their range.
-        reports: n_g; of rows of several windows a column.
-        whole: Gives theta for sums, shape (m_g,): one that is possible as a whole, such as a distribution.
-        factors: The numbers by which kappa_2, kappa_3 and J are multiplied: 1/n_g, 1/n_g^2 and 1/n_g for reports.
-        adds: Whether the part adds to the values; a covariance of two windows does not.
-    """
+    """Reports of one law, and how they enter the cumulants of an estimate."""
 
     law: Law
-    theta: Floats
-    reports: Reports
+    theta: Floats  # shape (m_g,): the parameters at which single ones have their errors, within their range
+    reports: Reports  # n_g; of rows of several windows a column
+    #: Gives theta for sums, shape (m_g,): one that is possible as a whole, such as a distribution.
     whole: Callable[[], Floats]
+    #: The numbers by which kappa_2, kappa_3 and J are multiplied: 1/n_g, 1/n_g^2 and 1/n_g for reports.
     factors: tuple[float | Floats, float | Floats, float | Floats]
-    adds: bool = True
+    adds: bool = True  # whether the part adds to the values; a covariance of two windows does not
 
     @cached_property
     def distribution(self) -> Floats:
@@ -75,17 +69,12 @@ def part_of(law: Law, theta: Floats, n: Reports, whole: Callable[[], Floats] | N
 
 
 class Onto(NamedTuple):
-    """How sums over values are sums over the parameters of the parts: a linear map and its transpose.
+    """How sums over values are sums over the parameters of the parts: a linear map and its transpose."""
 
-    Attributes:
-        forward: Weights of values, shape (m, j), become those of parameters, shape (M, j), of all parts in turn.
-        back: The transpose.
-        single: Whether no value has two parameters of a part.
-    """
-
+    #: Weights of values, shape (m, j), become those of parameters, shape (M, j), of all parts in turn.
     forward: Callable[[Floats], Floats]
-    back: Callable[[Floats], Floats]
-    single: bool = False
+    back: Callable[[Floats], Floats]  # the transpose
+    single: bool = False  # whether no value has two parameters of a part
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,21 +14,13 @@ from uldp.schemas.arrays import Floats, Mask
 
 
 class Cumulants(NamedTuple):
-    """The errors of some sums of unbiased estimates, or of what one report adds to them; each of shape (j,).
+    """The errors of some sums of unbiased estimates, or of what one report adds to them; each of shape (j,)."""
 
-    Attributes:
-        variance: The second cumulant, V.
-        third: The third cumulant, which is the third central moment, K.
-        step: J, the largest step of one user; see ``largest_step``.
-        low: The lower one of two scores, if a report has no third one; otherwise NaN.
-        high: Likewise, the upper one.
-    """
-
-    variance: Floats
-    third: Floats
-    step: Floats
-    low: Floats
-    high: Floats
+    variance: Floats  # the second cumulant, V
+    third: Floats  # the third cumulant, which is the third central moment, K
+    step: Floats  # J, the largest step of one user; see ``largest_step``
+    low: Floats  # the lower one of two scores, if a report has no third one; otherwise NaN
+    high: Floats  # likewise, the upper one
 
     @property
     def exact(self) -> Mask:

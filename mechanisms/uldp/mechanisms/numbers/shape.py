@@ -11,15 +11,10 @@ from uldp.schemas.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A distribution of numbers.
+    """A distribution of numbers."""
 
-    Attributes:
-        positions: Shape (m,): where the numbers are, from 0 at the lower end of the range to 1 at the upper one.
-        shares: Shape (m,): the share of users who hold each.
-    """
-
-    positions: Floats
-    shares: Floats
+    positions: Floats  # shape (m,): where the numbers are, from 0 at the lower end of the range to 1 at the upper one
+    shares: Floats  # shape (m,): the share of users who hold each
 
     def of_bins(self, bins: int) -> Floats:
         """Return the share of users in each bin."""
@@ -36,15 +31,10 @@ class Shape:
 
 @runtime_checkable
 class SimulatesBins(Protocol):
-    """A decoder of shares of bins that draws windows without reports.
+    """A decoder of shares of bins that draws windows without reports."""
 
-    Attributes:
-        bins_estimator: The estimator of these shares with the least errors.
-        smooths: Whether it has a bias where some numbers are much more frequent than their neighbours.
-    """
-
-    bins_estimator: str
-    smooths: bool
+    bins_estimator: str  # the estimator of these shares with the least errors
+    smooths: bool  # whether it has a bias where some numbers are much more frequent than their neighbours
 
     def simulate_bins(self, shape: Shape, n: int, rng: Generator) -> Floats:
         """Return the errors of the published shares of bins in a window of n reports, shape (bins,)."""

@@ -29,16 +29,11 @@ class VersionCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class PooledTables:
-    """The tables of a pooled estimate.
-
-    Attributes:
-        compared: The number of estimates that the versions were compared in: of symbols, or of means.
-        contradictory: The number of those in which two versions contradict each other; see ``contradictions``.
-    """
+    """The tables of a pooled estimate."""
 
     tables: tuple[Table, ...]
-    compared: int
-    contradictory: int
+    compared: int  # the number of estimates that the versions were compared in: of symbols, or of means
+    contradictory: int  # the number of those in which two versions contradict each other; see ``contradictions``
 
 
 def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:

@@ -156,22 +156,14 @@ class Tree(Design):
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """The sums of the pass up that do not depend on the right side; each array has one column.
-
-    Attributes:
-        weights: w of each part.
-        sums: S of each part's blocks but the leaves.
-        kept: a of each part's blocks but the leaves.
-        own: s of each part's blocks.
-        whole: S of all leaves, shape (1,).
-    """
+    """The sums of the pass up that do not depend on the right side; each array has one column."""
 
     tree: Tree
-    weights: list[float]
-    sums: list[Floats]
-    kept: list[Floats]
-    own: list[Floats]
-    whole: Floats
+    weights: list[float]  # w of each part
+    sums: list[Floats]  # S of each part's blocks but the leaves
+    kept: list[Floats]  # a of each part's blocks but the leaves
+    own: list[Floats]  # s of each part's blocks
+    whole: Floats  # S of all leaves, shape (1,)
 
     @classmethod
     def of(cls, tree: Tree, weights: Sequence[Floats] | Floats, free: Mask | None = None) -> "_Passes":

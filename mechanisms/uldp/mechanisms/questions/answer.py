@@ -20,94 +20,55 @@ Unit = Literal["share", "points", "probability", "number"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What all rows of an answer have in common.
+    """What all rows of an answer have in common."""
 
-    Attributes:
-        question: The name of the question.
-        collection: The name of the collection.
-        version: The version whose counts were used; of several, the newest.
-        versions: All of them.
-        start: The first millisecond that reports were counted in, since 1970-01-01 UTC.
-        end: The millisecond behind the last one.
-        period: The name of the time, such as a day of a calendar.
-        windows: The number of windows whose counts were summed.
-        n: The number of counted reports behind the numbers.
-        slice: The slices that the counts are of, as ``os=ios``; None for all.
-        attribute: The attribute of a record; None if the collection has one variable.
-        quantity: What is estimated, as ``share`` or ``mean``.
-        unit: The unit of the numbers.
-        level: The probability with which each interval covers the truth; None without intervals.
-        looks: At how many looks at growing counts the intervals cover at once: at one.
-        flags: The flags of the windows.
-        spent: The most that a user with a report in each window has spent, whatever the values are, in nats; None
-            without privacy.
-        spent_one_value: The same of a user whose value stays as it is; it may be less if devices keep responses.
-        against: The version and time that a difference is from; None of other answers.
-        assumed: What is taken as true besides the spec; one sentence.
-    """
-
-    question: str
-    collection: str
-    version: int
-    versions: tuple[int, ...]
-    start: int
-    end: int
-    period: str
-    windows: int
-    n: int
-    slice: str | None = None
-    attribute: str | None
-    quantity: str
-    unit: Unit
-    level: float | None = None
-    looks: Literal["one"] = "one"
-    flags: tuple[str, ...] = ()
+    question: str  # the name of the question
+    collection: str  # the name of the collection
+    version: int  # the version whose counts were used; of several, the newest
+    versions: tuple[int, ...]  # all of them
+    start: int  # the first millisecond that reports were counted in, since 1970-01-01 UTC
+    end: int  # the millisecond behind the last one
+    period: str  # the name of the time, such as a day of a calendar
+    windows: int  # the number of windows whose counts were summed
+    n: int  # the number of counted reports behind the numbers
+    slice: str | None = None  # the slices that the counts are of, as ``os=ios``; None for all
+    attribute: str | None  # the attribute of a record; None if the collection has one variable
+    quantity: str  # what is estimated, as ``share`` or ``mean``
+    unit: Unit  # the unit of the numbers
+    level: float | None = None  # the probability with which each interval covers the truth; None without intervals
+    looks: Literal["one"] = "one"  # at how many looks at growing counts the intervals cover at once: at one
+    flags: tuple[str, ...] = ()  # the flags of the windows
+    #: The most that a user with a report in each window has spent, whatever the values are, in nats; None without
+    #: privacy.
     spent: float | None = None
+    #: The same of a user whose value stays as it is; it may be less if devices keep responses.
     spent_one_value: float | None = None
-    against: str | None = None
-    assumed: str
+    against: str | None = None  # the version and time that a difference is from; None of other answers
+    assumed: str  # what is taken as true besides the spec; one sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(About):
-    """One number of an answer, and what it is about.
+    """One number of an answer, and what it is about."""
 
-    Attributes:
-        label: The value or the group that it is of; None if the quantity is one number.
-        estimate: The number.
-        unbiased: The unbiased estimate, which may be added and averaged; None if there is none.
-        stderr: The standard error of the unbiased estimate, or else of the number.
-        low: The lower end of its interval; None if it has none.
-        high: The upper end.
-        p_value: The probability of so large a difference if there is none; None of other answers.
-        p_adjusted: The same, corrected for the number of differences.
-        smallest: The smallest change that is found with probability .8.
-    """
-
-    label: str | None
-    estimate: float
-    unbiased: float | None = None
-    stderr: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
-    smallest: float | None = None
+    label: str | None  # the value or the group that it is of; None if the quantity is one number
+    estimate: float  # the number
+    unbiased: float | None = None  # the unbiased estimate, which may be added and averaged; None if there is none
+    stderr: float | None = None  # the standard error of the unbiased estimate, or else of the number
+    low: float | None = None  # the lower end of its interval; None if it has none
+    high: float | None = None  # the upper end
+    p_value: float | None = None  # the probability of so large a difference if there is none; None of other answers
+    p_adjusted: float | None = None  # the same, corrected for the number of differences
+    smallest: float | None = None  # the smallest change that is found with probability .8
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The numbers that answer a question.
+    """The numbers that answer a question."""
 
-    Attributes:
-        about: What all of them have in common.
-        labels: The label of each; see ``Row``.
-        columns: The fields of rows by their names, each of shape (rows,).
-    """
-
-    about: About
-    labels: Sequence[str | None]
-    columns: dict[str, Floats] = field(default_factory=dict)
+    about: About  # what all of them have in common
+    labels: Sequence[str | None]  # the label of each; see ``Row``
+    columns: dict[str, Floats] = field(default_factory=dict)  # the fields of rows by their names, each of shape (rows,)
 
     def rows(self) -> Iterator[Row]:
         """Yield each number with all that is said of it."""

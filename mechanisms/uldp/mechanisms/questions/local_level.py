@@ -23,21 +23,13 @@ _JUMP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class LocalLevel:
-    """Numbers over time with a given variance of their steps; see the module.
+    """Numbers over time with a given variance of their steps; see the module."""
 
-    Attributes:
-        observed: Shape (T, m): y.
-        variance: Shape (T, m): v, more than 0.
-        step: Shape (m,): q.
-        elapsed: Shape (T,): the time since the row before, 1 for neighbours; the first is not read.
-        gate: So many standard errors an observation may be from its forecast.
-    """
-
-    observed: Floats
-    variance: Floats
-    step: Floats
-    elapsed: Floats
-    gate: float = GATE
+    observed: Floats  # shape (T, m): y
+    variance: Floats  # shape (T, m): v, more than 0
+    step: Floats  # shape (m,): q
+    elapsed: Floats  # shape (T,): the time since the row before, 1 for neighbours; the first is not read
+    gate: float = GATE  # so many standard errors an observation may be from its forecast
 
     @cached_property
     def _passes(self) -> tuple[Floats, Floats, Mask, Floats]:

@@ -36,21 +36,13 @@ _TINY = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """Numbers over time, each array of shape (T, m).
+    """Numbers over time, each array of shape (T, m)."""
 
-    Attributes:
-        filtered: The number at each time by the windows up to it.
-        filtered_stderr: Its standard error.
-        smoothed: The number at each time by all windows.
-        smoothed_stderr: Its standard error.
-        jumps: Where the number has probably jumped since the window before.
-    """
-
-    filtered: Floats
-    filtered_stderr: Floats
-    smoothed: Floats
-    smoothed_stderr: Floats
-    jumps: Mask
+    filtered: Floats  # the number at each time by the windows up to it
+    filtered_stderr: Floats  # its standard error
+    smoothed: Floats  # the number at each time by all windows
+    smoothed_stderr: Floats  # its standard error
+    jumps: Mask  # where the number has probably jumped since the window before
 
     def interval(self, coverage: float, *, causal: bool) -> tuple[Floats, Floats]:
         """Return the normal intervals of the filtered numbers, or of the smoothed ones."""

@@ -20,17 +20,11 @@ _NAMES = {"1d": "day", "1w": "ISO week", "1mo": "month"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Period:
-    """A stretch of time.
+    """A stretch of time."""
 
-    Attributes:
-        start: Its first millisecond since 1970-01-01 UTC.
-        end: The millisecond behind its last one.
-        name: How its calendar calls it, such as ``2026-03-29`` or ``2026-W13``; of several, the first and the last.
-    """
-
-    start: int
-    end: int
-    name: str
+    start: int  # its first millisecond since 1970-01-01 UTC
+    end: int  # the millisecond behind its last one
+    name: str  # how its calendar calls it, such as ``2026-03-29`` or ``2026-W13``; of several, the first and the last
 
 
 def zone_of(name: str) -> tzinfo:

@@ -19,30 +19,18 @@ from uldp.schemas.table import TableName
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What a span says of the shares of one variable, or of its mean.
-
-    Attributes:
-        attribute: The name of the attribute of a record; "" if the collection has one variable.
-        linear: The unbiased estimate, of values and then of tags; of a number, its mean.
-        pum: The values and the tags; None if numbers are estimated, such as a mean.
-        labels: The names of the values, or of several numbers.
-        n: The number of reports behind it.
-        cells: Its cells; of several versions, those of the newest version.
-        decoder: What reads its cells; of several versions, that of the newest version.
-        parts: Of several versions, the shares of each, which ``linear`` weighs; else empty.
-        weights: Shape (parts, m): the weights.
-    """
+    """What a span says of the shares of one variable, or of its mean."""
 
     span: Span
-    attribute: str
-    linear: Estimate
-    pum: Pum | None
-    labels: Sequence[str]
-    n: int
-    cells: Counts
-    decoder: Decoder
-    parts: "tuple[Shares, ...]" = ()
-    weights: Floats | None = None
+    attribute: str  # the name of the attribute of a record; "" if the collection has one variable
+    linear: Estimate  # the unbiased estimate, of values and then of tags; of a number, its mean
+    pum: Pum | None  # the values and the tags; None if numbers are estimated, such as a mean
+    labels: Sequence[str]  # the names of the values, or of several numbers
+    n: int  # the number of reports behind it
+    cells: Counts  # its cells; of several versions, those of the newest version
+    decoder: Decoder  # what reads its cells; of several versions, that of the newest version
+    parts: "tuple[Shares, ...]" = ()  # of several versions, the shares of each, which ``linear`` weighs; else empty
+    weights: Floats | None = None  # shape (parts, m): the weights
 
     @property
     def quantity(self) -> TableName:

@@ -17,15 +17,10 @@ from uldp.schemas.statistic import Statistic
 
 @dataclass(frozen=True)
 class Group:
-    """Slices whose counts are added.
+    """Slices whose counts are added."""
 
-    Attributes:
-        name: The public attributes that they share, as ``os=ios, version=1.0``; empty for all slices.
-        numbers: Their numbers, ascending.
-    """
-
-    name: str
-    numbers: tuple[int, ...]
+    name: str  # the public attributes that they share, as ``os=ios, version=1.0``; empty for all slices
+    numbers: tuple[int, ...]  # their numbers, ascending
 
 
 def group_of(slices: Slices, name: str) -> Group:

@@ -30,14 +30,10 @@ _WHOLE = 1_000
 
 
 class Spent(NamedTuple):
-    """The most that a user spends on reports in several windows, in nats.
+    """The most that a user spends on reports in several windows, in nats."""
 
-    Attributes:
-        whatever: Whatever the user's values are in these windows.
-        one_value: If the value stays as it is in all of them. It is less where devices keep a response to each value.
-    """
-
-    whatever: float
+    whatever: float  # whatever the user's values are in these windows
+    #: If the value stays as it is in all of them. It is less where devices keep a response to each value.
     one_value: float
 
     def text(self) -> str:
@@ -77,16 +73,11 @@ def spent(epsilon: float | None, lasting: float | None, budget: Budget | None, r
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A version of a collection, with its protocol, which takes long to build.
-
-    Attributes:
-        slices: The slices that the counts are of, as ``os=ios``; empty for all.
-        sliced: The version with slices whose counts are added; None if it has none.
-    """
+    """A version of a collection, with its protocol, which takes long to build."""
 
     spec: CollectionSpec
-    slices: str = ""
-    sliced: "Version | None" = None
+    slices: str = ""  # the slices that the counts are of, as ``os=ios``; empty for all
+    sliced: "Version | None" = None  # the version with slices whose counts are added; None if it has none
 
     @cached_property
     def protocol(self) -> LdpProtocol:
@@ -101,25 +92,19 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The sum of the counts of windows that have no report in common; of several versions, the sum of each.
+    """The sum of the counts of windows that have no report in common; of several versions, the sum of each."""
 
-    Attributes:
-        version: The version that they are of; of several the newest, whose labels, background and limits then hold.
-        period: From the start of the first to the end of the last, or the period of a calendar that holds them.
-        cells: Shape (statistic_size,): the sums of their cells, of this version.
-        sizes: The number of counted reports of each window that has one, in the order of their starts.
-        apart: Of each part of a record, the reports of windows of few reports, whose cells nobody else may read; of
-            other collections, one number.
-        of_versions: Of several versions, a span of each, the newest last, whose estimates are pooled; else empty.
-    """
-
+    #: The version that they are of; of several the newest, whose labels, background and limits then hold.
     version: Version
-    period: Period
-    cells: Counts
-    sizes: tuple[int, ...]
+    period: Period  # from the start of the first to the end of the last, or the period of a calendar that holds them
+    cells: Counts  # shape (statistic_size,): the sums of their cells, of this version
+    sizes: tuple[int, ...]  # the number of counted reports of each window that has one, in the order of their starts
+    #: Of each part of a record, the reports of windows of few reports, whose cells nobody else may read; of other
+    #: collections, one number.
     apart: tuple[int, ...]
     accounting: Accounting
     flags: tuple[str, ...]
+    #: Of several versions, a span of each, the newest last, whose estimates are pooled; else empty.
     of_versions: "tuple[Span, ...]" = ()
 
     @property

@@ -21,12 +21,9 @@ class FoldedMechanism(PureMechanism, UniformReports):
     Whatever its symbol, a device sends a payload with ``least_probability`` to e^epsilon times this.
 
     The matrix M of 0 and 1, with a row for each symbol, says which payloads support which symbols.
-
-    Attributes:
-        numbers: How many numbers a transform has.
     """
 
-    numbers: int
+    numbers: int  # how many numbers a transform has
 
     def __init__(self, size: int, epsilon: float) -> None:
         """Protect all symbols of Z, of which there are ``size``; ValueError if size or epsilon is not positive."""

@@ -22,15 +22,10 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CandidateEstimate(Estimate):
-    """The estimate of the shares of candidates.
+    """The estimate of the shares of candidates."""
 
-    Attributes:
-        together: Those that are fitted together, in ascending order.
-        collisions: tau^2, the estimated sum of the squared shares of all strings but these.
-    """
-
-    together: Rows
-    collisions: float
+    together: Rows  # those that are fitted together, in ascending order
+    collisions: float  # tau^2, the estimated sum of the squared shares of all strings but these
 
 
 class CandidateLaw(Law):
@@ -110,17 +105,12 @@ class CandidateLaw(Law):
 
 @dataclass(frozen=True, eq=False)
 class CandidateShares:
-    """The shares of candidates, which may be too many for one normal matrix.
-
-    Attributes:
-        together: How many of them may be fitted together.
-        level: The probability with which chance makes a candidate significant.
-    """
+    """The shares of candidates, which may be too many for one normal matrix."""
 
     channel: CohortChannel
     symbols: Symbols
-    together: int
-    level: float
+    together: int  # how many of them may be fitted together
+    level: float  # the probability with which chance makes a candidate significant
 
     @cached_property
     def _whole(self) -> Candidates:

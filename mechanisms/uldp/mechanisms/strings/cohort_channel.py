@@ -37,24 +37,15 @@ class CohortChannel:
     hash functions, and of each string alone over all hash functions, because what a device does not hold has the mean
     1/L whatever d is. So the scores of all strings have the expectations of l = 1, and what is not linear is like
     collisions: it falls with M.
-
-    Attributes:
-        cohorts: M.
-        positions: L, the buckets of local hashing or the bits of a Bloom filter.
-        hashes: H.
-        p: The probability that a report supports a position of its string.
-        q: The probability that it supports any other, of a device with one string.
-        one_position: Whether each report supports exactly one position; else, each is drawn alone.
-        held: l, the most strings that a device holds.
     """
 
-    cohorts: int
-    positions: int
-    hashes: int
-    p: float
-    q: float
-    one_position: bool
-    held: int = 1
+    cohorts: int  # M
+    positions: int  # L, the buckets of local hashing or the bits of a Bloom filter
+    hashes: int  # H
+    p: float  # the probability that a report supports a position of its string
+    q: float  # the probability that it supports any other, of a device with one string
+    one_position: bool  # whether each report supports exactly one position; else, each is drawn alone
+    held: int = 1  # l, the most strings that a device holds
 
     @property
     def least(self) -> float:
@@ -128,18 +119,13 @@ class CohortChannel:
 
 
 class CohortCells(NamedTuple):
-    """The cells of a window.
+    """The cells of a window."""
 
-    Attributes:
-        supports: Shape (M, L): the reports of each cohort that support each position.
-        sizes: Shape (M,): the reports of each cohort.
-        response: The law of the cells of the responses that devices keep; None if they keep none.
-        repeats: In how many other windows of a sum the device of a report has another; see ``Estimate.repeated``.
-    """
-
-    supports: Counts
-    sizes: Counts
+    supports: Counts  # shape (M, L): the reports of each cohort that support each position
+    sizes: Counts  # shape (M,): the reports of each cohort
+    #: The law of the cells of the responses that devices keep; None if they keep none.
     response: CohortChannel | None = None
+    #: In how many other windows of a sum the device of a report has another; see ``Estimate.repeated``.
     repeats: float = 0.0
 
     @property

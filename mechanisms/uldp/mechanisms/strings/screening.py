@@ -26,19 +26,12 @@ _MOST_TAKEN_OUT, _ROUNDS = 96, 3
 
 
 class Screened(NamedTuple):
-    """The best of the strings.
+    """The best of the strings."""
 
-    Attributes:
-        rows: Shape (k,): their positions among all, the largest share first.
-        values: Shape (k,): the estimates of their shares.
-        known: The estimates of the shares of the known ones.
-        error: The standard error of the share of a rare string.
-    """
-
-    rows: Rows
-    values: Floats
-    known: Floats
-    error: float
+    rows: Rows  # shape (k,): their positions among all, the largest share first
+    values: Floats  # shape (k,): the estimates of their shares
+    known: Floats  # the estimates of the shares of the known ones
+    error: float  # the standard error of the share of a rare string
 
 
 def screen(channel: CohortChannel, supports: Counts, symbols: Symbols, known: Symbols, most: int) -> Screened:

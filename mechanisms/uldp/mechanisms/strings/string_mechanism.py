@@ -54,12 +54,9 @@ class CohortMechanism(StringMechanism, CountedReports):
 
     The cells count the payloads, so their number does not depend on the strings, and the collector may ask about any
     string later.
-
-    Attributes:
-        buckets: g, the number of buckets of a cohort.
     """
 
-    buckets: int
+    buckets: int  # g, the number of buckets of a cohort
     # The probabilities that a report has a bucket of a string that the device holds, and any other of one string.
     _p: float
     _q: float

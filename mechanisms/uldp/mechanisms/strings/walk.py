@@ -22,21 +22,14 @@ class Walk:
 
     At each length, all prefixes are scored that begin with a kept prefix of the length before; the best are kept. A
     string that has no more pieces stays, and each further length adds to its score.
-
-    Attributes:
-        longest: The most bytes of a string.
-        channel: The law of the cells at each length.
-        lengths: The numbers of pieces of the prefixes, ascending.
-        keep: How many prefixes are kept at each length.
-        most: How many strings are returned.
     """
 
     spelling: Spelling
-    longest: int
-    channel: CohortChannel
-    lengths: tuple[int, ...]
-    keep: int
-    most: int
+    longest: int  # the most bytes of a string
+    channel: CohortChannel  # the law of the cells at each length
+    lengths: tuple[int, ...]  # the numbers of pieces of the prefixes, ascending
+    keep: int  # how many prefixes are kept at each length
+    most: int  # how many strings are returned
 
     def run(self, levels: Sequence[Counts]) -> list[str]:
         """Return strings that may be frequent, the best first, from each length's supports, shape (M, L)."""

@@ -16,20 +16,16 @@ from uldp.schemas.arrays import Floats
 
 
 class PumIntervals(NamedTuple):
-    """Intervals of each value alone, around the unbiased estimate. They are not cut to [0, 1].
+    """Intervals of each value alone, around the unbiased estimate. They are not cut to [0, 1]."""
 
-    Attributes:
-        visible: Of r(x), the share of users who hold x and do not hide it. They assume that users are drawn i.i.d. and
-            that devices obfuscate as the spec says, and cover with this probability or more.
-        share: Of p(x), the share of users who hold x. They also assume of a background of strength m that m draws from
-            the users behind the tag gave it. Behind a tag whose background has no strength, any part of the users may
-            hold x: if no tag has one, these are the intervals of the band.
-        band: Of p(x), whatever the backgrounds: from the lower end of r(x) to the upper end of r(x) and all tags.
-    """
-
+    #: Of r(x), the share of users who hold x and do not hide it. They assume that users are drawn i.i.d. and that
+    #: devices obfuscate as the spec says, and cover with this probability or more.
     visible: Ends
+    #: Of p(x), the share of users who hold x. They also assume of a background of strength m that m draws from the
+    #: users behind the tag gave it. Behind a tag whose background has no strength, any part of the users may hold x: if
+    #: no tag has one, these are the intervals of the band.
     share: Ends
-    band: Ends
+    band: Ends  # of p(x), whatever the backgrounds: from the lower end of r(x) to the upper end of r(x) and all tags
 
 
 def pum_intervals(pum: Pum, linear: Estimate, coverage: float = 0.95) -> PumIntervals:

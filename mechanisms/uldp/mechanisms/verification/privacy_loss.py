@@ -33,28 +33,18 @@ _OF_PART = 1 << 40
 
 
 class Bound(NamedTuple):
-    """What reports of two values show.
+    """What reports of two values show."""
 
-    Attributes:
-        epsilon: Epsilon is at least this, with the coverage that was asked for; 0 if the reports show nothing.
-        likelier: Of the reports under the value that makes the chosen payloads likelier, the share that has one.
-        rarer: That share under the other value.
-    """
-
-    epsilon: float
-    likelier: float
-    rarer: float
+    epsilon: float  # epsilon is at least this, with the coverage that was asked for; 0 if the reports show nothing
+    likelier: float  # of the reports under the value that makes the chosen payloads likelier, the share that has one
+    rarer: float  # that share under the other value
 
 
 class Told(NamedTuple):
-    """What n payloads say about two values.
+    """What n payloads say about two values."""
 
-    Attributes:
-        codes: Shape (ways, n): a code of 0 or more for each way to tell payloads apart; or ``UNPROTECTED``.
-        leaning: Shape (n,): positive if the payload is likelier under the first value, and negative under the other.
-    """
-
-    codes: Counts
+    codes: Counts  # shape (ways, n): a code of 0 or more for each way to tell payloads apart; or ``UNPROTECTED``
+    #: Shape (n,): positive if the payload is likelier under the first value, and negative under the other.
     leaning: Counts
 
     @classmethod

@@ -16,37 +16,22 @@ _LEAST_STRENGTH = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ZoneShares:
-    """The shares of zones among the users behind a tag, and the background that follows.
+    """The shares of zones among the users behind a tag, and the background that follows."""
 
-    Attributes:
-        shares: Shape (G,), on the probability simplex.
-        stderr: Shape (G,): their standard errors, infinite if nothing is known.
-        background: Shape (|X|,): where the users behind the tag are.
-        strength: The number of draws that ``background`` is worth; NaN if unknown.
-    """
-
-    shares: Floats
-    stderr: Floats
-    background: Floats
-    strength: float
+    shares: Floats  # shape (G,), on the probability simplex
+    stderr: Floats  # shape (G,): their standard errors, infinite if nothing is known
+    background: Floats  # shape (|X|,): where the users behind the tag are
+    strength: float  # the number of draws that ``background`` is worth; NaN if unknown
 
 
 class Scores(NamedTuple):
-    """What a report counts in the unbiased shares of users in the zones of bots; each array has the shape (zones,).
+    """What a report counts in the unbiased shares of users in the zones of bots; each array has the shape (zones,)."""
 
-    Attributes:
-        constant: What each report counts.
-        near: How much more one of the bot counts that is on the hyperplane of the zone.
-        far: How much more any other of the bot counts.
-        on: The part of all reports that is of the bot, and on the hyperplane.
-        off: The part that is of the bot, and not on it.
-    """
-
-    constant: Floats
-    near: Floats
-    far: Floats
-    on: Floats
-    off: Floats
+    constant: Floats  # what each report counts
+    near: Floats  # how much more one of the bot counts that is on the hyperplane of the zone
+    far: Floats  # how much more any other of the bot counts
+    on: Floats  # the part of all reports that is of the bot, and on the hyperplane
+    off: Floats  # the part that is of the bot, and not on it
 
     @property
     def values(self) -> Floats:
@@ -65,20 +50,13 @@ class BotReports(NamedTuple):
     for the number S_g of reports on the hyperplane of g, and the number C of all reports of the bot. So
 
         r_g = (S_g / n - q s/P - h' (C / n - q)) / (gain (h - h'))
-
-    Attributes:
-        nest: The answer about the zone; None without one.
-        counts: Shape (P,): those of the bot by point.
-        n: The number of all reports.
-        gain: p - q of the bot.
-        q: q of the bot.
     """
 
-    nest: ProjectiveResponse | None
-    counts: Counts
-    n: int
-    gain: float
-    q: float
+    nest: ProjectiveResponse | None  # the answer about the zone; None without one
+    counts: Counts  # shape (P,): those of the bot by point
+    n: int  # the number of all reports
+    gain: float  # p - q of the bot
+    q: float  # q of the bot
 
     def scores(self) -> Scores:
         """Return the scores in r_g, and which reports have them; a bot that is not nested is one zone."""

@@ -18,16 +18,11 @@ from uldp.schemas.specs.zones import Zones
 
 
 class Bot(NamedTuple):
-    """A bot of the common mechanism.
-
-    Attributes:
-        zone: The zone of the tag that it is for; None if it is for the whole tag.
-        nest: The answer about the zone that its reports hold; None without one.
-    """
+    """A bot of the common mechanism."""
 
     tag: int
-    zone: int | None
-    nest: ProjectiveResponse | None
+    zone: int | None  # the zone of the tag that it is for; None if it is for the whole tag
+    nest: ProjectiveResponse | None  # the answer about the zone that its reports hold; None without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +30,11 @@ class Zoning(Encoding):
     """PUM whose tags have zones. Its symbols are the values, and then the zones of each tag; one for a tag without.
 
     A tag has one bot, or if it has zones without a budget of their own, a bot for each zone.
-
-    Attributes:
-        zones: The zones of each tag; None for a tag without zones.
-        nests: The answer about the zone of each tag; None for a tag without one.
     """
 
     pum: Pum
-    zones: tuple[Zones | None, ...]
-    nests: tuple[ProjectiveResponse | None, ...]
+    zones: tuple[Zones | None, ...]  # the zones of each tag; None for a tag without zones
+    nests: tuple[ProjectiveResponse | None, ...]  # the answer about the zone of each tag; None for a tag without one
 
     @classmethod
     def of(cls, variable: Variable) -> Self:

@@ -21,15 +21,11 @@ _BRANCHES = {0: "symbols", 2: "bits"}
 
 @dataclass(frozen=True)
 class BatchViews:
-    """Reads batches of the served collections and versions.
+    """Reads batches of the served collections and versions."""
 
-    Attributes:
-        keys: The collection and version of each prefix, where a prefix is all bytes before the report ids.
-        sizes: The sizes of the prefixes. No prefix is the beginning of another prefix.
-    """
-
+    #: The collection and version of each prefix, where a prefix is all bytes before the report ids.
     keys: dict[bytes, CollectionKey]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the sizes of the prefixes. No prefix is the beginning of another prefix.
 
     @classmethod
     def of(cls, keys: Iterable[CollectionKey]) -> "BatchViews":

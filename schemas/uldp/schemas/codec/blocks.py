@@ -78,25 +78,18 @@ class BlockClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Container:
-    """An open container file behind its header.
+    """An open container file behind its header."""
 
-    Attributes:
-        name: What its records hold, as the shipped schema of this name: ``message``, ``rejected``, ``missing``,
-            ``estimate`` or ``statistic``.
-        writer: The writer's schema: the shipped schema, or one without fields that have a default.
-        layout: The layout of messages that an archiver wrote, by another schema; None if ``writer`` is theirs.
-        units: How many units of the publish times of messages are in a millisecond, if ``layout`` is None.
-        codec: A name of ``uldp.schemas.codec.inflate.CODECS``.
-        sync_marker: The bytes behind each block.
-    """
-
+    #: What its records hold, as the shipped schema of this name: ``message``, ``rejected``, ``missing``, ``estimate``
+    #: or ``statistic``.
     name: str
-    writer: Schema
+    writer: Schema  # the writer's schema: the shipped schema, or one without fields that have a default
+    #: The layout of messages that an archiver wrote, by another schema; None if ``writer`` is theirs.
     layout: Layout | None
-    units: int
-    codec: str
+    units: int  # how many units of the publish times of messages are in a millisecond, if ``layout`` is None
+    codec: str  # A name of ``uldp.schemas.codec.inflate.CODECS``
     metadata: Mapping[str, bytes]
-    sync_marker: bytes
+    sync_marker: bytes  # the bytes behind each block
     file: IO[bytes]
 
     @classmethod

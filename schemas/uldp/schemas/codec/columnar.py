@@ -56,15 +56,10 @@ def write_varint(value: int) -> bytes:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of the messages of one collection and version.
+    """The layout of the messages of one collection and version."""
 
-    Attributes:
-        prefix: All bytes before the report id.
-        width: Length of a bit payload in bytes, or None if the payload is a symbol.
-    """
-
-    prefix: bytes
-    width: int | None
+    prefix: bytes  # all bytes before the report id
+    width: int | None  # length of a bit payload in bytes, or None if the payload is a symbol
 
     @classmethod
     def of(cls, schema: Schema, collection: str, version: int, width: int | None) -> "Layout":

@@ -29,16 +29,11 @@ BLOCK_SIZE = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedMessages:
-    """Messages as concatenated records of ``message.avsc``.
-
-    Attributes:
-        ends: Shape (n,): the offset at which each record ends.
-        publish_times: Shape (n,): the publish time of each message, which its record holds too.
-    """
+    """Messages as concatenated records of ``message.avsc``."""
 
     buffer: npt.NDArray[np.uint8]
-    ends: Rows
-    publish_times: Times
+    ends: Rows  # shape (n,): the offset at which each record ends
+    publish_times: Times  # shape (n,): the publish time of each message, which its record holds too
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> "EncodedMessages":

@@ -23,15 +23,10 @@ _MAX_WIDTH = 8
 
 
 class Misfits(NamedTuple):
-    """Messages that begin as a report of a layout does.
+    """Messages that begin as a report of a layout does."""
 
-    Attributes:
-        cut: Shape (n,): those that end inside the body, ascending.
-        overlong: Shape (m,): those that go on behind the payload, ascending.
-    """
-
-    cut: Rows
-    overlong: Rows
+    cut: Rows  # shape (n,): those that end inside the body, ascending
+    overlong: Rows  # shape (m,): those that go on behind the payload, ascending
 
 
 def misfits(messages: Bodies, rows: Rows, layouts: Sequence[Layout]) -> Misfits:

@@ -18,17 +18,11 @@ _MESSAGE_OVERHEAD = 1 << 7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bodies:
-    """Bodies of n messages, anywhere in a buffer.
+    """Bodies of n messages, anywhere in a buffer."""
 
-    Attributes:
-        buffer: The bytes that hold them; there may be others between them.
-        starts: Shape (n,): the offset at which each body starts.
-        ends: Shape (n,): the offset at which it ends.
-    """
-
-    buffer: bytes
-    starts: Rows
-    ends: Rows
+    buffer: bytes  # the bytes that hold them; there may be others between them
+    starts: Rows  # shape (n,): the offset at which each body starts
+    ends: Rows  # shape (n,): the offset at which it ends
 
     @classmethod
     def of(cls, bodies: Sequence[bytes]) -> Self:
@@ -58,19 +52,12 @@ class Bodies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedRuns:
-    """Positions of n messages in a source that numbers them: a text, and a number that grows by one in a run of rows.
+    """Positions of n messages in a source that numbers them: a text, and a number that grows by one in a run."""
 
-    Attributes:
-        texts: The texts, as the name of a partition.
-        firsts: Shape (k,): the row at which each run starts, ascending from 0.
-        text_rows: Shape (k,): the row in ``texts`` of its text.
-        numbers: Shape (k,): the number of its first message.
-    """
-
-    texts: Sequence[str]
-    firsts: Rows
-    text_rows: Rows
-    numbers: Times
+    texts: Sequence[str]  # the texts, as the name of a partition
+    firsts: Rows  # shape (k,): the row at which each run starts, ascending from 0
+    text_rows: Rows  # shape (k,): the row in ``texts`` of its text
+    numbers: Times  # shape (k,): the number of its first message
 
     @classmethod
     def of(cls, texts: Sequence[str], text_rows: Rows, numbers: Times) -> Self:
@@ -108,18 +95,12 @@ class NumberedRuns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedMessages(Sequence[Message]):
-    """Messages in the order in which they came. A message is made when it is asked for.
-
-    Attributes:
-        publish_times: Shape (n,).
-        attributes: The attributes of each message that has any, by its row.
-        source: Returns the position of the message in a row.
-    """
+    """Messages in the order in which they came. A message is made when it is asked for."""
 
     bodies: Bodies
-    publish_times: Times
-    attributes: Mapping[int, Mapping[str, str]]
-    source: Callable[[int], str]
+    publish_times: Times  # shape (n,)
+    attributes: Mapping[int, Mapping[str, str]]  # the attributes of each message that has any, by its row
+    source: Callable[[int], str]  # returns the position of the message in a row
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "PackedMessages":

@@ -111,19 +111,12 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _UsualRecords:
-    """What begins in a window behind each place at which a usual record may end, if it looks like one. Ascending.
+    """What begins in a window behind each place at which a usual record may end, if it looks like one. Ascending."""
 
-    Attributes:
-        starts: The offset of each.
-        columns: Start and end of its body, and its time.
-        ends: The offset behind it.
-        breaks: The index of each behind which the next one does not begin.
-    """
-
-    starts: memoryview
-    columns: npt.NDArray[np.int64]
-    ends: Rows
-    breaks: list[int]
+    starts: memoryview  # the offset of each
+    columns: npt.NDArray[np.int64]  # start and end of its body, and its time
+    ends: Rows  # the offset behind it
+    breaks: list[int]  # the index of each behind which the next one does not begin
 
     @classmethod
     def of(cls, starts: Rows, columns: npt.NDArray[np.int64]) -> Self:

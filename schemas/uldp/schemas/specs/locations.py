@@ -11,23 +11,14 @@ from pydantic.fields import FieldInfo
 
 @dataclass
 class Place:
-    """A place in a spec.
+    """A place in a spec."""
 
-    Attributes:
-        keys: The keys and indices on the way to it, as the user wrote them.
-        known: The keys that the innermost mapping on the way can have.
-        description: The description of the key or value at the place, if the model has one.
-        form: A form to copy of the value at the place, if it is of a kind of domain.
-        homes: The mappings beside it of which it is a key, if it is an unknown one.
-        union: The number of keys up to one whose value is a word or a list; 0 if no such key is on the way.
-    """
-
-    keys: list[int | str] = field(default_factory=list)
-    known: Collection[str] = ()
-    description: str | None = None
-    form: str = ""
-    homes: Collection[str] = ()
-    union: int = 0
+    keys: list[int | str] = field(default_factory=list)  # the keys and indices on the way to it, as the user wrote them
+    known: Collection[str] = ()  # the keys that the innermost mapping on the way can have
+    description: str | None = None  # the description of the key or value at the place, if the model has one
+    form: str = ""  # A form to copy of the value at the place, if it is of a kind of domain
+    homes: Collection[str] = ()  # the mappings beside it of which it is a key, if it is an unknown one
+    union: int = 0  # the number of keys up to one whose value is a word or a list; 0 if no such key is on the way
 
 
 def locate(model: type[BaseModel], location: tuple[int | str, ...], unions: Collection[str]) -> Place:

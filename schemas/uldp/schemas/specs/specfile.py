@@ -147,12 +147,10 @@ class SpecFolder:
 
     A spec may come from somebody else, and what is in these files reaches results that others read. So a spec opens
     regular files of its own folder alone, unless its user allows a larger folder.
-
-    Attributes:
-        below: The folder below which the files must be, with all links followed; None for the folder of the spec.
     """
 
     path: Path
+    #: The folder below which the files must be, with all links followed; None for the folder of the spec.
     below: Path | None = None
 
     def find(self, name: str) -> Path:

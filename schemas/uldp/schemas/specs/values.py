@@ -24,17 +24,12 @@ MOST_LABEL_LINES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """The values of a domain.
+    """The values of a domain."""
 
-    Attributes:
-        size: |X|, the number of values; 0 for a number.
-        names: A label for each value; None if the domain has only a size.
-        columns: The columns of the grid whose cells are the values: value i is in row i // columns and column
-            i % columns, and row 0 is the one at the bottom, or in the south. None if they are no grid.
-    """
-
-    size: int
-    names: list[str] | None
+    size: int  # |X|, the number of values; 0 for a number
+    names: list[str] | None  # A label for each value; None if the domain has only a size
+    #: The columns of the grid whose cells are the values: value i is in row i // columns and column i % columns, and
+    #: row 0 is the one at the bottom, or in the south. None if they are no grid.
     columns: int | None = field(default=None, kw_only=True)
 
     @property

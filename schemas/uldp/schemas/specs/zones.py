@@ -23,15 +23,11 @@ _LABEL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, eq=False)
 class Zones:
-    """A division of the values behind a tag.
+    """A division of the values behind a tag."""
 
-    Attributes:
-        labels: The name of each zone, in the order of the file; ``REST`` is the last one if the file leaves values out.
-        of_value: Shape (|X|,): the zone of each value.
-    """
-
+    #: The name of each zone, in the order of the file; ``REST`` is the last one if the file leaves values out.
     labels: tuple[str, ...]
-    of_value: Symbols
+    of_value: Symbols  # shape (|X|,): the zone of each value
 
 
 def read_zones(path: Path, values: Values) -> Zones:

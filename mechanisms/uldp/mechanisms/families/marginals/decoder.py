@@ -32,17 +32,11 @@ _MOST_FREE, _MOST_NUMBERS = 400, 1 << 24
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes:
-        names: The name of each attribute.
-        tables: The attributes of each table, those of one attribute first, in their order.
-        given: The attributes of each conditional table: what is given, and what is asked for.
-    """
-
-    names: tuple[str, ...]
-    tables: tuple[Attributes, ...]
-    given: tuple[tuple[int, int], ...]
+    names: tuple[str, ...]  # the name of each attribute
+    tables: tuple[Attributes, ...]  # the attributes of each table, those of one attribute first, in their order
+    given: tuple[tuple[int, int], ...]  # the attributes of each conditional table: what is given, and what is asked for
 
 
 class MarginalsDecoder(SharesOfParts):

@@ -20,17 +20,12 @@ from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TablesEstimate(Estimate):
-    """Unbiased tables, one behind the other.
-
-    Attributes:
-        tables: The attributes of each table.
-        reports: The number of reports of views that hold all attributes of each.
-    """
+    """Unbiased tables, one behind the other."""
 
     pooled: Pooled
     design: Interactions
-    tables: Sequence[Attributes]
-    reports: Sequence[int]
+    tables: Sequence[Attributes]  # the attributes of each table
+    reports: Sequence[int]  # the number of reports of views that hold all attributes of each
 
     @cached_property
     def errors(self) -> CellErrors:
@@ -60,16 +55,11 @@ _NUMBERS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """The shares of the values of one attribute among the users with each value of another, the ``given`` one.
-
-    Attributes:
-        both: The two attributes, ascending.
-        given: One of them.
-    """
+    """The shares of the values of one attribute among the users with each value of another, the ``given`` one."""
 
     linear: TablesEstimate
-    both: Attributes
-    given: int
+    both: Attributes  # the two attributes, ascending
+    given: int  # one of them
 
     def rows(self, values: Floats) -> Floats:
         """Return numbers of the table of both as a matrix, with a row for each value of the given one."""

@@ -18,17 +18,11 @@ _ONE_BY_ONE, _STEP = 2048, 1 / 64
 
 
 class SetLaw(NamedTuple):
-    """The law of a report of w of D symbols, if the device holds l of them, with E = e^epsilon.
+    """The law of a report of w of D symbols, if the device holds l of them, with E = e^epsilon."""
 
-    Attributes:
-        p: The probability that a report has a symbol that the device holds.
-        q: The probability that it has a symbol that the device does not hold.
-        hit: The part of all sets of w symbols with one or more of those that the device holds.
-    """
-
-    p: Floats
-    q: Floats
-    hit: Floats
+    p: Floats  # the probability that a report has a symbol that the device holds
+    q: Floats  # the probability that it has a symbol that the device does not hold
+    hit: Floats  # the part of all sets of w symbols with one or more of those that the device holds
 
 
 def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:

@@ -51,15 +51,10 @@ def tail_of_sum(distance: float, n: int, variance: float) -> float:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the noise of one report goes.
+    """How far the noise of one report goes."""
 
-    Attributes:
-        entry: The most by which an entry is above or below the 0 or 1 of the truth.
-        total: The most by which the sum of the entries is above or below 1.
-    """
-
-    entry: int
-    total: int
+    entry: int  # the most by which an entry is above or below the 0 or 1 of the truth
+    total: int  # the most by which the sum of the entries is above or below 1
 
     @classmethod
     def of(cls, entries: int, epsilon: float, tail: float) -> Self:

@@ -18,16 +18,11 @@ Ends = Annotated[list[End], Field(min_length=2, max_length=2)]
 
 
 class Range(NamedTuple):
-    """Neighbouring bins.
-
-    Attributes:
-        end: The bin after the last one.
-        text: The range in the words of its domain.
-    """
+    """Neighbouring bins."""
 
     first: int
-    end: int
-    text: str
+    end: int  # the bin after the last one
+    text: str  # the range in the words of its domain
 
 
 #: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings. Of sets, shape (n, l):
