@@ -1,5 +1,4 @@
-from .collector import Collector
-from .partial import Partial
-from .reader import Decoded, ReportReader
-
-__all__ = ["Collector", "Decoded", "Partial", "ReportReader"]
+from .collector import Collector as Collector
+from .partial import Partial as Partial
+from .reader import Decoded as Decoded
+from .reader import ReportReader as ReportReader

@@ -64,11 +64,9 @@ class MessageParser:
     def parse(self, messages: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
         """Parse the bodies of messages; no input raises.
 
-        Returns:
-            The reports, and the messages that hold none that can be separated. Reports that can be judged together come
-            together: messages of a thousand collections hold few of each, and to judge few takes as long as to judge
-            many. The iterator makes the columns when the caller asks for them, so that the caller finds them in the
-            processor's caches.
+        Reports that can be judged together come together, because to judge few takes as long as to judge many, and then
+        the messages that hold none. The iterator makes the columns when they are asked for, so that they are in the
+        caches.
         """
         found, rest = decode_columns(messages, self._layouts)
         plain = self._plain.decode(messages, rest)

@@ -63,10 +63,6 @@ def sender_digest(sender: str, key: bytes) -> int:
     """Return the first 8 bytes of HMAC-SHA-256 of a sender's key, as a number.
 
     Whoever has no ``key`` cannot try senders until one fits.
-
-    Args:
-        sender: The value of ``uldp-sender``.
-        key: The secret of the deployment, ``SENDER_KEY_BYTES`` or more.
     """
     return int.from_bytes(hmac.digest(key, sender.encode("utf-8", "surrogatepass"), "sha256")[:8], "big")
 

@@ -1,86 +1,51 @@
-from .assembly import kept, of_folds, of_sets, of_shares, of_strings
-from .catalog import build_protocol
-from .decoders.set_decoder import SetDecoder
-from .devices.clock import Clock, ClockError, Uptime
-from .devices.device import Device
-from .devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
-from .devices.spending import BudgetExceededError
-from .encodings.number_encoding import NumberEncoding, check_range
-from .encodings.set_encoding import SetEncoding
-from .families.set_selection.randomizer import SetSelection
-from .kernels.intervals import outside_p_value
-from .laws.channel import Channel
-from .laws.estimate import Estimate, part_of
-from .numbers.outputs import NumberDecoder, NumberLaw, OutputsDecoder
-from .protocol.cells import Cells, count_symbols
-from .protocol.decoder import Decoder, require_output_counts, require_reports
-from .protocol.device_form import DeviceForm, sensitive_symbols, threshold, thresholds
-from .protocol.encoding import Encoding, Held
-from .protocol.ldp_protocol import LdpProtocol
-from .protocol.mechanism import (
-    IMPOSSIBLE_TAIL,
-    IMPROBABLE_TAIL,
-    Guarantee,
-    Mechanism,
-    PayloadForm,
-    Privacy,
-    PureMechanism,
-    Randomness,
-)
-from .protocol.noise import BitNoise, UniformNoise
-from .randomizers.reports import CountedReports
-from .tags.pum import Pum
-
-__all__ = [
-    "IMPOSSIBLE_TAIL",
-    "IMPROBABLE_TAIL",
-    "BitNoise",
-    "BudgetExceededError",
-    "Cells",
-    "Channel",
-    "Clock",
-    "ClockError",
-    "CountedReports",
-    "Decoder",
-    "Device",
-    "DeviceForm",
-    "Encoding",
-    "Estimate",
-    "FileLedger",
-    "Guarantee",
-    "Held",
-    "LdpProtocol",
-    "Ledger",
-    "LedgerContent",
-    "Mechanism",
-    "MemoryLedger",
-    "NumberDecoder",
-    "NumberEncoding",
-    "NumberLaw",
-    "OutputsDecoder",
-    "PayloadForm",
-    "Privacy",
-    "Pum",
-    "PureMechanism",
-    "Randomness",
-    "SetDecoder",
-    "SetEncoding",
-    "SetSelection",
-    "UniformNoise",
-    "Uptime",
-    "build_protocol",
-    "check_range",
-    "count_symbols",
-    "kept",
-    "of_folds",
-    "of_sets",
-    "of_shares",
-    "of_strings",
-    "outside_p_value",
-    "part_of",
-    "require_output_counts",
-    "require_reports",
-    "sensitive_symbols",
-    "threshold",
-    "thresholds",
-]
+from .assembly import kept as kept
+from .assembly import of_folds as of_folds
+from .assembly import of_sets as of_sets
+from .assembly import of_shares as of_shares
+from .assembly import of_strings as of_strings
+from .catalog import build_protocol as build_protocol
+from .decoders.set_decoder import SetDecoder as SetDecoder
+from .devices.clock import Clock as Clock
+from .devices.clock import ClockError as ClockError
+from .devices.clock import Uptime as Uptime
+from .devices.device import Device as Device
+from .devices.ledger import FileLedger as FileLedger
+from .devices.ledger import Ledger as Ledger
+from .devices.ledger import LedgerContent as LedgerContent
+from .devices.ledger import MemoryLedger as MemoryLedger
+from .devices.spending import BudgetExceededError as BudgetExceededError
+from .encodings.number_encoding import NumberEncoding as NumberEncoding
+from .encodings.number_encoding import check_range as check_range
+from .encodings.set_encoding import SetEncoding as SetEncoding
+from .families.set_selection.randomizer import SetSelection as SetSelection
+from .kernels.intervals import outside_p_value as outside_p_value
+from .laws.channel import Channel as Channel
+from .laws.estimate import Estimate as Estimate
+from .laws.estimate import part_of as part_of
+from .numbers.outputs import NumberDecoder as NumberDecoder
+from .numbers.outputs import NumberLaw as NumberLaw
+from .numbers.outputs import OutputsDecoder as OutputsDecoder
+from .protocol.cells import Cells as Cells
+from .protocol.cells import count_symbols as count_symbols
+from .protocol.decoder import Decoder as Decoder
+from .protocol.decoder import require_output_counts as require_output_counts
+from .protocol.decoder import require_reports as require_reports
+from .protocol.device_form import DeviceForm as DeviceForm
+from .protocol.device_form import sensitive_symbols as sensitive_symbols
+from .protocol.device_form import threshold as threshold
+from .protocol.device_form import thresholds as thresholds
+from .protocol.encoding import Encoding as Encoding
+from .protocol.encoding import Held as Held
+from .protocol.ldp_protocol import LdpProtocol as LdpProtocol
+from .protocol.mechanism import IMPOSSIBLE_TAIL as IMPOSSIBLE_TAIL
+from .protocol.mechanism import IMPROBABLE_TAIL as IMPROBABLE_TAIL
+from .protocol.mechanism import Guarantee as Guarantee
+from .protocol.mechanism import Mechanism as Mechanism
+from .protocol.mechanism import PayloadForm as PayloadForm
+from .protocol.mechanism import Privacy as Privacy
+from .protocol.mechanism import PureMechanism as PureMechanism
+from .protocol.mechanism import Randomness as Randomness
+from .protocol.noise import BitNoise as BitNoise
+from .protocol.noise import UniformNoise as UniformNoise
+from .randomizers.reports import CountedReports as CountedReports
+from .tags.pum import Pum as Pum

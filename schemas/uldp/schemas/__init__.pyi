@@ -1,37 +1,20 @@
-from .errors import UldpError
-from .estimate import Estimate
-from .flags import Flag
-from .reasons import Reason
-from .records import Message, Report, ReportBatch
-from .rejected import Rejected
-from .specs.budget import protects
-from .specs.collection import CollectionSpec
-from .specs.kinds import Kind, Number, Sets
-from .specs.mechanism_family import MechanismFamily, PrivateSpec
-from .specs.specfile import SpecError
-from .specs.variable import Variable
-from .statistic import Statistic
-from .table import Basis, Table
-
-__all__ = [
-    "Basis",
-    "CollectionSpec",
-    "Estimate",
-    "Flag",
-    "Kind",
-    "MechanismFamily",
-    "Message",
-    "Number",
-    "PrivateSpec",
-    "Reason",
-    "Rejected",
-    "Report",
-    "ReportBatch",
-    "Sets",
-    "SpecError",
-    "Statistic",
-    "Table",
-    "UldpError",
-    "Variable",
-    "protects",
-]
+from .errors import UldpError as UldpError
+from .estimate import Estimate as Estimate
+from .flags import Flag as Flag
+from .reasons import Reason as Reason
+from .records import Message as Message
+from .records import Report as Report
+from .records import ReportBatch as ReportBatch
+from .rejected import Rejected as Rejected
+from .specs.budget import protects as protects
+from .specs.collection import CollectionSpec as CollectionSpec
+from .specs.kinds import Kind as Kind
+from .specs.kinds import Number as Number
+from .specs.kinds import Sets as Sets
+from .specs.mechanism_family import MechanismFamily as MechanismFamily
+from .specs.mechanism_family import PrivateSpec as PrivateSpec
+from .specs.specfile import SpecError as SpecError
+from .specs.variable import Variable as Variable
+from .statistic import Statistic as Statistic
+from .table import Basis as Basis
+from .table import Table as Table

@@ -31,9 +31,6 @@ def install(*extras: str, of: str = "uldp-stream") -> str:
 def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by their names: first the project's own, then those of other packages.
 
-    Args:
-        own: The project's own: names, and the module and the object of each, as ``module:object``.
-
     Raises:
         ValueError: if two have one name; which of them counts must not depend on the order of packages.
     """

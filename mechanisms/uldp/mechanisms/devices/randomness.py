@@ -45,9 +45,6 @@ class KeptDraws:
     """Randomness for an encoding that is to choose the same each time: it gives the integers that it gave before.
 
     A device keeps them. Their ranges must be those of before, and come in the same order.
-
-    Args:
-        kept: The integers that were drawn before; empty at first.
     """
 
     def __init__(self, kept: npt.NDArray[np.int64], randomness: Randomness) -> None:

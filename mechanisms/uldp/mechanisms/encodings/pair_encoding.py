@@ -19,22 +19,13 @@ class PairEncoding(Encoding):
     high, else 0. So a number is the mean of its sign, mapped back; see ``NumberEncoding``. A device has one of both
     symbols of a key at the most. Dummies are 2k, 2k+1, ..., and of more than l pairs l are chosen as of a set: see
     ``SetEncoding``. Signs are drawn before the mechanism, so they spend no epsilon.
-
-    Args:
-        size: k.
-        held: l, from 1 to k.
     """
 
     def __init__(self, size: int, held: int, low: float, high: float) -> None:
         self._size, self._held, self._sign = size, held, NumberEncoding(low, high, 1)
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """See ``Encoding``; symbols are in ascending order.
-
-        Args:
-            columns: One column of pairs, shape (n, j, 2): different keys with their numbers; behind them the key -1.
-            randomness: Gives l integers for each device, for the choice of pairs, and l more, for the signs.
-        """
+        """Return ascending symbols of pairs (n, j, 2), the key -1 behind them; draws l integers, and l for signs."""
         keys, numbers = self._columns(columns)
         drawn = randomness.integers(0, DRAWS, (len(keys), self._held))
         places = chosen(np.where(keys >= 0, np.arange(keys.shape[1]), -1), drawn)

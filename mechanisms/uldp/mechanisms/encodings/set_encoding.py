@@ -24,10 +24,6 @@ class SetEncoding(Encoding):
     Of a set of more than l items, l are chosen uniformly at random: item number j of the choice is one of those that
     are left, at the place u (items left)/2^32, rounded down, for an integer u below 2^32. The device draws l such
     integers whatever it holds.
-
-    Args:
-        size: k.
-        held: l, from 1 to k.
     """
 
     _noun = "items"

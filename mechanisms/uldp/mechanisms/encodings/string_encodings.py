@@ -21,10 +21,6 @@ class StringSetEncoding(SetEncoding):
     Of a set of more than l strings, l are chosen uniformly at random as by ``SetEncoding``, of the symbols in ascending
     order. Strings with one symbol, as those with one prefix, then become one. A symbol from ``STRING_SYMBOLS`` on
     stands for no string, so that all sets have as many symbols.
-
-    Args:
-        one: Maps a string to its symbol. It draws nothing.
-        held: l, 1 or more.
     """
 
     _noun = "strings"

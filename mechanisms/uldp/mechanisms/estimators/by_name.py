@@ -38,17 +38,14 @@ def empirical(channel: Channel, counts: Counts, n: Reports) -> Floats:
 def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
     """Keep the significant empirical estimates, and share the remaining probability equally among the other symbols.
 
-    The estimator cuts an estimate below T_z = Phi^-1(1 - alpha/|Z|) sd_z, where sd_z is its standard deviation if
-    r_z = 0. This is a one-sided test of each symbol with Bonferroni's correction, so with probability 1 - alpha the
-    estimator keeps no symbol that no device holds. A symbol with q = 0 has no noise (one report proves that a device
-    holds it), so its threshold is 0 and the estimator never cuts it.
+    It cuts an estimate below T_z = Phi^-1(1 - alpha/|Z|) sd_z, with the standard deviation at r_z = 0: a one-sided test
+    of each symbol with Bonferroni's correction, so with probability 1 - alpha it keeps no symbol that no device holds.
+    A symbol with q = 0 has no noise, and is never cut.
 
-    Finally, the estimator scales the result to sum to one. If the sum of the kept estimates exceeds one, no probability
-    remains: the cut estimates become 0 and the scaling shrinks the kept ones.
+    The result is scaled to sum to one, or to l where devices hold l symbols, of which none exceeds 1. If the kept
+    estimates sum to more, those that are cut become 0.
 
     Source: "emp+thr" of Murakami & Kawamoto, section 6.
-
-    Where devices hold l symbols, the shares sum to l, and none exceeds 1.
     """
     estimate = channel.unbiased(counts, n)
     deviation = np.sqrt(channel.variance(np.zeros(channel.size), n))

@@ -45,10 +45,6 @@ def chosen(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Scor
 
     Each candidate estimates inside of the box of all intervals, so that no choice contradicts them. The splits are
     seeded by the cells, so that equal cells give equal shares.
-
-    Args:
-        candidates: One or more; the first is taken unless another is better by a standard error.
-        cells: Shape (cells,): the statistic of the window.
     """
     best = int(np.argmin(np.add(*compared(candidates, cells, n, scoring)))) if n > 1 else 0
     rows = cells[np.newaxis]

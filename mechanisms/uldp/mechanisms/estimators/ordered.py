@@ -1,7 +1,9 @@
 """Shares of bins in an order, for sums over neighbours: what to publish of the reports of a tree.
 
 Least squares over all levels is unbiased, but its single bins are noisy, and some are below 0. Each candidate mends
-that by a prejudice of its own:
+that by a prejudice of its own, and none suits all shapes. So the published shares are a mixture of two, by weights that
+follow from reports which the fits have not seen: fits to one half of the reports, of which the unbiased estimate of the
+other half knows the risk.
 
 - *nearest*: the shares of 0 or more that are nearest to what all levels report, see ``Tree.nearest``. It suits users of
   whom most hold few of the bins. In an empty tail it keeps the noise that is above 0 and not that below, so that the
@@ -9,9 +11,6 @@ that by a prejudice of its own:
 - *smooth* and *block James-Stein*: least squares with its waves shrunk, the terms of its cosine transform, of which the
   short ones are mostly noise; and then a monotone fit of the shares below edges. These have errors of both signs in an
   empty tail too, so the fit has little bias there.
-
-None suits all shapes. So the published shares are a mixture of two, by weights that follow from reports which the fits
-have not seen: fits to one half of the reports, of which the unbiased estimate of the other half knows the risk.
 
 Sources: Stein, "Estimation of the Mean of a Multivariate Normal Distribution" (Annals of Statistics 9, 1981), for the
 strength of smoothing; Cai, "Adaptive Wavelet Estimation: A Block Thresholding and Oracle Inequality Approach" (Annals
@@ -74,10 +73,6 @@ def risk(fits: Sequence[Floats], unbiased: Floats) -> tuple[Floats, Floats]:
     """Return A and b, by which w^T A w - 2 w^T b is the risk of the mixture w of fits, up to a term without w.
 
     It is unbiased if ``unbiased`` is so, and independent of the fits.
-
-    Args:
-        fits: Several shares of bins, each of shape (m,).
-        unbiased: Shape (m,): an estimate from other reports.
     """
     below, other = np.cumsum(fits, axis=1), np.cumsum(unbiased)
     sums = below.sum(axis=1)
@@ -100,10 +95,6 @@ def smooth(waves: Floats, noise: Floats) -> Floats:
     Wave i is divided by 1 + l nu_i^2 v_i, where v_i is its variance and nu_i^2 the sum of its squared second
     differences. The shares below edges are sines of the same frequencies, so the squared errors of the waves add up
     there by the weights 1/nu_i, and the risk has an unbiased estimate. Each strength l halves one of the waves.
-
-    Args:
-        waves: Shape (m,): the cosine transform of an unbiased estimate.
-        noise: Shape (m,): their variances.
     """
     m = len(waves)
     nu = (2 * np.sin(np.pi * np.arange(m) / (2 * m))) ** 2
@@ -147,15 +138,10 @@ def monotone(values: Floats) -> Floats:
 def cosine_noise(size: int, widths: Sequence[int], weights: Sequence[float]) -> Floats:
     """Return the variances of the cosine transform of least squares over a tree, shape (size,).
 
-    The normal equations multiply what differs between blocks of a level, but not between the wider blocks around them,
-    by the sum of weight times width over this level and all narrower ones. Of the square of a wave of the frequency t =
-    pi i/size, the means of blocks of w bins keep the part (sin(w t/2) / (w sin(t/2)))^2, and what the level keeps and
-    the wider one does not is between its blocks. That is exact if all blocks are full, but for the one wave in 2 w that
-    is 0 in the middle of every block, of which it is .6 or more. Sums over many waves are exact to 4 %.
-
-    Args:
-        widths: The number of bins of a block of each level; the widest first.
-        weights: The inverse of the variance of a block of each level.
+    The normal equations multiply what differs between blocks of a level, but not between wider ones, by the sum of
+    weight times width over this level and all narrower ones; levels are given the widest first. Of the square of a wave
+    of frequency t = pi i/size, the means of blocks of w bins keep the part (sin(w t/2) / (w sin(t/2)))^2. That is exact
+    for full blocks, but for one wave in 2 w; sums over many waves are exact to 4 %.
     """
     half = np.pi * np.arange(1, size) / (2 * size)
     kept = np.array([(np.sin(width * half) / (width * np.sin(half))) ** 2 for width in widths])
@@ -184,11 +170,6 @@ def into_box(shares: Floats, low: Floats, high: Floats) -> Floats:
 
     Shares of 0 stay at their lower ends. What a share loses so goes to the others in their proportion, and not to
     an empty tail. If no shares between the ends sum to 1, the result is the nearest end of all, divided by its sum.
-
-    Args:
-        shares: Shape (m,): 0 or more, with the sum 1.
-        low: Shape (m,): the lower ends, 0 or more.
-        high: Shape (m,): the upper ends.
     """
     if ((low <= shares) & (shares <= high)).all():
         return shares

@@ -31,10 +31,6 @@ class SizedDecoder(PartsDecoder[Decoder]):
 
     The tables are those of the items, and ``size``: the share of users whose set has a size of each range. The number
     of reports of each part is its own.
-
-    Args:
-        sizes: The decoder of the ranges, of reports by randomized response.
-        strata: The mechanism: the part of the items, and that of the sizes.
     """
 
     def __init__(self, items: Decoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:

@@ -1,11 +1,8 @@
 """Plausibility: how improbable the reports of a window are, if every device follows the mechanism.
 
-A small p-value is a signal to an operator, who then looks for a broken client, a wrong spec or an attack. The job
-corrects nothing. Over many windows, some p-values are small by chance: a bound of 0.01 flags up to one honest window in
-a hundred.
-
-No test can detect a device that follows the mechanism with a value that it does not hold, because its reports look like
-the reports of an honest device with this value. The tests can detect reports that no mixture of true symbols explains:
+A small p-value is a signal to an operator, who then looks for a broken client, a wrong spec or an attack; the job
+corrects nothing. No test can detect a device that follows the mechanism with a value that it does not hold. The tests
+detect reports that no mixture of true symbols explains:
 
 - The counts of a window (``fit_counts``). Under symbol reports, the mechanism's noise sets a floor of n q, and a count
   falls below it only by chance. Forged reports without perturbation, even if all name one symbol, add no noise, so the

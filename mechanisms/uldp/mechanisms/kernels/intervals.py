@@ -15,16 +15,13 @@ _MANY = 10**10
 
 
 def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float) -> tuple[Floats, Floats]:
-    """Return intervals that cover each proportion alone with probability ``coverage`` or more, whatever it is.
+    """Return intervals that cover each proportion alone with probability ``coverage`` or more, inside [0, 1].
 
     Each end leaves a tail of at most ``(1 - coverage) / 2``.
 
     Args:
         successes: Shape (m,): the number of successes of each proportion.
         n: Shape (m,) or one number for all: the number of trials, positive.
-
-    Returns:
-        Lower and upper ends, each of shape (m,), inside [0, 1].
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices import the mechanisms too.
     from scipy import special

@@ -158,9 +158,6 @@ def _of_subset(powers: list[Floats], size: int, chosen: int) -> tuple[Floats, Fl
 
     Source: the moments of a total of a simple random sample without replacement, as in Cochran, "Sampling Techniques"
     (1977), section 2.15 and exercise 2.14.
-
-    Args:
-        powers: The sums of the first, second and third powers over the population, shape (..., j).
     """
     mean = powers[0] / size
     second = np.maximum(powers[1] / size - mean**2, 0.0)

@@ -39,12 +39,7 @@ def score_interval(values: Floats, cumulants: Cumulants, coverage: float) -> End
 
 
 def exact_interval(values: Floats, cumulants: Cumulants, n: Reports | Floats, coverage: float) -> Ends:
-    """Return intervals of means of n scores of one of two values, which cover with this probability or more.
-
-    Args:
-        cumulants: Their cumulants, with the two scores; other means get any numbers.
-        n: Shape (j,), or one number: the number of scores.
-    """
+    """Return intervals of means of n scores of one of two values, which cover so or more; others get any numbers."""
     width = cumulants.high - cumulants.low
     counts = np.rint(np.nan_to_num(n * (values - cumulants.low) / np.where(width > 0, width, 1.0)).clip(0, n))
     # Many means have the same count, and the ends of an interval cost a microsecond or more each.
@@ -90,13 +85,7 @@ def _slope(cumulants: Cumulants, side: float | Floats) -> Floats:
 
 
 def _deviate(d: Floats, variance: Floats, slope: Floats) -> Floats:
-    """Return the normal deviate of a distance from the mean that a gamma distribution has, by Wilson and Hilferty.
-
-    Args:
-        d: The distances, 0 or more.
-        variance: The variances at this distance; where none is left, the distance is beyond all.
-        slope: How the variance grows with the distance.
-    """
+    """Return the normal deviate of a distance from the mean under a gamma law, by Wilson and Hilferty."""
     none = variance <= 0
     deviation = np.sqrt(np.where(none, 1.0, variance))
     # The tail lies where the variance falls: an estimate below v is in the lower tail of its law at v.

@@ -29,13 +29,8 @@ def ratio_interval(
 ) -> Ends:
     """Return intervals of ratios of the means of estimates, inside their range.
 
-    Where ``bottom`` may be 0, they may be the whole range.
-
-    Args:
-        top: Shape (m,): the estimates above the line.
-        bottom: Shape (m,): those below it.
-        cumulants: Gives those of top - v bottom, for ratios v of shape (m,).
-        moved: By how much forged reports may move top - v bottom.
+    ``cumulants`` gives those of top - v bottom for ratios v, which forged reports may move by ``moved``. Where
+    ``bottom`` may be 0, intervals may be the whole range.
     """
     least, most = bounds
     at_nodes = [cumulants(np.full(len(top), least + node * (most - least))) for node in _NODES]

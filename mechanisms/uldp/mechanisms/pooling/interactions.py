@@ -73,9 +73,6 @@ def _sums(of: Symbols, numbers: Floats) -> Floats:
 class Interactions(Design):
     """The centred tables of all sets of attributes that a view holds, one behind the other; the empty set is 1.
 
-    Args:
-        views: The attributes of each part.
-
     Attributes:
         sets: The sets of attributes, the smallest first.
         places: The place of each among the values.

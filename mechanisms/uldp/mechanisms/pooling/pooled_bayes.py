@@ -22,12 +22,6 @@ def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
 
     The symbols of a class have the same p and q in each version. The counts of a symbol are independent binomials, one
     of each version, so their likelihoods multiply. Shares of ``_CLEAR`` standard deviations stay unbiased.
-
-    Args:
-        bots: The number of bots, which are the last symbols of Z.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
     """
     means, variances = mean.mean.values.copy(), mean.mean.variance
     noisy = means < _CLEAR * np.sqrt(variances)

@@ -80,13 +80,10 @@ def pool(parts: Sequence[ShareEstimate]) -> PooledShares:
 
 
 def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
-    """Return the numbers for which two versions contradict each other: that they estimate one truth is improbable.
+    """Return the numbers, shape (m,), for which two versions contradict each other: one truth is improbable.
 
     The intervals of the versions hold all at once with probability ``coverage`` or more, by Bonferroni. If two of them
     are disjoint, they hold no common number.
-
-    Returns:
-        Shape (m,).
     """
     tests = len(parts) * len(parts[0].values)
     lows, highs = zip(*(part.interval(1 - (1 - coverage) / tests) for part in parts), strict=True)
@@ -145,9 +142,6 @@ def whole_p_value(difference: Estimate) -> tuple[float, float]:
 
     Values of which less than one report is expected have no normal difference. They are added up, as the cells of other
     chi-square tests are: such a value has a variance below the square of the step of one user.
-
-    Args:
-        difference: The differences, with errors at parameters under which all may be 0; see ``Estimate.under``.
     """
     from scipy import special  # takes a quarter of a second, and devices need none
 

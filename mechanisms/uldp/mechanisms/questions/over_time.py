@@ -57,10 +57,6 @@ def over_time(estimates: Sequence[Estimate], shared: Sequence[Floats], starts: S
     If devices keep responses, the errors that all windows share are not taken to average out: the level is that of the
     shares with the noise of the responses, whose error is added at the end. RequestError if there are fewer than 3
     windows.
-
-    Args:
-        shared: The part of the variance of each that all windows share; see ``Shares.of_responses``.
-        starts: When each begins, ascending.
     """
     if len(estimates) < 3:
         raise RequestError("smoothing needs 3 windows or more with counts; leave out --over, or choose shorter periods")
@@ -78,14 +74,8 @@ def smooth(observed: Floats, variance: Floats, n: Floats, shared: Floats, elapse
     """Smooth independent estimates of m numbers at T times.
 
     The error of a window is that of one report, in the mean over windows, over the number of its reports: by its own, a
-    count that is low by chance would weigh more. The filter takes the mean over windows up to each.
-
-    Args:
-        observed: Shape (T, m): the unbiased estimates.
-        variance: Shape (T, m): their variances.
-        n: Shape (T, m): the reports behind each.
-        shared: Shape (T, m): the part of the variance that is the same error in all windows, with its sign.
-        elapsed: As for ``LocalLevel``.
+    count that is low by chance would weigh more. The filter takes the mean over windows up to each. ``shared`` is the
+    part of the variance that is the same error in all windows, with its sign.
     """
     own = np.maximum(variance - shared, _LEAST * variance)
     error = _mean_error(own, n, causal=True)

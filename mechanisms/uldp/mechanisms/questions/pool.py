@@ -19,9 +19,6 @@ def pool_up(rolled: Sequence[RollUp]) -> list[Span]:
 
     As in ``RollUp.spans``, where a period has few reports, or a version few in it, it is joined with neighbours.
     RequestError if the versions estimate different quantities, or if their windows overlap.
-
-    Args:
-        rolled: The counts of each version by period, the newest version last.
     """
     newest = rolled[-1].version.spec
     for each in rolled:

@@ -233,11 +233,6 @@ def of_same_devices(after: Estimate, before: Estimate, sizes: tuple[Sequence[int
 
     They hold what they held, so the difference has less noise than of other devices. If the law of the responses is not
     known, no covariance is taken off, which leaves the difference more error than it has.
-
-    Args:
-        after: The estimate of the first windows.
-        before: That of the other ones, of which it takes off as much.
-        sizes: The number of reports of each window of both, of all variables.
     """
     shares = [np.asarray(each, dtype=np.float64) / sum(each) for each in sizes]
 

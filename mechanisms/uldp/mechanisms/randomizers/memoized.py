@@ -28,17 +28,14 @@ _ROUNDING = 1e-12
 class Memoized(WithMemory):
     """A permanent response by one mechanism, and noise on top, such that a report has the law of another mechanism.
 
-    The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept. Both
-    mechanisms have ``UniformNoise``, or both have ``BitNoise``. The noise of ``again`` is all that is missing from
-    the law of the first to that of the second. So a collector needs only the second.
+    The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept: its noise
+    is all that is missing from the law of the first mechanism to that of the second. So a collector needs only the
+    second. Both have ``UniformNoise``, or both have ``BitNoise``, and differ by their noise alone.
 
     Uniform noise: if the mechanisms send a uniform payload with probability a and a', ``again`` replaces the permanent
     payload with probability (a' - a) / (1 - a) by a uniform one. A report is then uniform with the probability
 
         a + (1 - a) (a' - a) / (1 - a) = a'.
-
-    So the mechanisms must differ by their noise alone: they have sets of one size, hashes of one number of buckets, or
-    blocks of one width, although others would be better for the larger epsilon.
 
     Bits: if a bit of the permanent response is set with probability p for the true symbol and q for others, and a bit
     of a report with p' and q', ``again`` sets a bit that is not set with probability (p q' - p' q) / (p - q). It clears
@@ -50,13 +47,11 @@ class Memoized(WithMemory):
     the bits ``alone``, and each report draws this noise anew. Kept noise that is independent of the symbol would
     protect nothing, and would stay in the mean over all reports of a device.
 
-    Guarantee: one report has that of the second mechanism. All reports of one symbol together have the budget of the
-    first, however many they are, because they follow from its one response: they are (Z_S, Y_P, lasting)-ULDP, where
-    Y_P are the sequences of reports that some symbol of Z_S can produce. Under uniform noise, two reports may spend
-    more than twice the budget of one: two equal ones of many payloads are the response, and not the noise. So t reports
-    spend the lasting budget at most, but t times epsilon is no bound. Reports of several symbols spend the sum of what
-    those of each symbol spend, epsilon for one and the lasting budget for several, and a reader may see when the symbol
-    changes and returns.
+    Guarantee: one report has that of the second mechanism. All reports of one symbol follow from its one response, so
+    they have the budget of the first together, however many they are: (Z_S, Y_P, lasting)-ULDP, where Y_P are the
+    sequences of reports that some symbol of Z_S can produce. Two reports may spend more than twice the budget of one:
+    two equal ones of many payloads are the response, and not the noise. Reports of several symbols spend the sum of
+    what those of each spend, and a reader may see when the symbol changes and returns.
 
     Attributes:
         once: The mechanism that has the law of one report.

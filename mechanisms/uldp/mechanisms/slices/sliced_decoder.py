@@ -24,9 +24,6 @@ class SlicedDecoder(PartsDecoder[Decoder]):
     the cells, in which each user counts once, and not a mean of the slices by the inverse of their variances.
 
     The public attributes are not drawn, so no number of reports of a slice is improbable.
-
-    Args:
-        slices: The name of each slice, for ``Table.of``.
     """
 
     drawn = False

@@ -150,12 +150,7 @@ class CandidateDecoder(FindingDecoder):
         yield "errors", f"of the share of a rare string at n = {n:,}: {self.error(n):.3g}; {shown}"
 
     def forged_fact(self, n: int, tested: int, parts: int = 1) -> tuple[str, str]:
-        """Return the fact how many forged reports find a string that nobody holds, for ``describe``.
-
-        Args:
-            n: The number of reports of whole strings.
-            parts: How many parts there are, each with as many reports, in which forged ones are needed.
-        """
+        """Return the fact how many forged reports, in all parts of n each, find a string that nobody holds."""
         users = parts * n * min(self.least_found(n, tested), 1.0)
         forged = math.ceil(users / self.weight)
         return "forged", f"about {forged:,} reports find a string that nobody holds, as {math.ceil(users):,} users do"
@@ -239,10 +234,6 @@ class CandidateDecoder(FindingDecoder):
         The supports of a string that nobody holds are about binomial, n H trials of the probability by which chance
         supports a position. Where they are few, their law is less even than the normal one. Reports of devices that
         keep responses count as so many of different devices as have the variance of their mean.
-
-        Args:
-            once: The estimate of reports of different devices.
-            linear: That of these reports.
         """
         from scipy import special  # takes a quarter of a second, and devices need none
 

@@ -29,9 +29,6 @@ def string_symbol(text: str, longest: int) -> int:
     filled to one length, so that hashing takes the same time for each. Two of 10,000 strings share a symbol with a
     probability of 2e-7; somebody who searches for such strings finds some. ValueError if it is longer, or no valid
     Unicode. The message does not show it.
-
-    Args:
-        longest: The bytes of the longest string.
     """
     # Not raised from the error of Python, because that holds the string.
     try:
@@ -48,9 +45,6 @@ def of_length(number: int, prefix: str, longest: int) -> int:
 
     The symbols of a string differ from length to length, so that it collides with other strings each time. Else what
     looks frequent by its collisions at one length would look so at all of them, and in the test of whole strings.
-
-    Args:
-        number: The number of the length: 0, 1, ...
     """
     return string_symbol(prefix, longest + 1 + number)
 
@@ -79,15 +73,9 @@ class StringEncoding(Encoding):
 
 
 def hash_positions(cohorts: Values, symbols: Values, hashes: int, size: int) -> Symbols:
-    """Return the positions of symbols under the hash functions of cohorts, each below ``size``.
+    """Return positions of symbols under the hash functions of cohorts, below ``size``: a last axis of ``hashes``.
 
     Function j of cohort c is that of ``hash_symbols`` with the seed c * hashes + j.
-
-    Args:
-        cohorts: The cohorts, of a shape that broadcasts with that of ``symbols``.
-
-    Returns:
-        The broadcast shape, with a last axis of length ``hashes``.
     """
     seeds = np.asarray(cohorts, dtype=np.int64)[..., np.newaxis] * hashes + np.arange(hashes)
     return hash_symbols(seeds, np.asarray(symbols)[..., np.newaxis], size)

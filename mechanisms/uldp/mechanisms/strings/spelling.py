@@ -8,11 +8,8 @@ from functools import cached_property
 class Spelling:
     """The pieces of a public vocabulary, by which each string is spelled in one way: the longest piece comes first.
 
-    The first piece of a string is the longest one that it begins with; the rest of the string is spelled likewise. So
-    the first pieces of a string, joined, are spelled by these pieces, and a prefix can be told from its text alone.
-
-    Args:
-        pieces: The vocabulary, in which each character of the alphabet is a piece.
+    The first piece of a string is the longest one that it begins with; the rest is spelled likewise. So the first
+    pieces of a string, joined, are spelled by these pieces. Each character of the alphabet is a piece.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:

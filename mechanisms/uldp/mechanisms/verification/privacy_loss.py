@@ -66,11 +66,6 @@ def lower_bound(one: Counts, other: Counts, coverage: float = 0.95) -> Bound:
     reports chooses S, and which of the values is x. The other half bounds both probabilities by Clopper and Pearson,
     each with ``(1 - coverage) / 2``. So the bound is above the truth in at most 1 - coverage of all runs, however S was
     chosen.
-
-    Args:
-        one: Shape (ways, n): ``Told.codes`` of reports of one value, which are independent.
-        other: Shape (ways, n'): those of the other value.
-        coverage: The probability that the bound is at most epsilon.
     """
     number, members, swapped = _chosen(one[:, ::2], other[:, ::2], coverage)
     likely, rare = (np.isin(codes[number, 1::2], members) for codes in ((other, one) if swapped else (one, other)))

@@ -31,10 +31,6 @@ def equal_zones(background: Floats, count: int) -> Zones:
     """Divide values into zones of about equal background mass, the values in the order of falling mass.
 
     A value with more mass has a zone of its own. Values without mass are in the last zone, ``REST``.
-
-    Args:
-        background: Shape (|X|,): the distribution of the values behind the tag.
-        count: The number of zones, at least 2; there are fewer if fewer values have mass.
     """
     order = np.argsort(-background, kind="stable")
     order = order[background[order] > 0]

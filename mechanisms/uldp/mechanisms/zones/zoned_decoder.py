@@ -28,9 +28,6 @@ class ZonedDecoder(PureDecoder):
 
     The bots of a nested tag's reports are one; the background of this bot is that of the tag, combined with the shares
     of its zones in the reports (``learn``). A bot of one zone has the background within this zone.
-
-    Args:
-        mechanism: See ``PureDecoder``; a ``NestedResponse`` if a tag is nested.
     """
 
     pooling: Pooling | None = None

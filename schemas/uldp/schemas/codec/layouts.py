@@ -100,14 +100,7 @@ _ARCHIVERS: tuple[tuple[Mapping[str, tuple[Role, frozenset[Type]]], int | None],
 
 
 def layout_of(schema: Any, canonical: Type) -> Layout | None:
-    """Return the layout of an archiver whose schema this is; None if it is of none.
-
-    Args:
-        canonical: Its parsing canonical form.
-
-    Raises:
-        LayoutError: if a time has an unknown unit, or none.
-    """
+    """Return the layout of an archiver's schema; None if it is of none, LayoutError if a time has no known unit."""
     if canonical in _BYTES:  # Kafka Connect, of a topic of bytes
         return Layout(((Role.DATA, canonical),))
     if not isinstance(canonical, tuple) or canonical[0] != "record":
@@ -123,13 +116,9 @@ def layout_of(schema: Any, canonical: Type) -> Layout | None:
 
 
 def units_of(field: Mapping[str, Any], undeclared: int | None) -> int:
-    """Return how many units of the time in a field are in a millisecond.
+    """Return how many units of a field's time are in a millisecond; LayoutError if it declares none of ``UNITS``.
 
-    Args:
-        undeclared: What to return if the field declares no unit; None if such a field is refused.
-
-    Raises:
-        LayoutError: if the unit is not in ``UNITS``, or there are several.
+    A field that declares nothing has ``undeclared``; None refuses it.
     """
     declared = sorted({str(name) for name in _logical_types(field)})
     if not declared and undeclared is not None:

@@ -1,10 +1,8 @@
 """Fast decoding of stored messages: the records of ``message.avsc`` in a block of a container file, as columns.
 
-A record is a length and the body, the attributes as a map, and the publish time (see ``message.avsc``). Where it begins
-follows from the record before it. So the reader looks for all places at which a usual record may end, which are a byte
-of no attributes and six bytes of a time, and reads what begins behind each, all at once. Then it follows the records
-from the first one: a record counts only if it begins where the one before it ends. It reads any other record alone.
-fastavro is the reference; it takes eighteen times as long.
+Where a record begins follows from the record before it. So the reader looks for all places at which a usual record may
+end, reads what begins behind each, all at once, and then follows the records from the first one. It reads any other
+record alone. fastavro is the reference; it takes eighteen times as long.
 """
 
 from bisect import bisect_left
@@ -40,9 +38,6 @@ _FIRST = np.zeros(1, dtype=np.int64)
 
 def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
     """Yield the messages of a block in parts of bounded size, with the known attributes.
-
-    Args:
-        first: The number of messages in the file before this block.
 
     Raises:
         ContainerError: if the block is not the concatenation of so many records; behind the messages before the damage.

@@ -35,9 +35,6 @@ def read_candidates(
 ) -> Sequence[str]:
     """Return the candidates of a spec, or of a CSV file; nothing if there are neither.
 
-    Args:
-        read: Returns a string of the domain, and raises ValueError for any other.
-
     Raises:
         ValueError: if the file cannot be read, or a candidate is none. The message begins with the key.
     """

@@ -1,10 +1,9 @@
 """The half of a spec that devices must know. Reports under another one cannot be added to the same statistic.
 
-The other half is how the collector reads the statistic: estimators, backgrounds, candidates, limits, and whether a
-version is retired. It may change while the version stays. Of windows, devices know the slice, by which they round event
-times. It is no fact of the digest, because longer slices may hold those of devices: see ``WindowSpec.splits``. Nor are
-``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be added. The
-``columns`` of a domain say where a map shows its values, so they are in the other half.
+The other half is how the collector reads the statistic, and may change while the version stays. The slice of windows,
+by which devices round event times, is no fact of the digest, because longer slices may hold those of devices
+(``WindowSpec.splits``). Nor are ``event_time`` and ``budget``, which say what a device must not send, and ``columns``,
+by which a map shows values.
 """
 
 import hashlib

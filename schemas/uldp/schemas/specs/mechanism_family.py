@@ -315,12 +315,7 @@ Theta = Annotated[float, AfterValidator(_inside)]
 
 @cache
 def family(name: str) -> type[MechanismFamily]:
-    """Return the model of a mechanism.
-
-    Raises:
-        KeyError: if no mechanism has this name.
-        TypeError: if what the name stands for is no model.
-    """
+    """Return the model of a mechanism; KeyError if none has this name, TypeError if the name stands for no model."""
     point = registered()[name]
     found = point.load()
     if not (isinstance(found, type) and issubclass(found, MechanismFamily)):

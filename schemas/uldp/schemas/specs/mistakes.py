@@ -48,10 +48,6 @@ _NOT_HERE = {folded(name) for name in LEFT_OUT.split()}
 def in_place_of(name: str, known: Collection[str]) -> str:
     """Return what to write in place of a name of the literature, to follow this name; "" if it is none.
 
-    Args:
-        name: The name.
-        known: The mechanisms that can be there.
-
     >>> in_place_of("S_Hist", ["rr", "hrr"]), in_place_of("S-Hist", ["rr"]), in_place_of("LoPub", ["rr"])
     ('has another name here: write hrr', '', 'is not here; docs/mechanisms.md says why')
     """

@@ -27,9 +27,6 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
 
     - "empirical": unbiased; entries may be negative.
     - "auto": the distribution that is nearest to it, weighted by the variances of the noise, as ``wls`` has it.
-
-    Args:
-        strata: The mechanism: independent bits for each design, of which devices may keep responses.
     """
 
     def __init__(self, strata: Strata, *, simultaneous: bool = False) -> None:

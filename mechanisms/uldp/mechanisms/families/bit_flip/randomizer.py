@@ -65,10 +65,6 @@ class DesignEncoding(Encoding):
     """Says which symbol of one design a device holds, or that it holds none of them.
 
     The designs are public. With a permanent response, a device keeps the draw of its design, and has it for ever.
-
-    Args:
-        first: The first symbol of the design.
-        width: The number of its symbols.
     """
 
     def __init__(self, values: Pum, first: int, width: int) -> None:

@@ -38,11 +38,6 @@ def exact_ends(channel: GridChannel, cells: Counts, levels: Sequence[float], cov
     Points are tried from 0 on, until one may have so large a share up to it as the level, and from G on backwards. So
     the interval misses only if the one test of the point of the quantile fails, and flat parts are held as a whole. A
     number is rounded to the point below or above it, so the upper end is a point further.
-
-    Args:
-        cells: Shape (G+W,): the reports of each output, one report or more.
-        levels: The shares below the quantiles, inside (0, 1).
-        forged: So many reports may be forged.
     """
     low, high = shares_up_to(channel, cells, coverage, forged)
     wanted = np.array(levels)[:, np.newaxis]
@@ -54,13 +49,10 @@ def exact_ends(channel: GridChannel, cells: Counts, levels: Sequence[float], cov
 
 
 def most_of_bins(channel: GridChannel, cells: Counts, coverage: float, forged: int = 0) -> Floats:
-    """Return upper bounds of the shares of bins, each with probability ``coverage``; for the arguments see the others.
+    """Return upper bounds of the shares of bins, each with probability ``coverage``, shape (G,); they may be above 1.
 
     The numbers of the bin i are rounded to the points i and i + 1, whose share is F(i + 1) - F(i - 1). Numbers of the
     bins beside it may be there as well, so that no lower bound above 0 follows.
-
-    Returns:
-        Shape (G,); they may be above 1.
     """
     low, high = shares_up_to(channel, cells, coverage, forged)
     most: Floats = high[1:] - np.concatenate([[0.0], low[:-2]]).clip(0.0)

@@ -42,13 +42,7 @@ class BlockDecoder(OutputsDecoder):
     bins_estimator, smooths = "ems", True
 
     def __init__(self, mechanism: Mechanism, low: float, high: float) -> None:
-        """Build the decoder; ValueError if the range is empty or not finite.
-
-        Args:
-            mechanism: A ``Block``, or that of devices that keep responses of one.
-            low: The number of the input 0.
-            high: The number of the input G.
-        """
+        """Build the decoder of a ``Block``, or of its kept responses; ValueError if the range is empty."""
         check_range(low, high)
         block, lasting = cast(Block, mechanism.bare), cast(Block | None, mechanism.inner)
         step = (high - low) / block.grid

@@ -42,11 +42,6 @@ class Block(UniformReports):
     integers only. It rounds the probability of noise up to a multiple of 2^-53, with E computed to 28 digits, so that
     the ratio is never above E. If it also draws the input at random (stochastic rounding to the grid), the likelihoods
     become averages over inputs, and the guarantee is the same.
-
-    Attributes:
-        grid: G, the number of steps between the ends of the range.
-        width: W, the number of symbols in a block.
-        noise: The probability of noise, after rounding.
     """
 
     width: int

@@ -45,9 +45,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
     The device rounds the probability of a uniform block up, so the finite resolution of the noise keeps this.
 
     A payload is a symbol: the number of a block, or b and the position in Z_N of a symbol of Z_N.
-
-    Attributes:
-        noise_probability: b c.
     """
 
     def __init__(self, sensitive: Mask, epsilon: float, design: BlockDesign) -> None:

@@ -47,13 +47,6 @@ class BloomFilter(StringMechanism, BitNoise):
 
     A payload is the cohort in 2 bytes, little-endian, and then the bits, most significant bit first. The cells of each
     cohort follow each other: the number of its reports, and of these the number with each bit set.
-
-    Attributes:
-        cohorts: M.
-        hashes: H.
-        bits: h, a multiple of 8, and at least 2H.
-        theta: The probability that a bit of the filter stays set.
-        q: The probability that another bit is set.
     """
 
     partitions = False

@@ -31,11 +31,6 @@ class CohortHashing(CohortMechanism, UniformReports):
 
     Guarantee: one report is epsilon-LDP for every user and every two strings, whatever the cohort is. The cohort is
     public; it says nothing about the string, because it is drawn independently of it.
-
-    Attributes:
-        cohorts: M.
-        buckets: g.
-        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the string.
     """
 
     def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:

@@ -33,10 +33,6 @@ class Duchi(UniformReports):
     Guarantee: one report is epsilon-LDP, for every user and the whole number. The probabilities of either report under
     any two numbers, within the range or not, differ by at most a factor E, as those under ``low`` and ``high`` do. The
     range is public; nobody may choose it from the numbers themselves.
-
-    Attributes:
-        flip_probability: f, inside (0, 1/2).
-        grid: g. The number that a device rounds to this grid at random has the same law of reports with every g.
     """
 
     def __init__(self, epsilon: float, grid: int = GRID) -> None:

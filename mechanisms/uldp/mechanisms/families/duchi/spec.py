@@ -26,12 +26,6 @@ class MeanDecoder(OutputsDecoder):
     share of ones, gives the mean without bias (65), and an exact interval for m gives one for the mean:
 
         mean-hat = (low + high)/2 + (m-hat - 1/2) (high - low)/(1 - 2f)      Var = m (1 - m)/n ((high - low)/(1 - 2f))^2
-
-    On [-1, 1] the variance is ((E+1)/(E-1))^2 - mean^2 for each report. It holds for users' numbers that are drawn
-    i.i.d.
-
-    Args:
-        lasting: The budget of the responses that devices keep, if they keep any.
     """
 
     def __init__(self, low: float, high: float, epsilon: float, lasting: float | None = None) -> None:

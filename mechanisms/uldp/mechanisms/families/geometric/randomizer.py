@@ -41,11 +41,6 @@ class Geometric(CountedReports):
     most F. The same holds for the sums S(k) of the weights from k on, by induction: S(N-1) = w(N-1) + w(N) <= F S(N),
     and S(k-1) = w(k-1) + S(k) <= F w(k) + F S(k+1) = F S(k). So the probabilities of each payload under two neighboring
     symbols differ by at most F, those at the ends too, and under any two symbols by at most F^g <= e^epsilon.
-
-    Attributes:
-        grid: g.
-        margin: T.
-        weights: Shape (2N + 1,): the weights of the noise from -N to N.
     """
 
     def __init__(self, epsilon: float, grid: int) -> None:

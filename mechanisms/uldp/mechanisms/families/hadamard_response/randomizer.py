@@ -35,10 +35,6 @@ class HadamardResponse(FoldedMechanism):
     the factor E. The row says nothing about the symbol.
 
     A payload is the symbol 2 j + b.
-
-    Attributes:
-        rows: K.
-        noise_probability: 1/(E+1), the probability that ``perturb`` sends the other bit.
     """
 
     answers = 2

@@ -37,9 +37,6 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
 
     The estimates of the arms are pooled by the inverse of their variances at the numbers where these are equal, which
     are the worst ones: so each report counts once, and the mean has no bias. The numbers of reports are given.
-
-    Args:
-        arms: The decoder of the arm of ``Duchi``, and that of ``Block``.
     """
 
     def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:

@@ -43,9 +43,6 @@ class InputDiscriminativeEncoding(UnaryEncoding):
     one report is LDP with the largest of these minima.
 
     The epsilons and groups are public, and must not depend on users' values.
-
-    Attributes:
-        group: Shape (|Z|,): the group of each symbol.
     """
 
     def __init__(self, epsilons: Sequence[float], group: Symbols) -> None:

@@ -30,13 +30,9 @@ class LevelsDecoder(SharesOfParts):
     unbiased estimates of the levels, weighted by their reports. Weights by precision would have less noise, and would
     be biased if who values privacy more holds other values; of few reports no test can exclude that.
 
-    The estimators:
-
     - "empirical": this mean; entries may be negative.
     - "auto": empirical Bayes, as for several versions, which weighs by precision. If the levels differ at
       ``DIFFER_LEVEL`` (``difference_p_value``), the mean by reports of the estimates of the levels.
-
-    Users choose levels, so no share of a level is wrong.
     """
 
     drawn = False

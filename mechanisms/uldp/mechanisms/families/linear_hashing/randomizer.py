@@ -35,10 +35,6 @@ class LinearHashing(FoldedMechanism):
     at most the factor E. The function says nothing about the symbol.
 
     A payload is the symbol a g + b, for point number a and bucket b.
-
-    Attributes:
-        space: g, m and the points.
-        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
     """
 
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:

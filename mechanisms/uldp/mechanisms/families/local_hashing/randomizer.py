@@ -39,9 +39,6 @@ class SeededHashing(PureMechanism, UniformNoise):
 
     A payload is 6 bytes: the seed in 4 and the bucket in 2, both little-endian. A report supports the symbols that its
     function hashes into its bucket. Each report costs the collector |Z| hashes, so |Z| is up to some thousand.
-
-    Attributes:
-        buckets: g.
     """
 
     form = PayloadForm(width=6)
@@ -121,9 +118,6 @@ class LocalHashing(SeededHashing):
     q is 1/g over random functions, but seeds select only 2^32 functions. So for a fixed pair of symbols, the share of
     functions under which they collide differs from 1/g by about 2^-16 sqrt((1-1/g)/g), at g = 2 by 7.6e-6. The bias of
     an estimate from this error is at most about its standard error at 2^32 reports.
-
-    Attributes:
-        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
     """
 
     def __init__(self, size: int, epsilon: float, buckets: int | None = None) -> None:

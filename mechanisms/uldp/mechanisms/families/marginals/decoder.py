@@ -47,9 +47,6 @@ class MarginalsDecoder(SharesOfParts):
 
     Tables of both are consistent: sums over an attribute are the table of the others. Intervals lie around the unbiased
     estimate, for both.
-
-    Args:
-        strata: The mechanism, with a part and its name for each view.
     """
 
     def __init__(

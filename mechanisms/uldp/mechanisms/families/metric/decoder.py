@@ -149,9 +149,6 @@ def em(matrix: Floats, cells: Counts, n: int, near_enough: float = 0.0) -> Float
         cells: Shape (rows, outputs): the number of reports of each output.
         n: The sum of each row, positive.
         near_enough: Pearson's distance of the cells from their expectation at which to stop.
-
-    Returns:
-        Shape (rows, |Z|).
     """
     f, shares = cells / n, np.tile(equal_shares(len(matrix)), (len(cells), 1))
     last, going = np.full(len(cells), -np.inf), np.arange(len(cells))

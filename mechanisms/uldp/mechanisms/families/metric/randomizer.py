@@ -56,9 +56,6 @@ class MetricMechanism(CountedReports):
     d stays within exp(epsilon d).
 
     A payload is a symbol. The device takes as long for each symbol: it computes one row of Q, and draws one integer.
-
-    Attributes:
-        epsilon: The budget for each unit of distance, in nats.
     """
 
     def __init__(self, size: int, epsilon: float, columns: int | None = None) -> None:

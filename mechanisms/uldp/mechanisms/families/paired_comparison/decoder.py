@@ -25,10 +25,6 @@ class RankingDecoder(SharesOfParts):
 
     - "empirical": the unbiased estimates. Shares may be outside of 0 to 1.
     - "auto": each share cut to 0 to 1, and each score to 0 to k - 1.
-
-    Args:
-        of_pair: The decoder of a pair, the same for each.
-        strata: The mechanism, with a part for each pair, in the order of ``combinations``.
     """
 
     quantity = TableName.SCORE

@@ -48,9 +48,6 @@ class PrefixShares:
 
         The excess is the share of the string less the mean of those of its prefixes; its mean is 0 or less. Its
         one-sided p-value is that of its cumulants; different devices report of each length, so these add up.
-
-        Args:
-            levels: The cells of each length; those without reports say nothing.
         """
         pairs = zip(self._of_lengths, levels, strict=True)
         shares = [_spread(each.estimate(cells), places) for (each, places), cells in pairs if cells.n]
@@ -101,12 +98,7 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         *,
         simultaneous: bool,
     ) -> None:
-        """Build the decoder.
-
-        Args:
-            strata: The mechanism: a part for each length of prefixes, and one for whole strings, all the same.
-            candidates: The strings whose shares are asked for, found or not.
-        """
+        """Build the decoder of strata of equal parts: one for each length of prefixes, and one for whole strings."""
         self.names = tuple(candidates)
         self.walk, self._channel = walk, walk.channel
         self._build = partial(CandidateDecoder, strata.parts[0], longest=walk.longest, simultaneous=simultaneous)

@@ -41,9 +41,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
     Guarantee: one report is epsilon-LDP. The probabilities of a point under two symbols differ by at most the factor E.
 
     A payload is the number of the point.
-
-    Attributes:
-        space: g, m and the points.
     """
 
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:

@@ -34,9 +34,6 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
     all symbols are sensitive, this is epsilon-LDP.
 
     Without epsilon, every report is the true symbol: NO PRIVACY, only a baseline for comparisons.
-
-    Attributes:
-        noise_probability: v/(v+E-1), the probability that ``perturb`` replaces the true symbol; 0 without epsilon.
     """
 
     reports_symbols = True

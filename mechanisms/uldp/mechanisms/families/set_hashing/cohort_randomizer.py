@@ -32,7 +32,7 @@ class CohortSetHashing(CohortMechanism):
         any other bucket, each       with probability r_d = (1 - dp)/(t - d), from r_l = 1/O to r_0 = 1/t
 
     For that, it draws a bucket that is hit with W_d = (t-l)(E-1)/(O(t-d)) each, and else a uniform one of all t. Its
-    draws are the same for each set.
+    draws are the same for each set. Symbols from ``STRING_SYMBOLS`` on are of no string, and hit nothing.
 
     A string that a device does not hold is hashed independently of all else, so over all hash functions its bucket is
     reported with 1/t, whatever d is.
@@ -40,12 +40,6 @@ class CohortSetHashing(CohortMechanism):
     Guarantee: one report is epsilon-LDP for every user and every two sets, of any sizes, whatever the cohort is: the
     probability of a bucket is from 1/O to E/O. W_d is rounded down to a multiple of 2^-53, from a double, so the ratio
     may exceed E by a factor of about 1 + E 2^-52: 1 + 1e-7 at epsilon 20, the most that a spec takes.
-
-    Attributes:
-        cohorts: M.
-        buckets: t.
-        held: l. The symbols from ``STRING_SYMBOLS`` on are of no string, and hit nothing.
-        hits: W_1 to W_l in multiples of 2^-53, rounded down.
     """
 
     def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:

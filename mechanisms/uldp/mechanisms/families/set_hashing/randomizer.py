@@ -40,10 +40,6 @@ class SetHashing(SeededHashing):
     Guarantee: one report is epsilon-LDP for any two sets of l symbols. Whatever the seed, the probability of a bucket
     is E/O or 1/O. E/O is rounded down to a multiple of 2^-53, from a double, so the ratio may exceed E by a factor of
     about 1 + E 2^-52: 1 + 1e-7 at epsilon 20, the most that a spec takes.
-
-    Attributes:
-        held: l.
-        hit: E/O in multiples of 2^-53, rounded down.
     """
 
     def __init__(self, size: int, epsilon: float, held: int, buckets: int | None = None) -> None:

@@ -37,11 +37,6 @@ class SetSelection(SubsetSelection):
     is independent of the held symbols. So the finite resolution keeps the guarantee.
 
     A payload is one bit per symbol, as of ``SubsetSelection``; exactly w bits are set.
-
-    Attributes:
-        held: l.
-        chosen: w.
-        noise_probability: 1/(1 + (E-1) A).
     """
 
     def __init__(self, size: int, epsilon: float, held: int, chosen: int | None = None) -> None:

@@ -48,10 +48,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
     A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes; exactly w bits of Z_S
     are set, or one of Z_N. Do not send the members as a list in the order of their choice: Algorithm 2 of the survey
     inserts the true symbol first, so such a list reveals it.
-
-    Attributes:
-        chosen: w.
-        noise_probability: v/(wE+v-w), the probability that the report is independent of the true symbol.
     """
 
     bits_at_once = 1 << 20  # a byte for each, and no float

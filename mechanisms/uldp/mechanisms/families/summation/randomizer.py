@@ -106,11 +106,6 @@ class Summation(BitNoise):
     A payload has two bytes for each symbol: an integer with sign, little-endian, cut to -32767 and 32767. One that is
     farther from the truth than all but a share ``IMPOSSIBLE_TAIL`` of honest reports is not possible, for a forged
     entry counts as so many users as it says.
-
-    Attributes:
-        flip_probability: a/(1+a).
-        bit_probabilities: The probability that each bit of M is set, the lowest bit first. Those below 2^-53 are left
-            out, and those above 15 bits.
     """
 
     partitions = False

@@ -58,13 +58,9 @@ class TreeDecoder(SharesOfParts):
     - "auto": shares of 0 or more, with the sum 1: a mixture of those that are nearest to what all levels report and of
       smooth ones, by what each half of the reports says of fits to the other half. See ``estimators.ordered``.
 
-    Intervals lie around the unbiased estimate, for both. The interval of a quantile at q is the hull of the bins of
-    which the share below the lower edge may be q or less, and that below the upper edge q or more, each within its
-    errors. From the first bin at which the estimate crosses q, intervals would be too short: errors of neighbours
-    depend on each other little, so the estimate crosses q several times.
-
-    Args:
-        strata: The mechanism, with a part for each level.
+    Intervals lie around the unbiased estimate, for both. That of a quantile at q is the hull of the bins of which the
+    share below the lower edge may be q or less, and that below the upper edge q or more: the estimate crosses q several
+    times.
     """
 
     quantity = TableName.SHARE
