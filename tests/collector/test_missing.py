@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
-from uldp.collector.missing import MOST_WINDOWS, account_missing, open_windows
+from uldp.collector.counting import MOST_WINDOWS, account_missing, open_windows
 from uldp.schemas.records import Missing
 
 LONGEST = 2**63 - 1

@@ -14,8 +14,7 @@ from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
-from uldp.mechanisms.verification.privacy_loss import Inputs
-from uldp.mechanisms.verification.strings_of_parts import all_for_strings
+from uldp.mechanisms.verification.privacy_loss import Inputs, all_for_strings
 from uldp.schemas.arrays import Payloads, Values
 
 KEPT = {name: example for name, example in examples().items() if example.protocol.mechanism.memory}

@@ -13,14 +13,14 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.encodings.pair_encoding import PairEncoding
+from uldp.mechanisms.encodings.set_encoding import PairEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
 from uldp.mechanisms.inference.goodness_of_fit import checks
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.held_laws import Keys
+from uldp.mechanisms.laws.interval import ratio_interval
 from uldp.mechanisms.laws.law import Cumulants
-from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.vectors import Recorded

@@ -10,8 +10,7 @@ from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
-from uldp.mechanisms.pooling.versions import pool
+from uldp.mechanisms.pooling.versions import pool, pooled_bayes
 from uldp.schemas.arrays import Floats
 
 SIZE = 100

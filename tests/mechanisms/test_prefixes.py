@@ -21,8 +21,8 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, of_length, string_symbol
-from uldp.mechanisms.strings.screening import screen
 from uldp.mechanisms.strings.spelling import Spelling
+from uldp.mechanisms.strings.walk import screen
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.alphabet import characters

@@ -13,8 +13,7 @@ from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.slices.public_slices import SlicedStrata
-from uldp.mechanisms.slices.sliced_decoder import SlicedDecoder
+from uldp.mechanisms.slices.public_slices import SlicedDecoder, SlicedStrata
 from uldp.schemas.arrays import Counts
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec

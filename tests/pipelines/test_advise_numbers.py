@@ -8,7 +8,7 @@ import yaml
 
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.numbers.shape import Shape, SimulatesBins
+from uldp.mechanisms.numbers.outputs import Shape, SimulatesBins
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.advice.ranges import range_errors
 from uldp.schemas.specs.collection import CollectionSpec

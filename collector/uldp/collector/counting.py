@@ -1,12 +1,12 @@
 """The sufficient statistic: support counts of time slices."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
-from uldp.collector.collections import ServedCollection
+from uldp.collector.collections import YEAR_9000, ServedCollection
 from uldp.collector.columns import ReportColumns, slice_groups, slices_of_many
 from uldp.collector.groups import Place
 from uldp.collector.partial import Partial, numbers_of
@@ -14,6 +14,9 @@ from uldp.collector.repeats import CELLS, Sketched, payload_cells
 from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
 from uldp.schemas.arrays import Packed, SignalBits, Symbols, Times
+from uldp.schemas.records import Missing
+from uldp.schemas.specs.collection import CollectionKey
+from uldp.schemas.specs.durations import milliseconds
 
 #: A group of collections, and the start of a span of time slices in milliseconds; see ``Grouping``.
 SpanKey = tuple[tuple[str, int], int]
@@ -78,3 +81,42 @@ def accounted(served: ServedCollection, slices: Times, signals: SignalBits, outc
     n = np.bincount(groups, minlength=k)
     numbers = numbers_of(k, skew_counts(signals, groups, k), received=n, **{outcome: n})
     return Partial(starts[n > 0], numbers[n > 0])
+
+
+#: A loss is accounted in so many windows of a collection at the most, the newest ones.
+MOST_WINDOWS = 10_000
+
+
+def account_missing(
+    collections: Mapping[CollectionKey, ServedCollection], missing: Iterable[Missing]
+) -> Iterator[tuple[CollectionKey, Partial]]:
+    """Account missing messages in each window of each collection that was open when they were lost.
+
+    A collection that opened later has none of them.
+
+    Nobody knows of which collection and window they were, so each of these windows has all of them.
+
+    Yields:
+        A collection, and the parts of its windows by start. A slice may be in several sliding windows; what is missing
+        is in the slice with which the window begins, and ``uldp.transforms.slide`` adds it to no other window.
+    """
+    for record in missing:
+        for key, served in collections.items():
+            if max(record.before, 0) < served.opens:
+                continue
+            starts = np.array(open_windows(served, record.after, record.before), dtype=np.int64)
+            yield key, Partial(starts, numbers_of(len(starts), missing=record.count))
+
+
+def open_windows(served: ServedCollection, after: int, before: int) -> range:
+    """Return the starts of the windows that count reports of messages published between two times, in milliseconds.
+
+    A window counts them from its start until the allowed lateness after its end; of more than ``MOST_WINDOWS``, the
+    function returns the last.
+    """
+    period, lateness = served.slice_size, milliseconds(served.spec.window.allowed_lateness)
+    before = min(max(before, 0), YEAR_9000 - 1)
+    newest = served.slice_start(before)
+    ended = max(min(after, before) - lateness, 0)  # a window that ended by this time is closed
+    oldest = served.slice_start(ended - served.window_size) + period
+    return range(max(oldest, newest - (MOST_WINDOWS - 1) * period), newest + period, period)

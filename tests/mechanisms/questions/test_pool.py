@@ -14,8 +14,7 @@ from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Every, zone_of
-from uldp.mechanisms.questions.pool import pool_up
-from uldp.mechanisms.questions.rollup import RollUp
+from uldp.mechanisms.questions.rollup import RollUp, pool_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version

@@ -14,8 +14,8 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import MixedColumns, ReportColumns, by_shard, concatenate
+from uldp.collector.counting import account_missing
 from uldp.collector.hashing import key_of
-from uldp.collector.missing import account_missing
 from uldp.collector.partial import Partial
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs

@@ -14,9 +14,8 @@ from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.decoders.table_of import FALSELY_FOUND, table_from
 from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.laws.held_laws import Keys
-from uldp.mechanisms.laws.interval import Ends
+from uldp.mechanisms.laws.interval import Ends, ratio_interval
 from uldp.mechanisms.laws.law import Cumulants
-from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName

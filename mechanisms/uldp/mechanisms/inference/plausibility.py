@@ -9,7 +9,7 @@ detect reports that no mixture of true symbols explains:
   counts of symbols that no device holds fall below the floor. If each symbol has more honest holders than the forgers
   take from its floor, the forged reports pass. Under bit reports, the estimates must also sum to one. Devices that set
   all bits, no bit, or only their own bit violate this condition.
-- The number of set bits in one report (``randomizers.bit_totals``), and the number of reports in a window with an
+- The number of set bits in one report (``randomizers.reports``), and the number of reports in a window with an
   improbable one (``excess_p_value``). A careful forger sets as many bits as the mechanism would.
 
 Sources: Cheu, Smith & Ullman, "Manipulation Attacks in Local Differential Privacy" (IEEE S&P 2021), and Cao, Jia &

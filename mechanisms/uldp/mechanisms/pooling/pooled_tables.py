@@ -10,8 +10,7 @@ import numpy as np
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.table_of import share_tables, table_of
 from uldp.mechanisms.laws.estimate import weighted
-from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
-from uldp.mechanisms.pooling.versions import contradictions, pool
+from uldp.mechanisms.pooling.versions import contradictions, pool, pooled_bayes
 from uldp.mechanisms.protocol.decoder import Decoder, Pooling
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError

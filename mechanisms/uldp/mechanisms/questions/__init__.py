@@ -11,14 +11,12 @@ from uldp.mechanisms.questions.answer import About, Answer, Row, rows_of, table_
 from uldp.mechanisms.questions.compare import compare, smallest_change
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Period, period_of, zone_of
-from uldp.mechanisms.questions.pool import pool_up
-from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
-from uldp.mechanisms.questions.rollup import RollUp, roll_up
+from uldp.mechanisms.questions.rollup import RollUp, pool_up, roll_up
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
-from uldp.mechanisms.questions.sums import Groups, groups_of, sums
+from uldp.mechanisms.questions.sums import Groups, groups_of, quantiles, range_of, ranges, sums
 
 __all__ = [
     "About",

@@ -6,17 +6,17 @@ Learning" (USENIX Security 2023). Here the reports are those of local differenti
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.inference.goodness_of_fit import support_matrices
+from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square, support_matrices
 from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.mechanisms.verification.strings_of_parts import all_for_strings
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
@@ -219,3 +219,20 @@ def inputs_of_parts(strata: Mechanism, inputs: Inputs) -> list[Inputs | None]:
         return [int(symbol) for symbol in cast(Floats, inputs)]
     of_parts = zip(strata.parts, np.split(cast(Floats, inputs), strata.first_symbols[1:]), strict=True)
     return [part.held * own / own.sum() if own.any() else None for part, own in of_parts]
+
+
+def all_for_strings(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism has parts, and each of them is for strings."""
+    return bool(mechanism.parts) and all(isinstance(part.bare, StringMechanism) for part in mechanism.parts)
+
+
+def strings_of_parts(strata: Mechanism, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:
+    """Test the drawn parts by their shares, and the payloads of each by its own string or set, (parts, l)."""
+    split = list(strata.split_payloads(payloads))
+    counts = np.array([len(rows) for _, rows, _ in split])
+    yield chi_square("drawn parts", strata.noun, counts, strata.shares)
+    for number, _, own in split:
+        part = cast(StringMechanism, strata.parts[number].bare)
+        if len(own):
+            for check in part.string_checks(symbols[number], own):
+                yield replace(check, name=f"{check.name}, of {strata.noun} {number}")

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.numbers.shape import Shape, SimulatesBins
+from uldp.mechanisms.numbers.outputs import Shape, SimulatesBins
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError

@@ -8,14 +8,12 @@ from uldp.mechanisms.questions.answer import Answer, table_answers
 from uldp.mechanisms.questions.compare import Correction, compare
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.periods import Every, zone_of
-from uldp.mechanisms.questions.pool import pool_up
-from uldp.mechanisms.questions.ranges import quantiles, range_of, ranges
-from uldp.mechanisms.questions.rollup import RollUp, total
+from uldp.mechanisms.questions.rollup import RollUp, pool_up, total
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.slices import Group, counts_of, groups_by, version_of
 from uldp.mechanisms.questions.smoothed import smoothed
 from uldp.mechanisms.questions.span import Span, Version
-from uldp.mechanisms.questions.sums import groups_of, sums
+from uldp.mechanisms.questions.sums import groups_of, quantiles, range_of, ranges, sums
 from uldp.pipelines.asking.groups import Wanted
 from uldp.pipelines.asking.records import WantedTable, chosen
 from uldp.pipelines.results.kept import Kept

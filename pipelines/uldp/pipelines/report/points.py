@@ -11,8 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from uldp.mechanisms.questions.periods import EVERY, Every, Period
-from uldp.mechanisms.questions.pool import pool_up
-from uldp.mechanisms.questions.rollup import RollUp
+from uldp.mechanisms.questions.rollup import RollUp, pool_up
 from uldp.mechanisms.questions.slices import counts_of, version_of
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.pipelines.report.over_time import Point, point_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.layouts import Layout, Role, Type
-from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
+from uldp.schemas.codec.stored import read_bytes, read_entries, read_long, read_text
 from uldp.schemas.records import KNOWN_ATTRIBUTES, NO_ATTRIBUTES, Message, known_attributes
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,7 +16,7 @@ from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, Randomness
-from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
+from uldp.mechanisms.randomizers.reports import AlikeBits, BitTotals
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask, Values
 

@@ -15,8 +15,7 @@ from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distrib
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.interval import normal_quantile
-from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
-from uldp.mechanisms.numbers.shape import Shape
+from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder, Shape
 from uldp.mechanisms.protocol.decoder import require_reports
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats

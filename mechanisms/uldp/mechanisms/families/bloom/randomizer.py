@@ -16,8 +16,8 @@ from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness
 from uldp.mechanisms.protocol.noise import BitNoise
-from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
 from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.mechanisms.randomizers.reports import AlikeBits, BitTotals
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import StringMechanism

@@ -11,8 +11,7 @@ from uldp.mechanisms.decoders.table_of import share_tables
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
 from uldp.mechanisms.laws.estimate import Estimate
-from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
-from uldp.mechanisms.pooling.versions import by_reports, difference_p_value, pool
+from uldp.mechanisms.pooling.versions import by_reports, difference_p_value, pool, pooled_bayes
 from uldp.mechanisms.protocol.decoder import heaviest_fact
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats

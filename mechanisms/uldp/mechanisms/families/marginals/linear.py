@@ -8,9 +8,8 @@ import numpy as np
 
 from uldp.mechanisms.decoders.table_of import table_from
 from uldp.mechanisms.laws.estimate import Estimate
-from uldp.mechanisms.laws.interval import Ends
+from uldp.mechanisms.laws.interval import Ends, ratio_interval
 from uldp.mechanisms.laws.law import Cumulants, chained
-from uldp.mechanisms.laws.ratio import ratio_interval
 from uldp.mechanisms.pooling.cell_errors import CellErrors
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions
 from uldp.mechanisms.pooling.pooled_linear import Pooled

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal, Self
 from uldp.mechanisms.assembly import of_sets
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
-from uldp.mechanisms.encodings.pair_encoding import PairEncoding
-from uldp.mechanisms.encodings.set_encoding import SetEncoding
+from uldp.mechanisms.encodings.set_encoding import PairEncoding, SetEncoding
 from uldp.mechanisms.families.auto import BlockSize
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import best_chosen

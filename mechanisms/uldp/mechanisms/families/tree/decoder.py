@@ -14,7 +14,7 @@ from uldp.mechanisms.families.tree.linear import TreeEstimate, published_shares
 from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
 from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.laws.law import Cumulants
-from uldp.mechanisms.numbers.shape import Shape
+from uldp.mechanisms.numbers.outputs import Shape
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.mechanisms.protocol.decoder import Cost, heaviest_fact
 from uldp.mechanisms.randomizers.strata import Strata

@@ -15,9 +15,8 @@ from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, thresholds
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.protocol.noise import BitNoise
-from uldp.mechanisms.randomizers.bit_totals import BitTotals
 from uldp.mechanisms.randomizers.packed_bits import row_totals
-from uldp.mechanisms.randomizers.reports import BitReports
+from uldp.mechanisms.randomizers.reports import BitReports, BitTotals
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Values
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
