@@ -92,12 +92,7 @@ class JudgedBatch:
             yield served.spec.key, accounted(served, judged.slots[at], judged.signals[at], outcome)
 
     def _messages(self, of: Uncounted) -> Iterator[tuple[int, Rows, Rows, list[bytes]]]:
-        """Put reports that are not counted into messages that hold these alone, those of one message together.
-
-        Yields:
-            The number of reports in each of some messages; and, of each, its index, the row of its first report, and
-            its data.
-        """
+        """Yield numbers of reports, and of each message its index, first row and data, of uncounted ones."""
         parsed, bodies = self.judged.parsed, self.messages.bodies
         origins = parsed.origins[of.rows]
         if not parsed.batched:

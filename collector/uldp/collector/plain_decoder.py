@@ -190,12 +190,7 @@ class PlainDecoder:
         return "" if refusal is None else refusal.detail
 
     def _by_header(self, messages: Bodies, rows: Rows) -> tuple[Rows, list[Rows]]:
-        """Separate messages by their header.
-
-        Returns:
-            The messages with a header of the store, or which begin as those of a schema registry do; and all others, in
-            parts that the store refuses for one reason each.
-        """
+        """Separate messages with a known header, or a registry's, from others, these by reason."""
         if len(rows) < MIN_ROWS:
             return rows, []
         starts = messages.starts[rows]

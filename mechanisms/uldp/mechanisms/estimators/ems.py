@@ -140,10 +140,7 @@ class Chosen(NamedTuple):
 
 
 def choose_smoothing(channel: GridChannel, cells: Counts) -> Chosen:
-    """Choose the part of smoothing whose fit to four fifths of the reports makes the other fifth most probable.
-
-    The fifth is drawn by a fixed seed, so that equal cells give equal estimates. Of equal parts the largest is chosen.
-    """
+    """Choose the largest smoothing whose fit to four fifths of the reports makes a fixed fifth most probable."""
     fitted = np.random.default_rng(_SEED).binomial(cells, _FITTED)
     if not fitted.any():
         return Chosen(SMOOTHINGS[-1], np.full((len(SMOOTHINGS), channel.size), 1 / channel.size))
@@ -173,10 +170,7 @@ def stderr(moves: Floats, f: Floats, n: float) -> Floats:
 
 
 def em_step(channel: GridChannel, f: Floats, shares: Floats, p: Floats) -> Floats:
-    """Return the shares after one step of EM, shape (..., size); see ``ems``.
-
-    ``f`` and ``p``, shape (..., G+W), are the shares of the outputs among the reports, and under the shares before.
-    """
+    """Return the shares after one step of EM, (..., size), with shares of outputs f and, before, p, (..., G+W)."""
     # A difference of sums may be slightly below 0.
     return shares * np.maximum(channel.averages(f / p), 0)
 

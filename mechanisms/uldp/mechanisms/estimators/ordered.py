@@ -117,10 +117,7 @@ def by_blocks(waves: Floats, noise: Floats) -> Floats:
 
 
 def monotone(values: Floats) -> Floats:
-    """Return the shares whose sums below edges are nearest to those of ``values``: 0 or more, with the sum 1.
-
-    Neighbours that fall are pooled until none does. Bounds cut the fit without them.
-    """
+    """Return shares, 0 or more of the sum 1, whose sums below edges are nearest: falling neighbours are pooled."""
     levels: list[float] = []
     sizes: list[int] = []
     for level in np.cumsum(values)[:-1].tolist():

@@ -55,10 +55,7 @@ def fitted_prior(shares: Floats, mean: float, likelihood: Floats, repeats: Count
 
 
 def posterior_moments(shares: Floats, prior: Floats, likelihood: Floats) -> tuple[Floats, Floats]:
-    """Return the posterior means and variances of the shares behind the counts, both of shape (rows, counts).
-
-    The arguments are those of ``fitted_prior``, and what it returns.
-    """
+    """Return posterior means and variances of the shares behind the counts, both of shape (rows, counts)."""
     evidence = _evidence(prior, likelihood.T)
     mean = (prior * shares) @ likelihood.T / evidence
     return mean, np.maximum((prior * shares**2) @ likelihood.T / evidence - mean**2, 0)

@@ -59,10 +59,7 @@ def _variances(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
 
 
 class Nearest(NamedTuple):
-    """A distribution, shape (|Z|,), and its squared distance from the counts, weighted by their variances at it.
-
-    Of symbol reports, there may be rows of several windows.
-    """
+    """A distribution, (|Z|,), or rows, and its squared distance from the counts by their variances at it."""
 
     r: Floats
     distance: float | Floats

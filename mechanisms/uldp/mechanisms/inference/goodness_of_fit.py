@@ -145,10 +145,7 @@ def support_matrices(mechanism: Mechanism, payloads: Payloads) -> Iterator[Count
 def binomial(
     name: str, said: Callable[[int], str], counts: Counts, n: int | Counts, m: Floats, noun: str = "reports"
 ) -> Check:
-    """Test counts that are each binomial with ``n`` trials and a probability ``m``, by the least of their p-values.
-
-    They have shape (tests,), or ``n`` is one for all. ``said`` says of an index what is counted, among the ``noun``.
-    """
+    """Test counts, (tests,), that are binomial with n and m, by the least p-value; ``said`` says what they count."""
     from scipy import special  # takes a quarter of a second, and devices need none
 
     n = np.broadcast_to(n, counts.shape)

@@ -57,10 +57,7 @@ _EXACT_BITS = 20
 
 
 class BlockDesign(ABC):
-    """Points and blocks, where each point is in the same number of blocks, and so is each pair of points.
-
-    A point is in ``holding`` blocks, and two points are ``together`` in so many. All blocks may be of one size.
-    """
+    """Points and blocks: each point is in ``holding`` blocks, and each two points are ``together`` in so many."""
 
     points: int
     blocks: int
@@ -91,10 +88,7 @@ class BlockDesign(ABC):
 
 
 class HadamardDesign(BlockDesign):
-    """The design of Sylvester's Hadamard matrix of order V, a power of 2: the entry (i, j) is (-1)^popcount(i & j).
-
-    Point i is row i + 1, and block j is column j. A block holds the rows with an entry of 1.
-    """
+    """Sylvester's Hadamard matrix of order V: point i is row i + 1, and block j the rows with 1 in column j."""
 
     equal_blocks = False
 

@@ -83,10 +83,7 @@ def _singer(least: int, most: int) -> Iterator[Design]:
 
 @cache
 def designs(sensitive: int, size: int) -> tuple[Design, ...]:
-    """Return the designs for v sensitive symbols of k: V from v to k + v, but not above ``MOST_POINTS``.
-
-    So a report is one of at most 2 k symbols. The designs are in the order of w, then V, then families; none is twice.
-    """
+    """Return the designs for v sensitive symbols of k, each once: V from v to k + v, but at most ``MOST_POINTS``."""
     most = min(size + sensitive, MOST_POINTS)
     found = {(design.points, design.block): design for design in _singer(max(sensitive, 3), most)}
     for points in range(max(sensitive, 3), most + 1):

@@ -114,10 +114,7 @@ class Pooled(Estimate):
         return replace(self, parts=tuple(parts))
 
     def in_parts(self, w: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return g, shape (M, j), d and h, with which sums with the weights ``w`` have the covariances g^T D g - h^T h.
-
-        They take the covariances of parts as ``diagonal_and_rank_one`` does, and no transform.
-        """
+        """Return g, (M, j), d and h: sums with weights ``w`` have the covariances g^T D g - h^T h, as below."""
         assert self.onto is not None
         own, diagonal, means = self.onto.forward(w), np.zeros(len(self.stacked)), []
         for place, part in zip(self.places, self.parts, strict=True):

@@ -39,12 +39,7 @@ def group_of(slices: Slices, name: str) -> Group:
 
 
 def groups_by(slices: Slices, wanted: Sequence[str]) -> list[Group]:
-    """Return the groups of slices that are asked for; RequestError if there is no such public attribute or value.
-
-    Args:
-        wanted: Each a public attribute, for a group for each of its values, or one with a value, as ``os=ios``, which
-            all groups then have.
-    """
+    """Return the groups of the values of public attributes, as ``os``, among ``os=ios``; RequestError if unknown."""
     choices = []
     for each in dict.fromkeys(part.strip() for text in wanted for part in text.split(",")):
         if EQUALS in each:

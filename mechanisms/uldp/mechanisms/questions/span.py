@@ -142,10 +142,7 @@ class Span:
         return tuple(span.version.spec.version for span in self.spans)
 
     def passes(self) -> bool:
-        """Return whether each sum may be shown: neither it, nor the windows in it that are apart, have few reports.
-
-        Other windows may be published on their own. Who subtracts them from the sum sees the sum of those apart.
-        """
+        """Return whether a sum may be shown: neither it, nor the windows in it that are apart, have few reports."""
         least = self.version.spec.limits.min_reports
         if self.of_versions:
             return all(span.passes() for span in self.of_versions)

@@ -136,10 +136,7 @@ def _sum_few(rows: Packed, size: int) -> Counts:
 
 
 def _bit_planes(rows: Packed, levels: int) -> Packed:
-    """Add n rows of bits, 2^levels - 1 at a time; shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)).
-
-    A lane is the sum of 2^levels - 1 rows, in binary: plane j holds the bits of weight 2^j.
-    """
+    """Add n rows of bits, 2^levels - 1 in a lane; plane j, shape (lanes, width), has the bits of weight 2^j."""
     n, width = rows.shape
     in_lane = 2**levels - 1
     lanes = -(-n // in_lane)

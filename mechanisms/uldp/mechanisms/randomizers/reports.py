@@ -32,11 +32,7 @@ class BitTotals:
 
     @classmethod
     def of_symbols(cls, cleared: Floats, q: Floats) -> Self:
-        """Return those of a report with a bit for each symbol.
-
-        ``cleared`` has the probability that the device clears the bit of a true symbol, and ``q`` that it sets the bit
-        of another one, shape (|Z|,) each.
-        """
+        """Return those of a bit for each symbol, by how probably it is cleared if true, and set if not."""
         laws, numbers = np.unique(np.stack([cleared, q], axis=1), axis=0, return_counts=True)
         kinds = []
         for true, (own, _) in enumerate(laws.tolist()):
@@ -45,10 +41,7 @@ class BitTotals:
         return cls(kinds)
 
     def within(self, tail: float) -> tuple[int, int]:
-        """Return the tightest (low, high) with Pr(total < low) <= tail / 2 and Pr(total > high) <= tail / 2.
-
-        The bounds hold for every true symbol, and ``tail`` is inside (0, 1); else ValueError.
-        """
+        """Return the tightest (low, high) beyond which any true symbol has totals with ``tail`` / 2, inside (0, 1)."""
         if not 0 < tail < 1:
             raise ValueError(f"tail must be inside (0, 1), got {tail}")
         lows, highs = [], []

@@ -35,13 +35,7 @@ class BatchViews:
         return cls(prefixes, tuple(sorted(set(map(len, prefixes)))))
 
     def read(self, message: bytes) -> tuple[CollectionKey, dict[str, Any]] | None:
-        """Return a batch's collection and version, and its columns by their names in the schema.
-
-        As with the plain decoder, the columns may have any length, and their content is unchecked.
-
-        Returns:
-            None if the plain decoder must decode the message.
-        """
+        """Return a batch's collection and version, and its columns; None if the plain decoder must decode it."""
         for size in self.sizes:
             key = self.keys.get(message[:size])
             if key is not None:

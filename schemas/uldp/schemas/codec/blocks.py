@@ -94,12 +94,7 @@ class Container:
 
     @classmethod
     def open(cls, file: IO[bytes]) -> Self:
-        """Read the header of a container.
-
-        Raises:
-            ContainerError: if the file is no container, its schema or the unit of its times is unknown, or its codec is
-                unknown or not installed.
-        """
+        """Read the header of a container; ContainerError if it is none, or of an unknown schema, unit or codec."""
         if (begin := file.read(len(_MAGIC))) != _MAGIC:
             raise ContainerError(f"it starts with {begin.hex() or 'nothing'}, not {_MAGIC.hex()}")
         metadata = _read_metadata(file)

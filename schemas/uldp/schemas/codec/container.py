@@ -103,10 +103,7 @@ class EncodedMessages:
 def write_header(
     file: IO[bytes], schema: str, sync_marker: bytes, metadata: Mapping[str, str], codec: str = "null"
 ) -> None:
-    """Write the header of a container file of records of the shipped ``schema``.
-
-    The schema in the header has no docs: they took 85 % of a file with a small pane, and no reader needs them.
-    """
+    """Write the header of a container file of records of ``schema``, without docs, which took 85 % of small panes."""
     header = _header(schema, metadata, codec) if metadata else _plain_header(schema, codec)
     file.write(header[:-SYNC_SIZE] + sync_marker)
 

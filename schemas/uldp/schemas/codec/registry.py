@@ -43,10 +43,7 @@ class RegistryIds:
         self._headers = np.frombuffer(headers, dtype=np.uint8).reshape(-1, HEADER_SIZE)
 
     def reframed(self, bodies: Bodies) -> Bodies:
-        """Return messages in which the header of a schema replaces each framing whose id means one.
-
-        Other messages stay as they are. Nothing is copied if there is no such framing.
-        """
+        """Return messages with the header of a schema for each framing whose id means one; others as they are."""
         if not len(self._numbers):
             return bodies
         buffer = np.frombuffer(bodies.buffer, dtype=np.uint8)

@@ -33,11 +33,7 @@ MOST_CANDIDATE_LINES = 1 << 18
 def read_candidates(
     listed: Sequence[str] | None, file: str | None, read: Callable[[str], str], most: int, folder: SpecFolder
 ) -> Sequence[str]:
-    """Return the candidates of a spec, or of a CSV file; nothing if there are neither.
-
-    Raises:
-        ValueError: if the file cannot be read, or a candidate is none. The message begins with the key.
-    """
+    """Return candidates, listed or of a CSV file; ValueError, which begins with the key, if that is not possible."""
     if listed is not None and file is not None:
         raise ValueError("candidates: give the list or candidates_file; remove one")
     if file is None:

@@ -50,13 +50,7 @@ class Slices:
         return list(product(*parts))
 
     def positions(self, given: object) -> list[int]:
-        """Return the position of the value of each public attribute that a device gives.
-
-        Raises:
-            TypeError: if it is no mapping.
-            ValueError: if an attribute is missing, or there is no such attribute or value. They are public, so the
-                message names them.
-        """
+        """Return the position of each public attribute's value; TypeError or ValueError, which may name it."""
         names = list(self.values)
         if not isinstance(given, Mapping):
             raise TypeError(f"by is a {type(given).__name__}, not a mapping with {names}")

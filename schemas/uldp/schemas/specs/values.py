@@ -104,12 +104,7 @@ def read_values(
     folder: SpecFolder,
     columns: int | None = None,
 ) -> Values:
-    """Return the values that a domain gives in one of these ways; labels may come from a file of ``folder``.
-
-    Raises:
-        ValueError: if the file cannot be read, or does not hold labels, or if columns do not fit the values. The
-            message begins with the key.
-    """
+    """Return the values of a domain; ValueError, which begins with the key, if a file or columns do not fit."""
     if labels_file is not None:
         labels = _read_labels(labels_file, folder)
     values = Values(size or 0 if labels is None else len(labels), labels, columns=columns)

@@ -31,12 +31,7 @@ class Zones:
 
 
 def read_zones(path: Path, values: Values) -> Zones:
-    """Read the rows ``value,zone`` of a file. Values that it does not name share the zone ``rest``.
-
-    Raises:
-        ValueError: if the file cannot be read, or does not give 2 to ``MOST_ZONES`` zones. The message does not name
-            the file.
-    """
+    """Read rows ``value,zone``, with ``rest`` for others; ValueError, without the file, if that is not possible."""
     of_value = np.full(values.size, -1, dtype=np.int64)
     zones: dict[str, int] = {}
 

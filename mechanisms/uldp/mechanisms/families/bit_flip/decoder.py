@@ -39,10 +39,7 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         self._p, self._q = (np.concatenate(each) for each in zip(*((of.p, of.q) for of in channels), strict=True))
 
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate of the shares, given the numbers of reports of the designs.
-
-        A design without reports has the estimates 0, with the errors of one report.
-        """
+        """Return the unbiased estimate; a design without reports has 0, with the errors of one report."""
         self.check(cells, n)
         require_reports(n)
         counts, reports = self._split(cells)

@@ -86,14 +86,7 @@ class RankingDecoder(SharesOfParts):
         return score, beats
 
     def _wins(self, cells: Counts, n: int, repeats: float) -> Floats:
-        """Return the shares of users who rank the first of each pair above the second, by its own reports.
-
-        Of a pair without reports nothing is known: 1/2 stands for its share, which is then no estimate, its error is
-        1/2, and its interval from 0 to 1.
-
-        Returns:
-            Shape (4, pairs): the unbiased estimates, their variances, and the lower and upper ends of their intervals.
-        """
+        """Return estimates, variances and ends of each pair, (4, pairs); 1/2, 1/4, 0 and 1 without reports."""
         coverage, unknown = coverage_of(len(self._pairs), self.simultaneous), [0.5, 0.25, 0.0, 1.0]
         return np.array(
             [
