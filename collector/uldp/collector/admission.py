@@ -30,12 +30,7 @@ class Admission:
         return cls(limits_senders(specs), any(spec.limits.cap_senders for spec in specs))
 
     def of_new(self, spec: CollectionSpec, latest: int | None) -> CollectionSpec:
-        """Return a spec that the job does not know, with the time at which it opens; RequestError if it cannot take it.
-
-        Args:
-            latest: An upper bound of the publish times of the messages that the job has read, in milliseconds; None if
-                it has read none.
-        """
+        """Return a new spec, and when it opens; RequestError if a job that read up to ``latest`` cannot take it."""
         self._check_senders(spec)
         if latest is None:
             return spec

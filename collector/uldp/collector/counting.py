@@ -109,11 +109,7 @@ def account_missing(
 
 
 def open_windows(served: ServedCollection, after: int, before: int) -> range:
-    """Return the starts of the windows that count reports of messages published between two times, in milliseconds.
-
-    A window counts them from its start until the allowed lateness after its end; of more than ``MOST_WINDOWS``, the
-    function returns the last.
-    """
+    """Return the starts of the last ``MOST_WINDOWS`` windows that count a message published between two times."""
     period, lateness = served.slice_size, milliseconds(served.spec.window.allowed_lateness)
     before = min(max(before, 0), YEAR_9000 - 1)
     newest = served.slice_start(before)

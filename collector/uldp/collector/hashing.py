@@ -112,9 +112,5 @@ def mask_of(collection: str) -> Words:
 
 
 def spread(hashes: Words, parts: int) -> Words:
-    """Map hashes to 0, ..., parts - 1 by their upper 32 bits, each value equally often up to 2^-32.
-
-    A multiplication and a shift take less time than a division (Lemire, "Fast random integer generation in an
-    interval", ACM Transactions on Modeling and Computer Simulation 2019).
-    """
+    """Map hashes to 0, ..., parts - 1 by their upper 32 bits, by multiplication (Lemire 2019), equally up to 2^-32."""
     return ((hashes >> _HALF) * np.uint64(parts)) >> _HALF

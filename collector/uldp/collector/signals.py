@@ -60,10 +60,7 @@ def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
 
 
 def sender_digest(sender: str, key: bytes) -> int:
-    """Return the first 8 bytes of HMAC-SHA-256 of a sender's key, as a number.
-
-    Whoever has no ``key`` cannot try senders until one fits.
-    """
+    """Return 8 bytes of HMAC-SHA-256 of a sender as a number: without ``key``, nobody can try senders."""
     return int.from_bytes(hmac.digest(key, sender.encode("utf-8", "surrogatepass"), "sha256")[:8], "big")
 
 
@@ -138,13 +135,7 @@ class SenderCounts:
 
 
 def published_signals(skew: Counts, improbable: int, senders: SenderCounts | None, start: int) -> Signals:
-    """Return signals in the form in which they are published.
-
-    Args:
-        skew: Shape (2 SKEW_RANGES,): the number of reports by range of clock skew, as in ``signal_bits``.
-        senders: The number of reports by sender; None if no sender is known, or the spec does not limit reports per
-            sender.
-    """
+    """Return signals as published, of the reports by range of ``signal_bits``, and by sender if limited."""
     busiest = None if senders is None else senders.busiest()
     return Signals(
         early=_shortened(skew[SKEW_RANGES:]),

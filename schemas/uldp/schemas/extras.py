@@ -29,11 +29,7 @@ def install(*extras: str, of: str = "uldp-stream") -> str:
 
 
 def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group by their names: first the project's own, then those of other packages.
-
-    Raises:
-        ValueError: if two have one name; which of them counts must not depend on the order of packages.
-    """
+    """Return the entry points of a group by name, the project's ``own`` first; ValueError if two have one name."""
     found = {name: EntryPoint(name, value, group) for name, value in own.items()}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         if point.name in found:

@@ -99,11 +99,7 @@ def encode_object(name: str, record: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class SchemaStore:
-    """Known writer schemas, by the header of their messages.
-
-    Each new version of a schema adds one more writer. The store resolves a body to the reader of the same name by
-    Avro's rules, so it still decodes the messages of old clients.
-    """
+    """Known writer schemas by the header of their messages: all versions, so messages of old clients are decoded."""
 
     writers: Mapping[bytes, Schema]
     readers: Mapping[str, Schema]

@@ -14,10 +14,7 @@ SKEW_RANGES = 24
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """Numbers of reports by outcome, with the law received = counted + duplicate + late + rejected.
-
-    Addition is componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
-    """
+    """Numbers of reports by outcome, a commutative monoid with received = counted + duplicate + late + rejected."""
 
     received: int = 0
     counted: int = 0

@@ -77,11 +77,7 @@ def pack_cells(cells: Counts) -> dict[str, Any]:
 
 
 def unpack_cells(packed: Mapping[str, Any]) -> Counts:
-    """Read cells that ``pack_cells`` returned; shape (size,).
-
-    Raises:
-        ValueError: if the sizes contradict each other or are too large, or if the indices do not ascend below the size.
-    """
+    """Read cells that ``pack_cells`` returned, shape (size,); ValueError if sizes or indices are not as it has them."""
     size, itemsize = packed["size"], packed["itemsize"]
     if not 0 <= size <= MAX_CELLS or itemsize not in _ITEMSIZES:
         raise ValueError(f"{size} cells of {itemsize} bytes are impossible")

@@ -189,10 +189,7 @@ class PureDecoder(CountsDecoder):
         return 1 + len(self.pum.tags) if together else 1
 
     def expected_l1(self, r: Floats, n: int, estimator: str) -> float:
-        """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
-
-        For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger.
-        """
+        """Return the expected l1 distance of n reports, at most 2; of many symbols, without a projection."""
         if self.channel.size > LARGEST:
             return min(self.channel.expected_l1(r, n), 2.0)
         return forecast_errors(self, r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1

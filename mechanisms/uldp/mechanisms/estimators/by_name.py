@@ -72,11 +72,7 @@ def norm_sub(channel: Channel, counts: Counts, n: Reports) -> Floats:
 
 
 def auto(channel: Channel, counts: Counts, n: Reports, bots: int = 0) -> Floats:
-    """Estimate r by empirical Bayes, or by ``wls`` where this has less risk on held-out reports; see ``choice``.
-
-    Empirical Bayes is worse where the shares of a few symbols say little of those of others. Without a prior it is
-    ``wls``. For the arguments see ``empirical_bayes``.
-    """
+    """Estimate r by empirical Bayes, or by ``wls`` where its risk on held-out reports is less, or without a prior."""
     if not has_prior(channel, bots):
         return wls(channel, counts, n)
     assert isinstance(n, int), "rows of windows with a prior"

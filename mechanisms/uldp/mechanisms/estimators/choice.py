@@ -41,11 +41,7 @@ class Scoring:
 
 
 def chosen(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Scoring) -> Floats:
-    """Return the first candidate's shares, or those of another one whose risk is clearly less, shape (k,).
-
-    Each candidate estimates inside of the box of all intervals, so that no choice contradicts them. The splits are
-    seeded by the cells, so that equal cells give equal shares.
-    """
+    """Return the first candidate's shares, or those of another one whose risk is clearly less, shape (k,)."""
     best = int(np.argmin(np.add(*compared(candidates, cells, n, scoring)))) if n > 1 else 0
     rows = cells[np.newaxis]
     shares: Floats = candidates[best](rows, n, scoring.box(rows, n))[0]

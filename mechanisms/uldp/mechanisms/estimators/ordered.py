@@ -70,10 +70,7 @@ def ordered_shares(fit: Fit, halve: Halve | None, seed: int) -> Floats:
 
 
 def risk(fits: Sequence[Floats], unbiased: Floats) -> tuple[Floats, Floats]:
-    """Return A and b, by which w^T A w - 2 w^T b is the risk of the mixture w of fits, up to a term without w.
-
-    It is unbiased if ``unbiased`` is so, and independent of the fits.
-    """
+    """Return A and b; w^T A w - 2 w^T b estimates the risk of the mixture w of fits, without bias, up to a constant."""
     below, other = np.cumsum(fits, axis=1), np.cumsum(unbiased)
     sums = below.sum(axis=1)
     part = _OF_MEAN / (len(other) + 1) * sums

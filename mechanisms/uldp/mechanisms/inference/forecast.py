@@ -56,11 +56,7 @@ def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, w
 
 
 def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
-    """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``, without the reports.
-
-    Counts of reports of several symbols are normal ones with the variances of the channel, rounded, unless these
-    reports are in cells.
-    """
+    """Draw the support counts of n reports of true symbols distributed as ``r``; normal ones of several symbols."""
     if channel.independent_bits:
         held = rng.multinomial(n, r / r.sum()) if channel.held == 1 else rng.binomial(n, r)
         return np.asarray(rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q))

@@ -106,11 +106,7 @@ def design_of(block: int, sensitive: int, size: int) -> Design:
 
 
 def best_design(epsilon: float, sensitive: int, size: int) -> Design:
-    """Return the design with the least regret: of equal ones, the first of ``designs``.
-
-    The regret is how many times its error is that of the best design, at the worst share of users; the errors are
-    ``total_variances``.
-    """
+    """Return the first design with the least regret: its error by that of the best, at the worst share of users."""
     known = designs(sensitive, size)
     if sensitive == 1:
         return known[0]  # its errors are 0 if all users hold the symbol

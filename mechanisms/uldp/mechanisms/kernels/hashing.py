@@ -22,11 +22,7 @@ _HALF = np.uint64(32)
 
 
 def default_buckets(epsilon: float) -> int:
-    """Return the number of buckets with the least variance: e^epsilon + 1, rounded, and at most ``MOST_BUCKETS``.
-
-    Source: Wang et al., "Locally Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017),
-    section 4.4.
-    """
+    """Return e^epsilon + 1 buckets, rounded, at most ``MOST_BUCKETS``: the least variance (Wang et al. 2017, 4.4)."""
     return min(round(math.exp(epsilon)) + 1, MOST_BUCKETS)
 
 

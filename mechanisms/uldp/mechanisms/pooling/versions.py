@@ -83,11 +83,7 @@ def pool(parts: Sequence[ShareEstimate]) -> PooledShares:
 
 
 def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
-    """Return the numbers, shape (m,), for which two versions contradict each other: one truth is improbable.
-
-    The intervals of the versions hold all at once with probability ``coverage`` or more, by Bonferroni. If two of them
-    are disjoint, they hold no common number.
-    """
+    """Return the numbers, shape (m,), for which two versions' intervals, which hold at once, are disjoint."""
     tests = len(parts) * len(parts[0].values)
     lows, highs = zip(*(part.interval(1 - (1 - coverage) / tests) for part in parts), strict=True)
     disjoint: Mask = np.max(lows, axis=0) > np.min(highs, axis=0)

@@ -298,18 +298,11 @@ class SharesDecoder(Decoder):
 
     @abstractmethod
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
-        """Draw a window of n reports, and return the errors of the published shares, shape (|X|,).
-
-        Args:
-            r: Shape (|Z|,): the distribution of true symbols. Background knowledge is taken as right.
-        """
+        """Draw a window of n reports, and return the errors of the published shares, if backgrounds are right."""
 
     @abstractmethod
     def stderr(self, r: Floats, n: int) -> Floats:
-        """Return the standard errors of the unbiased shares of values, shape (|X|,), for this distribution of symbols.
-
-        What is behind a tag is taken to be known.
-        """
+        """Return the standard errors of the unbiased shares, given ``r`` and what is behind tags, (|X|,)."""
 
     @property
     @abstractmethod

@@ -284,10 +284,7 @@ class WithMemory(Mechanism):
 
     @abstractmethod
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
-
-        Responses of bytes may be narrower than payloads. ``again`` takes them with zeros up to this width, too.
-        """
+        """Draw the permanent responses for true symbols of shape (n,): payloads, but maybe narrower ones."""
 
     @abstractmethod
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:

@@ -69,11 +69,7 @@ class Shares:
 
 
 def shares_of(span: Span) -> Iterator[Shares]:
-    """Yield the shares, or the mean, of each variable of a span that has enough reports.
-
-    Attributes of strings of which none is named are left out of a record. RequestError if the mechanisms of versions
-    cannot be pooled, or no string is named.
-    """
+    """Yield the shares or mean of each variable with enough reports; RequestError if versions cannot be pooled."""
     least, of_attributes = span.version.spec.limits.min_reports, dict[str, list[Shares]]()
     for each in span.spans:
         for part in each.parts:

@@ -73,9 +73,6 @@ class StringEncoding(Encoding):
 
 
 def hash_positions(cohorts: Values, symbols: Values, hashes: int, size: int) -> Symbols:
-    """Return positions of symbols under the hash functions of cohorts, below ``size``: a last axis of ``hashes``.
-
-    Function j of cohort c is that of ``hash_symbols`` with the seed c * hashes + j.
-    """
+    """Return positions below ``size``; function j of cohort c is ``hash_symbols`` with the seed c * hashes + j."""
     seeds = np.asarray(cohorts, dtype=np.int64)[..., np.newaxis] * hashes + np.arange(hashes)
     return hash_symbols(seeds, np.asarray(symbols)[..., np.newaxis], size)

@@ -28,10 +28,7 @@ class Choice(NamedTuple):
 
 
 def equal_zones(background: Floats, count: int) -> Zones:
-    """Divide values into zones of about equal background mass, the values in the order of falling mass.
-
-    A value with more mass has a zone of its own. Values without mass are in the last zone, ``REST``.
-    """
+    """Divide values into zones of about equal background mass, by falling mass; those without are in ``REST``."""
     order = np.argsort(-background, kind="stable")
     order = order[background[order] > 0]
     of_value = np.full(len(background), -1, dtype=np.int64)

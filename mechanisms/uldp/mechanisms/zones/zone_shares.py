@@ -71,11 +71,7 @@ class BotReports(NamedTuple):
         return Scores(constant * one, near * one, far * one, on / self.n, (self.counts.sum() - on) / self.n)
 
     def shares(self) -> tuple[Floats, Floats]:
-        """Return the shares of zones among the users of the bot, r_g / r, and their variances by the delta method.
-
-        The shares need not be on the simplex. If no users are behind the tag by these counts, shares are 0 and their
-        variances infinite.
-        """
+        """Return the shares r_g / r of zones in the bot and their variances; 0 and infinite if it has no users."""
         of, behind = self.scores(), int(self.counts.sum()) / self.n - self.q
         if behind <= 0:
             return np.zeros_like(of.on), np.full_like(of.on, np.inf)

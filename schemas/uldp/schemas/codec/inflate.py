@@ -17,11 +17,7 @@ class InflateError(DataError):
 
 
 class TooLargeError(InflateError):
-    """A block that is larger than the bound.
-
-    Attributes:
-        size: At least so many bytes.
-    """
+    """A block that is larger than the bound: of at least ``size`` bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"it takes {size:,} bytes or more")

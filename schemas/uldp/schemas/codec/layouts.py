@@ -116,10 +116,7 @@ def layout_of(schema: Any, canonical: Type) -> Layout | None:
 
 
 def units_of(field: Mapping[str, Any], undeclared: int | None) -> int:
-    """Return how many units of a field's time are in a millisecond; LayoutError if it declares none of ``UNITS``.
-
-    A field that declares nothing has ``undeclared``; None refuses it.
-    """
+    """Return how many units of a field's time are in a millisecond: ``undeclared`` or of ``UNITS``; or LayoutError."""
     declared = sorted({str(name) for name in _logical_types(field)})
     if not declared and undeclared is not None:
         return undeclared

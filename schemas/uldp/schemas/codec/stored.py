@@ -85,11 +85,7 @@ _FIRST = np.zeros(1, dtype=np.int64)
 
 
 def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
-    """Yield the messages of a block in parts of bounded size, with the known attributes.
-
-    Raises:
-        ContainerError: if the block is not the concatenation of so many records; behind the messages before the damage.
-    """
+    """Yield parts of a block's messages, with known attributes; ContainerError behind those before a damage."""
     at = 0
     while records:
         part = _Part(block, at, records)

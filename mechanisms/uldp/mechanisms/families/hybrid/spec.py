@@ -33,11 +33,7 @@ from uldp.schemas.specs.variable import Variable
 
 
 class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
-    """Estimates the mean of a number in [low, high] from the reports of ``Duchi`` and of ``Block``.
-
-    The estimates of the arms are pooled by the inverse of their variances at the numbers where these are equal, which
-    are the worst ones: so each report counts once, and the mean has no bias. The numbers of reports are given.
-    """
+    """Estimates the mean from ``Duchi`` and ``Block``, pooled by their variances where these are equal, the worst."""
 
     def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:
         super().__init__(("duchi", "block"), arms, strata)

@@ -45,10 +45,7 @@ class NoisyHistogram(Law):
 
 
 class SummationDecoder(SharesDecoder):
-    """Reads the sums of ``Summation``.
-
-    All symbols are about equally noisy, so the nearest distribution (``onto_simplex``) is what ``auto`` gives.
-    """
+    """Reads the sums of ``Summation``; ``auto`` is ``onto_simplex``, as all symbols are about equally noisy."""
 
     estimators = ("auto", "empirical", "norm-sub")
 
