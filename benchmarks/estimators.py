@@ -9,6 +9,7 @@ The size is that of the paper's largest experiment (section 6.2, nine attributes
 import io
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import fastavro
@@ -28,7 +29,7 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import INTERVAL_LEVEL, Table, TableName
 from uldp.transforms.io.durable_files import container_bytes
-from uldp.transforms.io.results import estimate_file, statistic_file
+from uldp.transforms.io.results.pane_files import ESTIMATES, STATISTICS, EncodedPane, pane_files
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
 REPEAT, EM_STEPS = 21, 5_000
@@ -105,7 +106,9 @@ def _writing(cells: Counts, shares: Floats, stderr: Floats) -> Iterator[Row]:
     estimate = Estimate(**statistic.header(), **named)
 
     def packed() -> int:
-        return len(statistic_file(statistic)[1]) + len(estimate_file(estimate)[1])
+        of_counts = pane_files(STATISTICS, [EncodedPane.encode(STATISTICS, statistic)], None)
+        of_estimates = pane_files(ESTIMATES, [EncodedPane.encode(ESTIMATES, estimate)], estimate.estimator)
+        return sum(len(content) for _, content in chain(of_counts, of_estimates))
 
     def lists() -> int:
         numbers = {"counts": cells.tolist(), "shares": shares.tolist(), "stderr": stderr.tolist()}

@@ -21,7 +21,8 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results.panes import filed_cells, filed_estimates
+from uldp.transforms.io.results.pane_files import ESTIMATES, STATISTICS
+from uldp.transforms.io.results.panes import PaneFiling
 
 HOUR = 3_600_000
 #: 2026-01-01T00:00:00Z in milliseconds.
@@ -45,7 +46,7 @@ limits: {{min_reports: 20}}
     truth = np.arange(size, 0, -1) / np.arange(1, size + 1).sum()
     p = np.exp(epsilon) / (np.exp(epsilon) + size - 1)
     cells = np.random.default_rng(1).multinomial(n, (1 - p) / (size - 1) * (1 - truth) + p * truth, size=windows)
-    counts, estimates = filed_cells("counts"), filed_estimates()
+    counts, estimates = PaneFiling(STATISTICS), PaneFiling(ESTIMATES)
     for window in range(windows):
         start = START + window * HOUR
         accounting, pane = Accounting(n, n), Pane(PaneKind.ON_TIME, 0)

@@ -21,7 +21,7 @@ class Isolated(NamedTuple):
 def public_sums(out: Path) -> dict[str, Counts]:
     """Return the cells of each pane in the files that are for others than the job's user, by the name of the file."""
     found: dict[str, Counts] = {}
-    for path in sorted(out.glob("counts/*/*/*.avro")):
+    for path in sorted(out.glob("counts/*.avro")):
         with path.open("rb") as file:
             for number, value in enumerate(fastavro.reader(file)):
                 assert isinstance(value, dict)
@@ -54,7 +54,7 @@ def isolated(out: Path, least: int, files: int = 2) -> list[Isolated]:
 def estimated(out: Path) -> list[dict[str, Any]]:
     """Return the estimates of a folder, as their files have them."""
     found: list[dict[str, Any]] = []
-    for path in sorted(out.glob("estimates/*/*/*.avro")):
+    for path in sorted(out.glob("estimates/*.avro")):
         with path.open("rb") as file:
             found += fastavro.reader(file)  # type: ignore[arg-type]
     return found

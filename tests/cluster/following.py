@@ -46,7 +46,7 @@ class Results:
 
     def panes(self) -> list[PaneHeader]:
         """Return the newest pane of each window; none before the first."""
-        for path in self.folder.glob("counts/*/*/[!.]*.avro"):
+        for path in self.folder.glob("counts/[!.]*.avro"):
             written = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != written:
                 with path.open("rb") as file:

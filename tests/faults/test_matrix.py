@@ -333,7 +333,7 @@ def _seen(command: Command, place: Place, ran: Ran) -> Any:
 
 def _kind(file: str) -> str:
     """What the files of a kind have in common: their names without numbers, windows and digests."""
-    return re.sub(r"[0-9]{6,}|[0-9a-f]{16,}", "", re.sub(r"[0-9]{8}T[^/]*Z/", "", file))
+    return re.sub(r"[0-9]{6,}|[0-9a-f]{16,}", "", re.sub(r"[0-9]{8}T[^/]*Z\.", "", file))
 
 
 def files_of(folder: Path) -> list[str]:
@@ -350,17 +350,15 @@ def first_and_last(files: Sequence[str]) -> list[str]:
 def names_of(file: str) -> Iterator[str]:
     """The texts by which a line may name a file: its own name; its window; the kind of its records."""
     path = Path(file)
-    if not re.fullmatch(r"[0-9]{6}(\..*)?\.avro", path.name):
-        yield path.name
+    yield path.name
     if window := re.search(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})Z--", file):
         yield window[0]
         year, month, day, hour, minute, _ = window.groups()
         yield f"{year}-{month}-{day}T{hour}:{minute}"
     if path.parts[0] in ("late", "rejected", "few", "ids"):
         yield path.parts[0]
-    if path.parent.name == "shared":
-        for name in ("c", "d"):
-            yield from (f"{name} v1 from ", f"{name}-v1: the newest pane")
+    if path.parts[0] in ("counts", "estimates"):
+        yield f"{path.parts[0]}: the newest pane"
 
 
 class Bench:

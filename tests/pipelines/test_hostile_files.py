@@ -131,7 +131,7 @@ def furnish(folder: Path) -> None:
         "{collection: c, version: 1, domain: {size: 3}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
     )
     (folder / "out/specs/c-v1/spec.yaml").write_bytes((folder / "spec.yaml").read_bytes())
-    for name in ("counts/c-v1/w", "estimates/c-v1/w", "rejected", "missing"):
+    for name in ("counts", "estimates", "rejected", "missing"):
         (folder / "out" / name).mkdir(parents=True)
     (folder / "archive").mkdir()
     LocalStream.create(folder / "stream", simulated_clock=True).close()
@@ -139,9 +139,12 @@ def furnish(folder: Path) -> None:
 
 COMMANDS = {
     "backfill": ("archive/a.avro", ("backfill", "--spec", "spec.yaml", "--from", "archive", "--to", "results")),
-    "show counts": ("out/counts/c-v1/w/000000.avro", ("show", "out")),
-    "show estimates": ("out/estimates/c-v1/w/000000.mle.avro", ("show", "out")),
-    "report": ("out/estimates/c-v1/w/000000.mle.avro", ("report", "out", "--out", "page.html")),
+    "show counts": ("out/counts/c-v1.20260101T090000Z--20260101T100000Z.000000.avro", ("show", "out")),
+    "show estimates": ("out/estimates/c-v1.20260101T090000Z--20260101T100000Z.000000.mle.avro", ("show", "out")),
+    "report": (
+        "out/estimates/c-v1.20260101T090000Z--20260101T100000Z.000000.mle.avro",
+        ("report", "out", "--out", "page.html"),
+    ),
     "report rejected": ("out/rejected/a.avro", ("report", "out", "--out", "page.html")),
     "report missing": ("out/missing/a.avro", ("report", "out", "--out", "page.html")),
     "replay": ("out/rejected/a.avro", ("replay", "out/rejected", "--to", "again")),

@@ -35,8 +35,8 @@ def batch(first: int, hours: int, size: int = 5, each: int = 1) -> Message:
 @pytest.mark.parametrize(
     ("messages", "received", "windows", "files", "ratio"),
     [
-        ([batch(0, 4_000)], 4_000, 600, 10, 1.5),
-        ([batch(0, 300), batch(300, 300)], 600, 600, 10, 6),
+        ([batch(0, 4_000)], 4_000, 600, 10, 2),
+        ([batch(0, 300), batch(300, 300)], 600, 600, 10, 7),
     ],
     ids=["one message", "two messages"],
 )
@@ -47,7 +47,8 @@ def test_a_batch_that_names_thousands_of_windows(
 
     Measured with 4,000 hours of 5 values in one message of 112 kB: before, 8,003 files of 43 MB, 388 times the input,
     in 12.6 s. Without docs in headers, 16.9 MB. With shared files and the limit for each message, 6 files of 0.31 MB,
-    2.8 times the input, in 2 s; 3,400 reports are rejected. The journal adds some 40 bytes a pane.
+    2.8 times the input, in 2 s; 3,400 reports are rejected. The journal adds some 40 bytes a pane, and headers of panes
+    in the headers of files as much.
     """
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     stream.append(messages)
@@ -93,4 +94,4 @@ def test_by_default_the_output_is_a_small_multiple_of_the_input(
     assert uldp(*command)[0] == 0
     assert len([*ResultsFolder(tmp_path / "out").estimates()]) == estimates
     written = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert written < 3 * sum(len(message.data) for message in sent)
+    assert written < 4 * sum(len(message.data) for message in sent)

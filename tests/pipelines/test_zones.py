@@ -10,6 +10,7 @@ import yaml
 
 from tests import build
 from tests.families import ANSWER_ZONES, TAKE_TAGS
+from tests.pane_files import statistic_file
 from tests.pipelines.command import SPEC, Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
@@ -19,7 +20,6 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import statistic_file
 
 MANHATTAN = Path(SPEC).parent
 HOUR = build.HOUR

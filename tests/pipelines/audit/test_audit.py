@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.pane_files import save_panes, take_out
 from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
 from tests.pipelines.command import Run
 from uldp.pipelines.audit.audit import MOST_LINES, Audit, audit
 from uldp.pipelines.jobs import local
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.panes import ESTIMATES, PANES
 from uldp.pipelines.results.signed import Signed
 from uldp.schemas.records import Message
 from uldp.transforms.io.files import FilesEndpoint
@@ -35,11 +39,11 @@ def segment(job: Job, number: int) -> Path:
 
 
 def newest_pane(job: Job, collection: str) -> Path:
-    """The newest pane of the second window of a collection."""
-    window = sorted((job.out / "counts" / f"{collection}-v1").glob("2*"))[1]
-    for older in sorted(window.glob("*.avro"))[:-1]:
-        older.unlink()
-    return next(window.glob("*.avro"))
+    """A file of its own with the newest pane of the second window of a collection, whose other panes are gone."""
+    mine = [pane for pane in ResultsFolder(job.out).panes() if pane.collection == collection]
+    start = sorted({pane.window_start for pane in mine})[1]
+    take_out(job.out, PANES, lambda pane: (pane.collection, pane.window_start) == (collection, start))
+    return save_panes(job.out, "counts", newest(pane for pane in mine if pane.window_start == start))
 
 
 def test_exact_accounts_are_exact(job: Job) -> None:
@@ -107,10 +111,8 @@ def test_a_damaged_pane_is_named(job: Job) -> None:
 
 @pytest.mark.parametrize("collection", ["c", "s"])
 def test_an_estimate_that_is_gone_is_named(job: Job, collection: str) -> None:
-    estimates = sorted((job.out / "estimates" / f"{collection}-v1").glob("2*/*.avro"))
-    for path in estimates:
-        if path.parent == estimates[-1].parent:
-            path.unlink()
+    last = max(each.window_start for each in ResultsFolder(job.out).estimates() if each.collection == collection)
+    take_out(job.out, ESTIMATES, lambda pane: (pane.collection, pane.window_start) == (collection, last))
     assert any("no estimate by" in fault and f"{collection} v1 from" in fault for fault in audited(job).faults)
 
 
@@ -181,7 +183,7 @@ def test_a_job_that_reads_its_stream_again_signs_all_of_it_again(jobs: dict[str,
     out = tmp_path / "out"
     shutil.copytree(jobs["stream"].out, out)
     (out / "resume.json").unlink()
-    next((out / "estimates").glob("*/2*/*.avro")).unlink()
+    next((out / "estimates").glob("*.avro")).unlink()
     options = local.pipeline_options([])
     local.follow(SPECS, jobs["stream"].stream, out, options, watermark_delay_ms=0, say=lambda line: None)
     assert len(Signed.read(out).segments) == SEGMENTS

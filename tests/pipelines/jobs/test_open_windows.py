@@ -6,12 +6,14 @@ from pathlib import Path
 
 from tests import build
 from tests.build import HOUR
+from tests.pane_files import estimate_file, statistic_file
 from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import estimate_file, statistic_file
+from uldp.transforms.io.local.journal import JOURNAL, append_entries, decode_entry
+from uldp.transforms.io.results.signing import line_of_pane
 from uldp.transforms.io.results.write import write_estimates, write_statistics
 
 
@@ -78,29 +80,23 @@ def of_each(collections: int, kind: str, revision: int, n: int) -> list[Statisti
 
 def test_panes_that_share_a_file_are_incomplete_too(tmp_path: Path) -> None:
     bundle(tmp_path, of_each(40, "early", 0, 3))
-    newest_panes = of_each(40, "early", 1, 5)
-    files = bundle(tmp_path, newest_panes)
-    assert {path.parents[1].name for path in files} == {"all"}
+    bundle(tmp_path, of_each(40, "early", 1, 5))
     bundle(tmp_path, of_each(35, "on_time", 2, 8))
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.avro")}
     for _ in range(2):  # to do it twice is to do it once
         assert mark_open_windows(tmp_path) == 5
-        assert sorted(path for path in before if before[path] != path.read_bytes()) == files
     ended = {f"c-{number}": {()} for number in range(35)}
     assert flags(tmp_path) == ended | {f"c-{number}": {("incomplete",)} for number in range(35, 40)}
     assert len(ResultsFolder(tmp_path).statistics()) == len(ResultsFolder(tmp_path).estimates()) == 115
-    # The job runs again, and the same bundle comes again: its files have the same names.
-    assert bundle(tmp_path, newest_panes) == files
-    assert set(before) == set(tmp_path.rglob("*.avro"))
+    # The job runs again, and the same panes come again.
+    append_entries(tmp_path / JOURNAL, map(decode_entry, map(line_of_pane, of_each(40, "early", 1, 5))))
     assert {each for found in flags(tmp_path).values() for each in found} == {()}
 
 
-def test_a_pane_that_is_in_two_files_is_marked_in_both(tmp_path: Path) -> None:
-    """A bundle was tried again with other panes."""
-    bundle(tmp_path, of_each(40, "early", 0, 3))
-    bundle(tmp_path, [*of_each(40, "early", 0, 3), pane(1, "early", 0, 4)])
-    assert mark_open_windows(tmp_path) == 41
-    assert {each for found in flags(tmp_path).values() for each in found} == {("incomplete",)}
+def test_a_pane_with_more_reports_is_not_incomplete(tmp_path: Path) -> None:
+    save(tmp_path, pane(0, "early", 0, 5))
+    assert mark_open_windows(tmp_path) == 1
+    save(tmp_path, pane(0, "early", 1, 6))
+    assert [each.flags for each in newest(ResultsFolder(tmp_path).statistics())] == [()]
 
 
 def test_many_early_panes_of_a_collection_are_incomplete_too(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import statistic_file
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.progress import (
@@ -28,7 +29,6 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import statistic_file
 
 SPEC = build.spec(domain={"labels": ["often", "ne\x1b[2Jver"]}, limits={"min_reports": 200})
 COUNTS = build.pane([30, 70], revision=2, accounting=Accounting(107, 100, 4, 2, 1))

@@ -10,9 +10,9 @@ import pytest
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import begun, copied, facts, follow, stopped_at
 from uldp.pipelines.jobs.written import Results
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.records import Message
 from uldp.schemas.specs.specfile import SpecError
@@ -194,7 +194,7 @@ def test_what_was_pruned_is_not_lost(runs: Runs, tmp_path: Path) -> None:
 def test_panes_that_were_joined_are_not_lost_unless_their_file_is(runs: Runs, tmp_path: Path) -> None:
     out = copied(runs.newer, tmp_path / "out")
     assert compact(out).joined > 0
-    joined = next(out.glob("counts/*/shared/*.avro"))
+    joined = max(out.glob("counts/*.avro"), key=lambda path: path.stat().st_size)
     content = joined.read_bytes()
     assert "resuming at" in exact_or_refused(runs, copied(out, tmp_path / "untouched"))
     for damage in (b"", content[: len(content) // 2], None):
@@ -208,11 +208,11 @@ def test_panes_that_were_joined_are_not_lost_unless_their_file_is(runs: Runs, tm
 def test_panes_that_are_joined_while_a_job_looks_for_them_are_not_lost(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find, looks = ResultsFolder.pane_files, count(1)
+    find, looks = Catalog.entries, count(1)
     # At the first look, they are neither in the files that were there before nor in those that came.
-    monkeypatch.setattr(ResultsFolder, "pane_files", lambda folder: iter(()) if next(looks) == 1 else find(folder))
+    monkeypatch.setattr(Catalog, "entries", lambda catalog, kind: find(catalog, kind) if next(looks) > 3 else [])
     assert Results(runs.newer, runs.newer).lost(None, lambda pane: True) is None
-    assert next(looks) == 3
+    assert next(looks) == 7  # each look is at three kinds
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Metrics say what the results say, and no counter falls."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +105,7 @@ def test_a_counter_does_not_fall_when_files_go(tmp_path: Path) -> None:
     save(folder_of(tmp_path).path, at(9), at(10))
     exposition = exposition_of(watched(tmp_path))
     before = samples(exposition)
-    shutil.rmtree(max((tmp_path / "counts" / "c-v1").iterdir()))
+    max((tmp_path / "counts").iterdir()).unlink()
     after = samples(exposition)
     assert before["uldp_windows_total", "c", "1"] == 2
     assert counters(after) == counters(before)
@@ -152,7 +151,7 @@ def test_missing_messages_count_once(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_counted(tmp_path: Path) -> None:
     save(folder_of(tmp_path).path, at(9))
-    (file,) = (tmp_path / "counts").glob("*/*/*.avro")
+    (file,) = (tmp_path / "counts").glob("*.avro")
     file.write_bytes(b"damaged")
     assert samples(exposition_of(watched(tmp_path)))["uldp_damaged_files",] == 1
 

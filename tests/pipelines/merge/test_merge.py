@@ -14,25 +14,24 @@ import pytest
 
 from tests.build import HOUR, MINUTE, START, spec
 from tests.fakes import memory
+from tests.pane_files import save_panes
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.merge.merge import Merged
 from uldp.pipelines.merge.merge import merge as merge_places
+from uldp.pipelines.results import catalog
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, newest_published
-from uldp.pipelines.results.panes import read_file
+from uldp.pipelines.results.panes import read_panes
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.statistic import Statistic, counts_to_avro
-from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import shared_file
-from uldp.transforms.io.window_index import place_of
 
 HOURS, N = 8, 1_600
 SPEC = spec(
@@ -122,13 +121,9 @@ def files(out: Path) -> dict[str, bytes]:
 
 def join_files(out: Path) -> None:
     """Put all panes into one file, as ``uldp compact`` does once they are a day old."""
-    folder = out / "counts" / "c-v1"
     panes = ResultsFolder(out).panes()
-    encoded = [(place_of(pane), encode_record("statistic", counts_to_avro(pane))) for pane in panes]
-    for path in list(folder.iterdir()):
-        shutil.rmtree(path)
-    name, content = shared_file("counts/c-v1/shared", encoded, "statistic")
-    write_file(str(out / name), content)
+    shutil.rmtree(out / "counts")
+    save_panes(out, "counts", panes)
 
 
 @pytest.fixture(scope="module")
@@ -368,11 +363,11 @@ def test_windows_are_in_memory_one_at_a_time(tmp_path: Path, monkeypatch: pytest
     parts = [backfill(between(sent(), 0, 200), tmp_path / "a"), backfill(between(sent(), 200, 9999), tmp_path / "b")]
     read: list[Path] = []
 
-    def counted(path: Path, *arguments: Any) -> Any:
+    def counted(out: Path, kind: Any, path: Path, *arguments: Any) -> Any:
         read.append(path)
-        return read_file(path, *arguments)
+        return read_panes(out, kind, path, *arguments)
 
-    monkeypatch.setattr("uldp.pipelines.merge.folders.read_file", counted)
+    monkeypatch.setattr(catalog, "read_panes", counted)
     merge(parts, tmp_path / "merged")
     assert read
     assert max(Counter(read).values()) <= 3

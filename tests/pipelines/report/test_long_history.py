@@ -25,7 +25,8 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results.panes import filed_cells, filed_estimates
+from uldp.transforms.io.results.pane_files import ESTIMATES, STATISTICS
+from uldp.transforms.io.results.panes import PaneFiling
 
 LABELS = ["home", "work", "travel", "weather service station", "mail", "maps", "music", "games", "news", "other"]
 SPEC = build.MINIMAL | {
@@ -65,7 +66,7 @@ def save(out: Path, windows: int) -> list[Estimate]:
     """Write results of so many hours, in the files of a backfill; return its estimates."""
     (out / "specs/hours-v1").mkdir(parents=True)
     (out / "specs/hours-v1/spec.yaml").write_text(json.dumps(SPEC))  # JSON is YAML
-    counts, estimates, all_estimates = filed_cells("counts"), filed_estimates(), []
+    counts, estimates, all_estimates = PaneFiling(STATISTICS), PaneFiling(ESTIMATES), []
     for statistic in statistics(windows):
         files = [*counts.add(statistic)]
         for estimate in estimates_of(served(), statistic):

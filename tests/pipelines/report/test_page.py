@@ -18,10 +18,11 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import estimate_file, statistic_file
 from tests.read_page import Page
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import estimate_file, statistic_file, stored_file
+from uldp.transforms.io.results.names import stored_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

@@ -1,11 +1,11 @@
-"""What several modules of these tests set up."""
+"""Fixtures for tests of results."""
 
 import pytest
 
-from uldp.transforms.io import window_index
+from uldp.transforms.io.results import pane_files
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two panes of counts fill a block of a file of several collections."""
-    monkeypatch.setattr(window_index, "BLOCK_SIZE_OF_SEVERAL", 100)
+    """A few panes are in a block."""
+    monkeypatch.setattr(pane_files, "_BLOCK_SIZE", 300)

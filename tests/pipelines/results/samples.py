@@ -10,18 +10,18 @@ import yaml
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import estimate_file, statistic_file
+from tests.pane_files import save as save_file
 from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.files import Damaged, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.framing import Schema, load_schema
+from uldp.schemas.framing import Schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import estimate_file, statistic_file
 
 SPEC = """
 collection: c
@@ -73,9 +73,8 @@ def write(path: Path, schema: Schema, *values: dict[str, Any]) -> Path:
     return path
 
 
-def write_estimate(out: Path, estimate: Estimate = ESTIMATE, name: str = "000002.empirical.avro") -> Path:
-    path = out / "estimates" / "c-v1" / "20260101T090000Z--20260101T100000Z" / name
-    return write(path, load_schema("estimate"), estimate.to_avro())
+def write_estimate(out: Path, estimate: Estimate = ESTIMATE) -> Path:
+    return save_file(out, estimate_file(estimate))
 
 
 def fired(
@@ -105,8 +104,8 @@ def statistic_of(estimate: Estimate) -> Statistic:
 
 def save(out: Path, *estimates: Estimate) -> None:
     for estimate in estimates:
-        for name, content in (estimate_file(estimate), statistic_file(statistic_of(estimate))):
-            write_file(str(out / name), content)
+        save_file(out, estimate_file(estimate))
+        save_file(out, statistic_file(statistic_of(estimate)))
 
 
 def hours(estimates: list[Estimate]) -> list[int]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
+from tests.pane_files import estimate_file, statistic_file
 from uldp.pipelines.cli import main
 from uldp.pipelines.results import compact as module
 from uldp.pipelines.results.compact import Compacted, compact
@@ -22,7 +23,6 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.listing import paths_below
-from uldp.transforms.io.results import estimate_file, statistic_file
 
 HOUR = 3_600_000
 DAYS = 4
@@ -76,11 +76,6 @@ def test_readers_find_the_same_panes(out: Path) -> None:
     assert compacted.nbytes > 0
 
 
-def test_no_folder_is_left_without_a_file(out: Path) -> None:
-    compact(out)
-    assert [path for path in out.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
-
-
 def test_to_compact_twice_is_to_compact_once(out: Path) -> None:
     compact(out)
     left = files(out)
@@ -111,7 +106,7 @@ def test_a_window_without_a_pane_on_time_keeps_its_files(out: Path) -> None:
     assert (early.exists(), joined.exists()) == (True, False)
 
 
-@pytest.mark.parametrize("moment", range(0, 60, 3))
+@pytest.mark.parametrize("moment", range(8))
 @pytest.mark.parametrize(
     "read", [lambda out: ResultsFolder(out).panes(), lambda out: ResultsFolder(out).current().estimates]
 )
@@ -122,7 +117,7 @@ def test_a_reader_misses_no_pane_while_it_moves(
     (tmp_path / "job.json").write_text("{}")
     (tmp_path / "specs" / "c-v1").mkdir(parents=True)
     (tmp_path / "specs" / "c-v1" / "spec.yaml").write_text(yaml.safe_dump(build.spec().model_dump(mode="json")))
-    for hour in range(0, 30, 3):
+    for hour in range(0, 33, 3):
         save(tmp_path, pane(hour))
     wanted = {repr(each) for each in read(tmp_path)}
     looks = iter(range(moment + 1))
@@ -131,12 +126,10 @@ def test_a_reader_misses_no_pane_while_it_moves(
     def looking(folder: Path, pattern: str) -> list[Path]:
         if next(looks, None) == moment:
             monkeypatch.setattr("uldp.pipelines.results.files.paths_below", listing)
-            monkeypatch.setattr("uldp.pipelines.results.panes.paths_below", listing)
             assert compact(tmp_path).joined
         return listing(folder, pattern)
 
     monkeypatch.setattr("uldp.pipelines.results.files.paths_below", looking)
-    monkeypatch.setattr("uldp.pipelines.results.panes.paths_below", looking)
     assert {repr(each) for each in read(tmp_path)} == wanted
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests import build
+from tests.pane_files import estimate_file, statistic_file
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, folder_of
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import estimate_file, statistic_file
 
 LATER: dict[str, Any] = {"pane": Pane(PaneKind.LATE, 3), "accounting": Accounting(110, 103, 4, 2, 1)}
 

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
+from tests.pane_files import estimate_file, forged_file
+from tests.pane_files import save as save_file
 from tests.pipelines.results.samples import (
     COUNTS,
     ESTIMATE,
@@ -23,16 +25,14 @@ from tests.pipelines.results.samples import (
     hours,
     save,
     statistic_of,
-    write,
 )
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text
-from uldp.schemas.framing import load_schema
 from uldp.schemas.rows import Rows
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.results import estimate_file, statistic_file, window_folder
+from uldp.transforms.io.results.names import window_name
 
 
 def floats(*values: float) -> bytes:
@@ -49,8 +49,8 @@ class TestDamage:
     """A damaged file hides its window and no other."""
 
     def damage(self, out: Path, kind: str, hour: int, change: Callable[[bytes], bytes]) -> Path:
-        folder = window_folder(at(hour))
-        path = min((out / kind / folder).glob("*.avro"))
+        start = window_name(at(hour)).partition("/")[2].partition("--")[0]
+        path = min((out / kind).glob(f"*.{start}--*.avro"))
         path.write_bytes(change(path.read_bytes()))
         return path
 
@@ -77,7 +77,7 @@ class TestDamage:
         ]
         damaged: list[ResultsError] = []
         assert folder_of(tmp_path, damaged.append).current() == ([], [], {}, [])
-        assert [str(error).split(": ")[0] for error in damaged] == [str(path) for path in paths]
+        assert {str(error).split(": ")[0] for error in damaged} == {str(path) for path in paths}
 
     @pytest.mark.parametrize(
         "forged",
@@ -114,8 +114,7 @@ class TestDamage:
     )
     def test_what_no_job_writes_is_damage(self, tmp_path: Path, forged: dict[str, Any]) -> None:
         save(tmp_path, at(0), at(1))
-        name, _ = estimate_file(at(1))
-        write(tmp_path / name, load_schema("estimate"), at(1).to_avro() | forged)
+        save_file(tmp_path, forged_file(at(1), forged))
         damaged: list[ResultsError] = []
         estimates, *_ = folder_of(tmp_path, damaged.append).current()
         assert (hours(estimates), len(damaged)) == ([0], 1)
@@ -141,12 +140,12 @@ class TestDamage:
     )
     def test_cells_that_no_job_writes_are_damage(self, tmp_path: Path, forged: dict[str, Any]) -> None:
         save(tmp_path, at(0), at(1))
-        name, _ = statistic_file(statistic_of(at(1)))
-        value = statistic_of(at(1)).to_avro()
-        write(tmp_path / name, load_schema("statistic"), value | {"cells": value["cells"] | forged})
+        cells = statistic_of(at(1)).to_avro()["cells"]
+        save_file(tmp_path, forged_file(statistic_of(at(1)), {"cells": cells | forged}))
         damaged: list[ResultsError] = []
-        estimates, *_ = folder_of(tmp_path, damaged.append).current()
-        assert (hours(estimates), len(damaged)) == ([0], 1)
+        found = folder_of(tmp_path, damaged.append).current()
+        assert (hours(found.estimates), len(damaged)) == ([0, 1], 1)
+        assert [found.statistic_of(each) is None for each in found.estimates] == [False, True]
 
     @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
     def test_any_bytes_are_shown_or_named(

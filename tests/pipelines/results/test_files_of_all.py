@@ -1,6 +1,5 @@
 """Files of panes of several collections: every reader finds what it finds in a file for each pane."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from uldp.schemas.codec import blocks as blocks_module
 from uldp.schemas.codec.inflate import inflate
 from uldp.schemas.flags import Flag
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io import window_index
 from uldp.transforms.io.folders import COUNTS, FEW
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -85,9 +83,7 @@ def found(out: Path, selection: Selection) -> list[list[str]]:
 def test_readers_find_the_same(
     tmp_path_factory: pytest.TempPathFactory, fired: list[tuple[str, int, int, bool, int]], selection: Selection
 ) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(window_index, "BLOCK_SIZE_OF_SEVERAL", 100)
-        one, other = both(tmp_path_factory.mktemp("out"), fired)
+    one, other = both(tmp_path_factory.mktemp("out"), fired)
     assert found(other, selection) == found(one, selection)
     assert found(other, ALL) == found(one, ALL)
     panes = [
@@ -139,9 +135,7 @@ def test_files_of_another_time_are_not_opened(tmp_path: Path) -> None:
     results(tmp_path)
     for hour in range(4):
         save_of_all(tmp_path, [pane(name, hour) for name in NAMES])
-    first = sorted((tmp_path / "counts" / "all").iterdir())[0]
-    (path,) = first.iterdir()
-    path.write_bytes(b"opened")
+    sorted((tmp_path / "counts").iterdir())[0].write_bytes(b"opened")
     folder = ResultsFolder(tmp_path)
     assert len(folder.current(Selection(since=START + HOUR, estimator="mle")).estimates) == 9
     with pytest.raises(ResultsError, match="damaged"):
@@ -149,21 +143,6 @@ def test_files_of_another_time_are_not_opened(tmp_path: Path) -> None:
 
 
 # What a merge reads.
-
-
-@pytest.mark.parametrize("other", range(6))
-def test_a_merge_takes_the_pane_that_is_not_marked(other: int, tmp_path: Path) -> None:
-    """Whatever the digests that name the files."""
-    early = [pane(name, 0, 0, "early") for name in ("c", "d")]
-    save_of_all(results(tmp_path), [replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early])
-    save_of_all(tmp_path, [*early, pane("e-2", 0, 0, "early", n=1 + other)])
-    of_files = Merging("out", tmp_path, (tmp_path,))
-    assert [each.flags for key in of_files.windows for each in of_files.part(0, key, NO_IDS).panes] == [()] * 3
-    (tmp_path / "joined").mkdir()
-    panes = [*early, *(replace(each, flags=(Flag.INCOMPLETE.value,)) for each in early)]
-    save_of_all(tmp_path / "joined", [*panes, pane("e-2", 0, 0, "early", n=1 + other)])
-    of_one = Merging("joined", tmp_path / "joined", (tmp_path / "joined",))
-    assert [each.flags for key in of_one.windows for each in of_one.part(0, key, NO_IDS).panes] == [()] * 3
 
 
 @pytest.mark.parametrize("kind", [COUNTS, "mle", FEW])
@@ -176,4 +155,4 @@ def test_a_merge_says_that_a_file_was_removed_meanwhile(kind: str, tmp_path: Pat
     paths[kind].unlink()
     with pytest.raises(ResultsError) as error:
         merging.part(0, key, NO_IDS)
-    assert str(error.value) == f"{paths[kind]}: was removed meanwhile; run the command again"
+    assert str(error.value) == f"{paths[kind]}: uldp prune removed it meanwhile; run the command again"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, fired, folder_of, statistic_of, write, write_estimate
+from tests.pane_files import save_panes
+from tests.pipelines.results.samples import COUNTS, fired, folder_of, statistic_of, write_estimate
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.text import unpublished_text
-from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Pane, PaneKind
 
 
@@ -63,13 +63,13 @@ class TestCurrent:
     def test_a_stopped_window(self, flags: tuple[str, ...], unpublished: bool, tmp_path: Path) -> None:
         write_estimate(tmp_path)
         later = replace(COUNTS, pane=Pane(PaneKind.LATE, 3), flags=flags)
-        write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("statistic"), later.to_avro())
+        save_panes(tmp_path, "counts", [later])
         estimates, panes, *_ = folder_of(tmp_path).current()
         assert (len(estimates), len(panes)) == ((0, 1) if unpublished else (1, 0))
 
     def test_counts_alone(self, tmp_path: Path) -> None:
         few = replace(COUNTS, flags=("few_reports",))
-        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), few.to_avro())
+        save_panes(tmp_path, "counts", [few])
         estimates, (pane,), *_ = folder_of(tmp_path).current()
         assert estimates == []
         assert unpublished_text(pane).splitlines()[:4] == [

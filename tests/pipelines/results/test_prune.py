@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,9 @@ import numpy as np
 import pytest
 
 from tests import build
+from tests.pane_files import estimate_file, file_of, statistic_file
 from uldp.pipelines.cli import main
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -20,7 +21,7 @@ from uldp.schemas.pane import Accounting, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import estimate_file, shared_folder, statistic_file, stored_file
+from uldp.transforms.io.results.names import stored_file
 
 HOUR, DAY = 3_600_000, 86_400
 NOW = 1_800_000_000.0
@@ -46,8 +47,7 @@ def save_pane(out: Path, support: Statistic) -> None:
 
 
 def save_uncounted(out: Path, *panes: Statistic) -> Path:
-    encoded = [encode_record("statistic", replace(each, cells=np.array([0])).to_avro()) for each in panes]
-    return save(out, *stored_file(shared_folder("counts", panes[0]), encoded, "statistic"))
+    return save(out, *file_of([replace(each, cells=np.array([0])) for each in panes], "counts"))
 
 
 def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:
@@ -117,32 +117,37 @@ def test_a_file_of_uncounted_panes_stays_while_one_of_them_is_the_newest(out: Pa
 def test_a_damaged_file_keeps_its_window(out: Path) -> None:
     (damage := out / statistic_file(pane(0, 2, 5))[0]).write_bytes(b"damaged")
     damaged: list[ResultsError] = []
-    assert prune(out, before=NOW, damaged=damaged.append).panes == 6  # of the estimates
-    assert len(list(damage.parent.iterdir())) == 4
+    assert prune(out, before=NOW, damaged=damaged.append).panes == 0
+    assert len(list(damage.parent.glob("*T000000Z--*"))) == 4
     assert len(damaged) == 1
 
 
 def test_a_file_that_a_job_has_replaced_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, content = statistic_file(pane(0, 0, 99))
+    read = Catalog.read
 
-    class ReplacedMeanwhile(ResultsFolder):
-        def pane_files(self) -> Iterator[Any]:
-            yield from list(super().pane_files())
-            write_file(str(out / name), content)
+    def read_and_replace(*args: Any, **kwargs: Any) -> Catalog:
+        catalog = read(*args, **kwargs)
+        write_file(str(out / name), content)
+        return catalog
 
-    monkeypatch.setattr("uldp.pipelines.results.prune.ResultsFolder", ReplacedMeanwhile)
+    monkeypatch.setattr(Catalog, "read", read_and_replace)
     prune(out, before=NOW)
+    monkeypatch.undo()
     assert [each.n for each in newest(ResultsFolder(out).statistics())] == [99, 4]
 
 
-def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = out / statistic_file(pane(0, 0, 3))[0]
-    listed = sorted(gone.parent.iterdir())
-    gone.unlink()
-    monkeypatch.setattr(
-        "uldp.pipelines.results.panes.finished", lambda folder, *_: listed if folder == gone.parent else []
-    )
-    assert [each.n for each in ResultsFolder(out).statistics()] == [9, 5, 7]
+def test_panes_stay_whose_newer_pane_cannot_be_read(out: Path) -> None:
+    """Its header is whole, and the damage inside of a block is found by who reads the block."""
+    path = out / statistic_file(pane(0, 1, 9))[0]
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 0xFF
+    path.write_bytes(content)
+    damaged: list[ResultsError] = []
+    before = {file for file in files(out) if file.parent.name == "counts"}
+    prune(out, before=NOW, damaged=damaged.append)
+    assert len(damaged) == 1
+    assert before <= files(out).keys()
 
 
 @pytest.mark.parametrize("name", ["stream.json", "notes.txt", "late/0.avro"])

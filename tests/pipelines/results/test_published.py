@@ -8,15 +8,14 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import save_panes
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, at, fired, folder_of, save
-from tests.pipelines.results.test_shared_panes import pane, results, share, share_estimates
+from tests.pipelines.results.test_shared_panes import pane, results
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
-from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import statistic_file
 
 
 def keys(estimates: list[Estimate]) -> list[tuple[object, ...]]:
@@ -47,8 +46,7 @@ def test_the_same_estimates_are_chosen(make: Callable[[Path], object], selection
 def test_a_window_that_is_withheld_is_not_published_and_its_cells_are_not_held(tmp_path: Path) -> None:
     save(tmp_path, ESTIMATE, at(1))
     stopped = replace(COUNTS, accounting=Accounting(200, 100, 0, 0, 100), flags=(Flag.REJECTED_RATIO.value,))
-    name, content = statistic_file(replace(stopped, pane=Pane(PaneKind.LATE, 9)))
-    write_file(str(tmp_path / name), content)
+    save_panes(tmp_path, "counts", [replace(stopped, pane=Pane(PaneKind.LATE, 9))])
     found = folder_of(tmp_path).published()
     assert [each.key for each in found] == [at(1).key]
     assert [(each.key, type(each)) for each in found.unpublished] == [(ESTIMATE.key, PaneHeader)]
@@ -64,12 +62,12 @@ def test_a_damaged_file_hides_its_window(tmp_path: Path) -> None:
 
 
 def test_of_equal_panes_one_is_published(tmp_path: Path) -> None:
-    """A job that ran again wrote the same pane to a shared file, twice."""
-    twice = build.estimate(pane(0), [1, 0], [0.1, 0.1])
-    share(tmp_path, pane(0))
-    share_estimates(tmp_path, twice, twice)
-    save(tmp_path, build.estimate(pane(0), [0, 1], [0.1, 0.1]))
-    assert list(folder_of(tmp_path).published()) == folder_of(tmp_path).current().estimates
+    """A job that ran again wrote the same pane with another one."""
+    one, other = (build.estimate(pane(hour), [1, 0], [0.1, 0.1]) for hour in range(2))
+    save_panes(tmp_path, "counts", [pane(0), pane(1)])
+    save_panes(tmp_path, "estimates", [one])
+    save_panes(tmp_path, "estimates", [one, other])
+    assert list(folder_of(tmp_path).published()) == folder_of(tmp_path).current().estimates == [one, other]
 
 
 def test_a_pane_that_prune_removes_meanwhile_is_named(tmp_path: Path) -> None:
@@ -77,6 +75,7 @@ def test_a_pane_that_prune_removes_meanwhile_is_named(tmp_path: Path) -> None:
     found = folder_of(tmp_path).published()
     first, second = sorted((tmp_path / "estimates").rglob("*.avro"))
     second.unlink()
+    assert len(found) == 2
     with pytest.raises(ResultsError, match="uldp prune removed it meanwhile; run the command again") as error:
         list(found)
     assert str(second) in str(error.value)

@@ -5,15 +5,12 @@ from typing import Any, cast
 
 import pytest
 
+from tests.pane_files import save_panes
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.specs import spec_of
 from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.pane import Signals
-
-#: Fields that schemas did not have at first.
-NEW = {"flags", "supersedes", "signals"}
 
 
 class TestReading:
@@ -23,7 +20,7 @@ class TestReading:
         assert estimate.to_avro() == ESTIMATE.to_avro()
 
     def test_counts(self, tmp_path: Path) -> None:
-        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), COUNTS.to_avro())
+        save_panes(tmp_path, "counts", [COUNTS])
         (counts,) = ResultsFolder(tmp_path).statistics()
         assert counts.to_avro() == COUNTS.to_avro()
 
@@ -36,24 +33,11 @@ class TestReading:
 
     def test_a_file_that_is_still_written_is_left_out(self, tmp_path: Path) -> None:
         write_estimate(tmp_path)
-        for directory in ("estimates/c-v1/20260101T090000Z--20260101T100000Z", "rejected"):
+        for directory in ("estimates", "rejected"):
             (tmp_path / directory).mkdir(parents=True, exist_ok=True)
             (tmp_path / directory / ".tmp-1.avro").write_bytes(b"half")
         assert len(ResultsFolder(tmp_path).estimates()) == 1
         assert list(ResultsFolder(tmp_path).rejected()) == []
-
-    def test_a_file_of_an_older_schema_is_resolved(self, tmp_path: Path) -> None:
-        schema = load_schema("estimate")
-        older = parse_schema(
-            {
-                "type": "record",
-                "name": "uldp.Estimate",
-                "fields": [field for field in schema["fields"] if field["name"] not in NEW],
-            }
-        )
-        write(tmp_path / "estimates/c-v1/w/000000.empirical.avro", older, ESTIMATE.to_avro())
-        (estimate,) = ResultsFolder(tmp_path).estimates()
-        assert (estimate.flags, estimate.supersedes, estimate.signals) == ((), None, Signals())
 
     @pytest.mark.parametrize(("path", "private"), [("nowhere", None), ("nowhere", "."), (".", "nowhere")])
     def test_no_directory(self, tmp_path: Path, path: str, private: str | None) -> None:
@@ -88,14 +72,14 @@ class TestReading:
     @pytest.mark.parametrize("name", ["Estimate", "SupportCounts"])
     def test_a_file_of_an_unknown_schema_is_named(self, name: str, tmp_path: Path) -> None:
         schema = parse_schema({"type": "record", "name": f"uldp.{name}", "fields": [{"name": "n", "type": "long"}]})
-        path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", schema, {"n": 1})
+        path = write(write_estimate(tmp_path), schema, {"n": 1})
         with pytest.raises(
             ResultsError, match=rf"{path}: damaged, .* that uldp does not know, named 'uldp.{name}'\); remove it and"
         ):
             ResultsFolder(tmp_path).estimates()
 
     def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", load_schema("rejected"), REJECTED.to_avro())
+        path = write(write_estimate(tmp_path), load_schema("rejected"), REJECTED.to_avro())
         with pytest.raises(ResultsError, match=str(path)):
             ResultsFolder(tmp_path).estimates()
 

@@ -1,49 +1,20 @@
-"""What a reader of results chooses, by the names of folders."""
+"""What a reader of results chooses, by the names of files."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import at, folder_of, hours, save, statistic_of, write
-from uldp.pipelines.results.selection import ALL, Selection, require, window_of
+from tests.pane_files import statistic_file
+from tests.pipelines.results.samples import at, folder_of, hours, save, statistic_of
+from uldp.pipelines.results.selection import ALL, Selection, require
 from uldp.schemas.errors import RequestError
-from uldp.schemas.framing import load_schema
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import statistic_file, window_folder
 
 #: One hour of ``old``, three of ``new`` in two versions that overlap.
 WINDOWS = [("old", 1, 0, HOUR), ("new", 1, 0, HOUR), ("new", 1, HOUR, 2 * HOUR), ("new", 2, HOUR, 2 * HOUR)]
 WINDOWS += [("new", 2, 2 * HOUR, 3 * HOUR)]
-
-
-@given(
-    st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True),
-    st.integers(1, 2**31 - 1),
-    st.integers(0, 253_370_764_800_000 - 1),
-    st.integers(1, 10**9),
-)
-def test_the_folder_of_a_window_says_which_it_is(collection: str, version: int, start: int, length: int) -> None:
-    counts = build.pane([0, 0], start=start, end=start + length, key=(collection, version))
-    assert window_of(window_folder(counts)) == counts.key
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "w",
-        "c-v1/w",
-        "c-v1/20261301T000000Z--20260101T010000Z",
-        "C-v1/20260101T000000Z--20260101T010000Z",
-        "c/20260101T000000Z--20260101T010000Z",
-    ],
-)
-def test_another_folder_says_nothing(name: str) -> None:
-    assert window_of(name) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +72,7 @@ class TestSelection:
     def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
         save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
         for path in tmp_path.rglob("*.avro"):
-            if window_folder(at(2)) not in str(path) or path.name.endswith(".em.avro"):
+            if ".20260101T110000Z" not in path.name or path.name.endswith(".em.avro"):
                 path.write_bytes(b"opened")
         estimates, *_ = folder_of(tmp_path).current(Selection(last=1, estimator="mle"))
         assert hours(estimates) == [2]
@@ -112,12 +83,6 @@ class TestSelection:
         write_file(str(tmp_path / name), content)
         estimates, (pane,), *_ = folder_of(tmp_path).current(Selection(last=1))
         assert (estimates, pane.window_start) == ([], START + HOUR)
-
-    def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:
-        write(tmp_path / "estimates/c-v1/w/000002.mle.avro", load_schema("estimate"), at(0).to_avro())
-        save(tmp_path, at(1))
-        assert hours(folder_of(tmp_path).current(Selection(last=1))[0]) == [1]
-        assert hours(folder_of(tmp_path).current(Selection(last=2))[0]) == [0, 1]
 
     def test_names_are_checked_against_specs_and_files(self, tmp_path: Path) -> None:
         save(tmp_path, at(0, "em"))

@@ -4,36 +4,17 @@ from pathlib import Path
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import save_panes
 from tests.pipelines.results.samples import folder_of
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.selection import Selection
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import shared_file, shared_folder, statistic_file
-from uldp.transforms.io.window_index import place_of
 
 
 def pane(hour: int, n: int = 3, revision: int = 0) -> Statistic:
     return build.pane([n, 0], start=START + hour * HOUR, revision=revision)
-
-
-def share(out: Path, *panes: Statistic) -> Path:
-    encoded = [(place_of(each), encode_record("statistic", each.to_avro())) for each in panes]
-    return save(out, *shared_file(shared_folder("counts", panes[0]), encoded, "statistic"))
-
-
-def share_estimates(out: Path, *estimates: Estimate) -> Path:
-    encoded = [(place_of(each), encode_record("estimate", each.to_avro())) for each in estimates]
-    folder = shared_folder("estimates", estimates[0])
-    return save(out, *shared_file(folder, encoded, "estimate", f".{estimates[0].estimator}.avro"))
-
-
-def save(out: Path, name: str, content: bytes) -> Path:
-    write_file(str(out / name), content)
-    return out / name
 
 
 def results(out: Path) -> dict[str, Path]:
@@ -41,8 +22,8 @@ def results(out: Path) -> dict[str, Path]:
     (out / "specs" / "c-v1").mkdir(parents=True)
     (out / "specs" / "c-v1" / "spec.yaml").touch()
     panes = [pane(hour) for hour in range(3)]
-    return {"": share(out, *panes)} | {
-        name: share_estimates(out, *(build.estimate(each, [1, 0], [0.1, 0.1], estimator=name) for each in panes))
+    return {"": save_panes(out, "counts", panes)} | {
+        name: save_panes(out, "estimates", [build.estimate(each, [1, 0], [0.1, 0.1], estimator=name) for each in panes])
         for name in ("mle", "em")
     }
 
@@ -66,7 +47,7 @@ def test_a_shared_file_is_removed_when_all_its_panes_are_replaced(tmp_path: Path
     shared = results(tmp_path)[""]
     for hour in range(3):
         assert prune(tmp_path, before=0).panes == 0
-        save(tmp_path, *statistic_file(pane(hour, 4, 1)))
+        save_panes(tmp_path, "counts", [pane(hour, 4, 1)])
     assert prune(tmp_path, before=0).panes == 1
     assert not shared.exists()
     assert [each.n for each in newest(ResultsFolder(tmp_path).statistics())] == [4, 4, 4]

@@ -62,7 +62,7 @@ def test_a_new_pane_changes_the_state_and_the_answers(tmp_path: Path) -> None:
     with Serving(tmp_path / "r") as serving:
         first = serving.get("/api/r/rows")
         assert {row["estimator"] for row in first.json()["rows"]} == {"empirical"}
-        write_estimate(tmp_path / "r", replace(mine, estimator="mle"), "000002.mle.avro")
+        write_estimate(tmp_path / "r", replace(mine, estimator="mle"))
         second = serving.get("/api/r/rows", If_None_Match=first.headers["etag"])
     assert second.status == 200
     assert {row["estimator"] for row in second.json()["rows"]} == {"empirical", "mle"}
@@ -72,8 +72,8 @@ def test_a_state_changes_with_each_file_and_with_nothing_else(tmp_path: Path) ->
     folder_of(tmp_path)
     watch = watch_of(tmp_path)
     seen = [watch.state()]
-    for name in ("000001.empirical.avro", "000002.empirical.avro"):
-        write_estimate(tmp_path, name=name)
+    for estimator in ("mle", "empirical"):
+        write_estimate(tmp_path, replace(ESTIMATE, estimator=estimator))
         seen.append(watch.state())
     (tmp_path / "specs" / "c-v1" / "spec.yaml").touch()
     assert len(set(seen)) == 3
@@ -97,7 +97,7 @@ def test_a_look_costs_the_same_for_many_readers(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(watch_module, "time", SimpleNamespace(time_ns=time.time_ns, monotonic=lambda: clock[0]))
     watch = Watch(tmp_path, least=1.0)
     first = watch.state()
-    write_estimate(tmp_path, name="000003.empirical.avro")
+    write_estimate(tmp_path, replace(ESTIMATE, estimator="mle"))
     assert watch.state() == first
     clock[0] += 1.0
     assert watch.state() != first
@@ -135,13 +135,13 @@ def test_hostile_labels_stay_text(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_named_below_the_folder(tmp_path: Path) -> None:
     write_estimate(folder_of(tmp_path / "r").path)
-    path = write_estimate(tmp_path / "r", name="000001.empirical.avro")
+    path = write_estimate(tmp_path / "r", replace(ESTIMATE, estimator="mle"))
     path.write_bytes(b"damaged")
     with Serving(tmp_path / "r") as serving:
         answer = serving.get("/api/r/estimates").json()
         page = serving.get("/results/r/").text
     assert len(answer["damaged"]) == 1
-    assert answer["damaged"][0].startswith("estimates/c-v1/")
+    assert answer["damaged"][0].startswith("estimates/c-v1.")
     assert str(tmp_path) not in str(answer)
     assert "1 file of these results cannot be read" in page
 

@@ -69,7 +69,7 @@ def test_no_name_of_a_bundles_files_and_folders_is_lost_in_a_power_cut(
         write.process(replace(build.pane([3, 0], start=START + hour * HOUR), flags=flags))
     write.finish_bundle()
     names = [path for root in (out, private) for path in (root, *root.rglob("*"))]
-    assert sum(path.is_file() for path in names) == 3
+    assert sum(path.is_file() for path in names) == 2
     assert {path.parent for path in names} <= synchronized
 
 

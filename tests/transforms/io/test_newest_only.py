@@ -9,6 +9,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import tests.fakes.memory  # noqa: F401 (registers a file system)
 from tests import build
+from tests.pane_files import statistic_file
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.estimate import Estimate
@@ -18,7 +19,6 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import remove_file, write_file
-from uldp.transforms.io.results import statistic_file
 from uldp.transforms.io.results.write import WriteResults
 
 HOUR = 3_600_000
@@ -60,8 +60,8 @@ def test_the_newest_pane_of_each_window_is_the_same_and_has_one_file(tmp_path: P
     assert len(ResultsFolder(every).panes()) == len(PANES)
     assert ResultsFolder(newer).panes() == newest(ResultsFolder(every).panes())
     assert ResultsFolder(newer).estimates() == newest(ResultsFolder(every).estimates())
-    folder = "c-v1/19700101T000000Z--19700101T010000Z"
-    assert files(newer) == [f"counts/{folder}/000003.avro", f"estimates/{folder}/000003.mle.avro"]
+    name = "c-v1.19700101T000000Z--19700101T010000Z.000003"
+    assert files(newer) == [f"counts/{name}.avro", f"estimates/{name}.mle.avro"]
 
 
 def test_cells_that_are_apart_go_with_their_pane(tmp_path: Path) -> None:

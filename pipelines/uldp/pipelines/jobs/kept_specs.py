@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from uldp.pipelines.jobs.identity import name_of
-from uldp.pipelines.results.specs import kept_text, load_all_kept
+from uldp.pipelines.results.specs import KeptSpecs, kept_text
 from uldp.schemas.arrays import Floats
 from uldp.schemas.regular_files import read_regular, sync_folder
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
@@ -124,7 +124,7 @@ def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
         EndpointError: if they cannot be fetched.
     """
     if not is_remote(out):
-        return load_all_kept(Path(out))
+        return dict(KeptSpecs(Path(out)))
     with TemporaryDirectory() as made:
         fetch(out, "specs/*/*", Path(made))
         return kept_specs(made)

@@ -163,7 +163,7 @@ def progress_of(out: Path | None) -> str:
     running = f"the job runs at {iso(int(time.time()) * 1000)}"
     if out is None:
         return running
-    files = len(finished(out, f"{COUNTS}/*/*/*.avro"))
+    files = len(finished(out, f"{COUNTS}/*.avro"))
     return f"{running}: {number_of(files, 'file')} of panes in {out}"
 
 

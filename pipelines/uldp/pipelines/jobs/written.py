@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from uldp.pipelines.jobs.outputs import Claim
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import estimate_key
+from uldp.pipelines.results.panes import KINDS
 from uldp.pipelines.results.prune import pruned_before
 from uldp.schemas.records import iso
 from uldp.transforms.io.folders import COUNTS, FEW
@@ -88,12 +89,11 @@ class Results:
             return
         found: dict[_Place, Extent] = {}
         for root in dict.fromkeys((self.public, self.private)):
-            for files in ResultsFolder(root, _passed).pane_files():
-                for path, panes in files.items():
-                    for pane in panes:
-                        place = path.relative_to(root).parts[0], estimate_key(pane)
-                        extent = Extent.of(pane.accounting)
-                        found[place] = max(found.get(place, extent), extent)
+            catalog = Catalog.read(root, KINDS, _passed)
+            for kind in KINDS:
+                for pane, _, _ in catalog.entries(kind):
+                    place, extent = (kind.folder, estimate_key(pane)), Extent.of(pane.accounting)
+                    found[place] = max(found.get(place, extent), extent)
         for place, entry in needed.items():
             there, had = found.get(place), entry.extent
             if there is None or there < had:

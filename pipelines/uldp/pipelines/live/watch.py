@@ -1,8 +1,7 @@
 """Whether a results folder has changed: a look at the times of its folders, which opens no file.
 
-A writer renames each file into its folder, so the modification time of the folder changes with it. A look at a year of
-hours asks for the times of some 17,500 folders. So that many readers cost no more than one, it is taken at most once a
-second, and takes at most a fiftieth of all time.
+A writer renames each file into its folder, so the modification time of the folder changes with it. So that many
+readers cost no more than one, a look is taken at most once a second, and takes at most a fiftieth of all time.
 """
 
 import os
@@ -17,9 +16,9 @@ from uldp.pipelines.results.panes import ESTIMATES, PANES
 from uldp.transforms.io.folders import MISSING
 from uldp.transforms.io.listing import entries
 
-#: Folders that hold a folder for each version of a collection, with one for each window.
-_OF_WINDOWS = (PANES.folder, ESTIMATES.folder)
-#: Folders whose own time tells of their files, and of the files one below.
+#: Folders of panes, whose own time tells of their files.
+_OF_PANES = (PANES.folder, ESTIMATES.folder)
+#: Folders of which the files are told apart too, or those one below.
 _OTHERS = ("specs", MISSING, "rejected")
 #: A file that is written in the same tick of a file system's clock as a look changes no time any more.
 _TICK_NS = 100_000_000
@@ -44,10 +43,6 @@ class Watch:
 
     def state(self) -> str:
         """Return the name of the state of the folder; another one if anything has changed."""
-        return self.look()[0]
-
-    def look(self) -> tuple[str, Mapping[str, int]]:
-        """Return the name of the state, and the times of all folders by their paths below the results."""
         with self._lock:
             began = time.monotonic()
             if began >= self._fresh_until:
@@ -56,18 +51,15 @@ class Watch:
                     self._times, self._changes = times, self._changes + 1
                 took = time.monotonic() - began
                 self._fresh_until = began + max(self.least, took / self.share)
-            return f"{self._run}-{self._changes}", self._times
+            return f"{self._run}-{self._changes}"
 
 
 def _times(folder: Path, now: int) -> Iterator[tuple[str, int]]:
     """Yield the paths of folders with their modification times; below 0 if a file may still come unseen."""
-    for name in _OF_WINDOWS:
-        for version in _entries(folder / name):
-            for entry in _entries(Path(version.path)):
-                yield f"{name}/{version.name}/{entry.name}", _time(entry, now)
-    for name in _OTHERS:
+    for name in (*_OF_PANES, *_OTHERS):
         with suppress(OSError):
             yield name, _settled((folder / name).stat().st_mtime_ns, now)
+    for name in _OTHERS:
         for entry in _entries(folder / name):
             yield f"{name}/{entry.name}", _time(entry, now)
 

@@ -2,33 +2,22 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.merge.part import Ids, Part, chosen
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import estimate_key, firing, newest
-from uldp.pipelines.results.panes import (
-    ESTIMATES,
-    FEW_PANES,
-    HEADERS,
-    HEADERS_OF_ESTIMATES,
-    PANES,
-    PaneRecord,
-    Panes,
-    folders_of,
-    read_file,
-    read_files,
-)
+from uldp.pipelines.results.newest import firing, identity, newest
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry
 from uldp.pipelines.results.selection import ALL, Key
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.wanted import Wanted
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
@@ -41,9 +30,6 @@ from uldp.transforms.io.local.journal import JOURNAL
 
 #: What a merge reads of results that are far away.
 READ = ("specs", COUNTS, FEW, ESTIMATES.folder, IDS, JOB, JOURNAL)
-_FEW_HEADERS = replace(HEADERS, folder=FEW_PANES.folder)
-#: The files whose panes are in memory, of each kind: the panes of a window are mostly in those of the window before.
-_FILES = 8
 #: Collection, version, and the start of a time slice.
 Slice = tuple[str, int, int]
 _ID = 16
@@ -91,40 +77,35 @@ class Merging:
     def windows(self) -> Mapping[Key, list[PaneHeader]]:
         """The headers of all panes of each window; two may be equal."""
         found: dict[Key, list[PaneHeader]] = defaultdict(list)
-        for header, _ in self._counts.values():
-            found[header.key].append(header)
+        for entry in self._counts.values():
+            found[entry.header.key].append(entry.header)
         return found
 
     @cached_property
-    def _counts(self) -> Mapping[tuple[object, ...], tuple[PaneHeader, Path]]:
-        # A pane that a stopped job has marked as incomplete may be in another file without the mark: then it is whole.
-        by_age = sorted(_headers(self.path, HEADERS), key=lambda found: found[0].age)
-        return {firing(header): (header, path) for header, path in by_age}
+    def _catalog(self) -> Catalog:
+        return Catalog.read(self.path, (PANES, ESTIMATES), refuse)
 
     @cached_property
-    def _few(self) -> Mapping[tuple[object, ...], Path]:
-        return {firing(header): path for place in self.private for header, path in _headers(place, _FEW_HEADERS)}
+    def _counts(self) -> Mapping[tuple[object, ...], Entry[PaneHeader]]:
+        return {firing(entry.header): entry for entry in self._catalog.entries(PANES)}
 
     @cached_property
-    def _estimates(self) -> Mapping[Key, list[tuple[Estimate, Path]]]:
-        found: dict[Key, list[tuple[Estimate, Path]]] = defaultdict(list)
-        for header, path in _headers(self.path, HEADERS_OF_ESTIMATES):
-            found[header.key].append((header, path))
+    def _few(self) -> Mapping[tuple[object, ...], tuple[Catalog, Entry[PaneHeader]]]:
+        catalogs = [Catalog.read(place, (FEW_PANES,), refuse) for place in self.private]
+        return {firing(each.header): (catalog, each) for catalog in catalogs for each in catalog.entries(FEW_PANES)}
+
+    @cached_property
+    def _estimates(self) -> Mapping[Key, list[Entry[Estimate]]]:
+        found: dict[Key, list[Entry[Estimate]]] = defaultdict(list)
+        for entry in self._catalog.entries(ESTIMATES):
+            found[entry.header.key].append(entry)
         return found
-
-    @cached_property
-    def _panes_in(self) -> Callable[[Path, str, str], Mapping[tuple[object, ...], PaneHeader]]:
-        return lru_cache(_FILES)(_panes_in)
-
-    @cached_property
-    def _estimates_in(self) -> Callable[[Path, str], Mapping[tuple[object, ...], Estimate]]:
-        return lru_cache(_FILES)(_estimates_in)
 
     @property
     def headers(self) -> Iterator[PaneHeader]:
         """The headers of all panes and of all estimates."""
-        yield from (header for header, _ in self._counts.values())
-        yield from (header for of_window in self._estimates.values() for header, _ in of_window)
+        yield from (entry.header for entry in self._counts.values())
+        yield from (entry.header for of_window in self._estimates.values() for entry in of_window)
 
     def part(self, number: int, key: Key, ids: Ids) -> Part:
         """Read the newest panes of a window with their cells, if these are there, and its newest estimates.
@@ -138,30 +119,19 @@ class Merging:
             ResultsError: if a file is damaged, or another command has removed it since its headers were read.
         """
         panes = tuple(self._with_cells(header) for header in chosen(self.windows[key]))
-        files = {_estimate(header): path for header, path in self._estimates.get(key, ())}
-        last = newest(header for header, _ in self._estimates.get(key, ()))
-        estimates = tuple(self._estimate(files[_estimate(header)], header) for header in last)
-        return Part((number,), panes, estimates, ids)
+        entries = {identity(entry.header): entry for entry in self._estimates.get(key, ())}
+        last = newest(entry.header for entry in entries.values())
+        estimates = (self._catalog.pane(ESTIMATES, entries[identity(header)]) for header in last)
+        return Part((number,), panes, tuple(filter(None, estimates)), ids)
 
     def _with_cells(self, header: PaneHeader) -> PaneHeader:
-        fired = firing(header)
-        pane = self._pane(self._counts[fired][1], COUNTS, header)
-        if isinstance(pane, Statistic) or fired not in self._few:
+        pane = self._catalog.pane(PANES, self._counts[firing(header)])
+        assert pane is not None  # else it is damage, which is an error here
+        if isinstance(pane, Statistic) or firing(header) not in self._few:
             return pane
-        few = self._pane(self._few[fired], FEW, header)
+        catalog, entry = self._few[firing(header)]
+        few = catalog.pane(FEW_PANES, entry)
         return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
-
-    def _pane(self, path: Path, kind: str, header: PaneHeader) -> PaneHeader:
-        pane = self._panes_in(path, kind, header.collection).get(firing(header))
-        if pane is None:
-            raise _removed(path)
-        return pane
-
-    def _estimate(self, path: Path, header: Estimate) -> Estimate:
-        estimate = self._estimates_in(path, header.collection).get(_estimate(header))
-        if estimate is None:
-            raise _removed(path)
-        return estimate
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
         """Compare the panes that are there with those that a local job has signed.
@@ -169,7 +139,7 @@ class Merging:
         Raises:
             ResultsError: if one is not there.
         """
-        for lost in Signed.read(self.path).lost_panes(self.path, panes, ALL, ()):
+        for lost in Signed.read(self.path).lost_panes(self.path, panes, ALL, lambda _: False):
             raise lost
 
     def check_cells(self, panes: Iterable[PaneHeader]) -> None:
@@ -254,34 +224,6 @@ def _read_ids(value: Mapping[str, object]) -> tuple[str, int, int, bytes]:
     if len(ids) % _ID:
         raise ContainerError(f"an id has {_ID} bytes")
     return collection, version, start, ids
-
-
-def _headers(root: Path, kind: Panes[PaneRecord]) -> Iterator[tuple[PaneRecord, Path]]:
-    """Read the headers of all panes below a folder, each with its file."""
-    for folder in folders_of(root, kind):
-        for path, panes in (read_files(root, kind, folder, ALL, refuse) or {}).items():
-            yield from ((pane, path) for pane in panes)
-
-
-def _panes_in(path: Path, kind: str, collection: str) -> Mapping[tuple[object, ...], PaneHeader]:
-    """Read the panes of a collection in a file again, with their cells."""
-    folder = f"{path.parents[1].name}/{path.parent.name}"
-    panes = read_file(path, PANES if kind == COUNTS else FEW_PANES, folder, Wanted(collection))
-    return {firing(pane): pane for pane in sorted(panes, key=lambda pane: pane.age)}
-
-
-def _estimates_in(path: Path, collection: str) -> Mapping[tuple[object, ...], Estimate]:
-    """Read the estimates of a collection in a file again, with their tables."""
-    panes = read_file(path, ESTIMATES, f"{path.parents[1].name}/{path.parent.name}", Wanted(collection))
-    return {_estimate(estimate): estimate for estimate in panes}
-
-
-def _removed(path: Path) -> ResultsError:
-    return ResultsError(f"{plain(str(path))}: was removed meanwhile; run the command again")
-
-
-def _estimate(estimate: Estimate) -> tuple[object, ...]:
-    return *estimate_key(estimate), estimate.age
 
 
 def slices_of(keys: Iterable[Key], sizes: Mapping[CollectionKey, int]) -> dict[CollectionKey, set[int]]:

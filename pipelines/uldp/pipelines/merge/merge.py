@@ -34,9 +34,10 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, MERGED, Kind, is_remote, kind_of
+from uldp.transforms.io.folders import MERGED, Kind, is_remote, kind_of
 from uldp.transforms.io.remote import fetched, matching
-from uldp.transforms.io.results.panes import filed_cells, filed_estimates
+from uldp.transforms.io.results.pane_files import ESTIMATES, FEW_STATISTICS, STATISTICS
+from uldp.transforms.io.results.panes import PaneFiling
 from uldp.transforms.io.results.signing import line_of_pane, write_journal
 from uldp.transforms.io.results.writers import FilesWriter
 
@@ -223,8 +224,9 @@ def _record(out: str) -> bytes | None:
 
 def _write(windows: _Windows, out: str, private: str) -> Merged:
     keep_specs(out, windows.specs)
-    counts, few = FilesWriter(out, filed_cells(COUNTS)), FilesWriter(private, filed_cells(FEW), private=True)
-    estimates = FilesWriter(out, filed_estimates())
+    counts = FilesWriter(out, PaneFiling(STATISTICS))
+    few = FilesWriter(private, PaneFiling(FEW_STATISTICS), private=True)
+    estimates = FilesWriter(out, PaneFiling(ESTIMATES))
     provenance: list[bytes] = []
     journal: list[bytes] = []
     proofs: dict[Proof, int] = defaultdict(int)

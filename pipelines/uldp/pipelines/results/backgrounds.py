@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +13,12 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol, build_variable
 from uldp.mechanisms.zones.zone_shares import ZoneShares
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.panes import PANES
 from uldp.pipelines.results.selection import Selection, require
-from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -137,8 +139,7 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
     """
     digest, selection = spec.device_digest, Selection(spec.collection, since, estimator=_NONE)
     panes = [pane for pane in newest(ResultsFolder(out, damaged).statistics()) if pane.key[:2] == spec.key]
-    for lost in Signed.read(out).lost_panes(out, ResultsFolder(out, _passed).panes(), selection, frozenset()):
-        damaged(lost)
+    replace(Catalog.read(out, (PANES,), _passed, selection), damaged=damaged).name_lost(PANES)
     windows = selection.windows(pane.key for pane in panes)
     chosen = list(_apart([pane for pane in panes if pane.n and pane.device_digest == digest and pane.key in windows]))
     if not chosen:

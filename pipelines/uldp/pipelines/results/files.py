@@ -1,25 +1,20 @@
 """The files of a results directory: which are complete, and their records, read with bounds."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain, repeat
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
-from uldp.pipelines.results.wanted import ALL_PANES, Wanted
-from uldp.schemas.codec.blocks import BlockClaim, Container, ContainerError, open_file
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import KINDS, Kind, mismatch
 from uldp.transforms.io.listing import paths_below
-from uldp.transforms.io.window_index import Place, Run, index_of
 
 Read = TypeVar("Read")
-#: The schemas of panes.
-_OF_PANES = ("statistic", "estimate")
 
 
 class ResultsError(DataError):
@@ -77,29 +72,37 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
     return (ListedFile(path, status) for path in sorted(paths) if (status := _status(path)) is not None)
 
 
-def read_container(
-    path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read], wanted: Wanted = ALL_PANES
-) -> Iterator[Read]:
+def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
     """Read the records of a file, one at a time; a file that ``uldp prune`` has just removed holds none.
 
     Args:
         path: The file.
         schema: The name of the schema of its records.
         read: Called for the value of each record.
-        wanted: Other panes are left out; with an index, their blocks are not read.
 
     Raises:
         ResultsError: during iteration, if the file cannot be read, or is not a whole file of this schema.
+    """
+    with suppress(FileNotFoundError), opened(path, schema) as container:
+        yield from map(read, container.records())
+
+
+@contextmanager
+def opened(path: Path, schema: str) -> Iterator[Container]:
+    """Open a file of records of a schema; an error of its reader, within the context, is one of the file.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ResultsError: if the file cannot be read, or is not a whole file of this schema.
     """
     try:
         with open_file(path) as file:
             container = Container.open(file)
             if container.name != schema:
                 raise ContainerError(f"holds {KINDS[container.name]}")
-            for value in _values(container, wanted):
-                yield read(value)
+            yield container
     except FileNotFoundError:
-        return  # uldp prune has removed the file since it was listed
+        raise
     except OSError as error:
         raise ResultsError(
             f"{plain(str(path))}: {error.strerror or error}; check the path and its permissions"
@@ -108,47 +111,6 @@ def read_container(
         raise _not_whole(path, schema, str(error)) from error
     except Exception as error:  # a record may hold any values of its schema's types
         raise _not_whole(path, schema, type(error).__name__) from error
-
-
-def _values(container: Container, wanted: Wanted) -> Iterator[Mapping[str, Any]]:
-    """Yield the values of records; if the file has an index, all that is read must be as it says."""
-    if container.name not in _OF_PANES:
-        yield from container.records()
-        return
-    blocks = index_of(container)
-    if blocks is None:
-        for value in container.records():
-            if wanted.has(value["collection"], _place_in(value)):
-                yield value
-        return
-    claims = [
-        BlockClaim(
-            sum(run.held.panes for run in runs),
-            wanted=any(wanted.has(None if run.of is None else run.of[0], run.held.last) for run in runs),
-        )
-        for runs in blocks
-    ]
-    of_records = chain.from_iterable(
-        repeat(run, run.held.panes) for runs, claim in zip(blocks, claims, strict=True) if claim.wanted for run in runs
-    )
-    for value, run in zip(container.records(claims), of_records, strict=True):
-        place = _place_in(value)
-        of = value["collection"], value["version"]
-        if not run.held.first <= place <= run.held.last or run.of not in (None, of):
-            raise ContainerError("a window is not where its index says")
-        if wanted.has(value["collection"], place):
-            yield value
-
-
-def _place_in(value: Mapping[str, Any]) -> Place:
-    return value["window_end"], value["window_start"]
-
-
-def read_index(path: Path) -> Sequence[Sequence[Run]]:
-    """Return the index of a file of panes, empty if it has none or is damaged: whoever reads the panes says why."""
-    with suppress(OSError, ContainerError), open_file(path) as file:
-        return index_of(Container.open(file)) or ()
-    return ()
 
 
 def _not_whole(path: Path, schema: str, reason: str) -> ResultsError:

@@ -1,38 +1,20 @@
-"""A results directory, which every command that reads results opens: what is in it, and what of that is damaged.
-
-Writers rename a dot-prefixed file into place, so every other file is complete and can be read while a job runs. If a
-file is damaged nevertheless, the readers leave out its window, because they would otherwise take an older pane of this
-window for the newest. All other windows stay readable.
-"""
+"""A results directory, which every command that reads results opens."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Self
 
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
-from uldp.pipelines.results.hidden import Hidden
 from uldp.pipelines.results.left_out import left_out_line
-from uldp.pipelines.results.newest import Current, Published, firing, newest_published
-from uldp.pipelines.results.panes import (
-    ESTIMATES,
-    FEW_PANES,
-    HEADERS,
-    HEADERS_OF_ESTIMATES,
-    PANES,
-    PaneRecord,
-    Panes,
-    estimator_of,
-    folders_of,
-    read_files,
-    read_window,
-)
+from uldp.pipelines.results.newest import Current, firing, identity, newest_published
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry, Panes, pane_paths
 from uldp.pipelines.results.records import records_of, rejected_in
-from uldp.pipelines.results.selected import selected_folders
 from uldp.pipelines.results.selection import ALL, Selection, require
-from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.specs import Specs, load_all_kept, spec_of
+from uldp.pipelines.results.soundness import PaneRecord
+from uldp.pipelines.results.specs import KeptSpecs, Specs, spec_of
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Missing, iso
@@ -41,7 +23,32 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import FEW, MISSING, Kind, kind_of, mismatch
-from uldp.transforms.io.results.names import ALL_COLLECTIONS
+from uldp.transforms.io.results.names import PaneFileName
+
+
+@dataclass(frozen=True)
+class Published:
+    """The estimates of ``Current``, which iteration reads from their files, for a long history.
+
+    Attributes:
+        unpublished: The header of the newest pane of each window without a published estimate.
+        headers: The estimates without their tables.
+    """
+
+    unpublished: list[PaneHeader]
+    headers: list[Estimate]
+    _catalog: Catalog
+    _entries: list[Entry[Estimate]]
+
+    def only(self, headers: list[Estimate]) -> Self:
+        """Return some of the estimates, given the headers of these."""
+        return replace(self, headers=headers, _entries=_entries_of(headers, self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return self._catalog.panes(ESTIMATES, self._entries)
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class ResultsFolder:
 
     Attributes:
         path: The directory; a text becomes a path.
-        damaged: Called for each damaged file: all panes of its window are left out. By default, it raises the error.
+        damaged: Called for each damaged file, whose panes are left out. By default, it raises the error.
         private: The directory with rejected reports and the cells of panes of few reports, if you may read it: that of
             ``--private-to``, or ``path`` again. Without it, cells that are apart are left out, and rejected reports
             are those in ``path``.
@@ -77,9 +84,8 @@ class ResultsFolder:
 
         Raises:
             ResultsError: if there is none.
-            SpecError: if one is invalid.
         """
-        specs = load_all_kept(self.path)
+        specs = KeptSpecs(self.path)
         if not specs:
             if kind_of(self.path) is not Kind.RESULTS:
                 raise ResultsError(mismatch(self.path, Kind.RESULTS))
@@ -89,33 +95,25 @@ class ResultsFolder:
         return specs
 
     def estimates(self) -> list[Estimate]:
-        """Read every estimate of every window, ordered by path; the list is empty if no window has fired."""
-        return self._all(self.path, ESTIMATES)
+        """Read every estimate of every window, in the order of windows; the list is empty if no window has fired."""
+        return self._all(ESTIMATES, self.path)
 
     def panes(self) -> list[PaneHeader]:
-        """Read every pane, ordered by path: its statistic, or its header alone if its cells are apart."""
-        return self._all(self.path, PANES)
+        """Read every pane, in the order of windows: its statistic, or its header alone if its cells are apart."""
+        return self._all(PANES, self.path)
 
     def statistics(self) -> list[Statistic]:
-        """Read the statistics of panes, ordered by path: of each window all that there are, the newest included.
+        """Read the statistics of panes in the order of windows, of each window all that there are.
 
         If cells are apart that ``private`` does not hold, ``damaged`` is called once. The list omits all panes of a
         window whose newest pane lacks its cells, unless these are held back: then the newest is the published one.
         """
-        few = {} if self.private is None else {firing(pane): pane for pane in self._all(self.private, FEW_PANES)}
+        few = {} if self.private is None else {firing(pane): pane for pane in self._all(FEW_PANES, self.private)}
         panes = [_with_cells(pane, few.get(firing(pane))) for pane in self.panes()]
         lacking = {pane.key: pane for pane in newest_published(panes) if not isinstance(pane, Statistic)}
         if lacking:
             self.damaged(self._apart(list(lacking.values())))
         return [pane for pane in panes if isinstance(pane, Statistic) and pane.key not in lacking]
-
-    def pane_files(self) -> Iterator[dict[Path, list[PaneHeader]]]:
-        """Yield the panes of each window by file, in a dictionary for each kind of pane."""
-        kinds: tuple[Panes[Any], ...] = (PANES, FEW_PANES, ESTIMATES)
-        for kind in kinds:
-            for folder in folders_of(self.path, kind):
-                files = read_files(self.path, kind, folder, ALL, self.damaged) or {}
-                yield {path: list(panes) for path, panes in files.items()}
 
     def rejected(self) -> Iterator[Rejected]:
         """Read the rejected reports, one at a time; of a damaged file, those before the damage."""
@@ -143,13 +141,10 @@ class ResultsFolder:
             RequestError: if no spec has the collection, or if neither its specs nor its files name the estimator.
         """
         require("collection", collection, {name for name, _ in self.specs})
-        mine = [spec for spec in self.specs.values() if collection in (None, spec.collection)]
-        estimators: set[str] = {name for spec in mine for name in spec.estimators}
-        for spec in mine:
-            files = finished(self.path, f"{ESTIMATES.folder}/{spec.collection}-v{spec.version}/*/*.avro")
-            estimators |= {name for name in map(estimator_of, files) if name is not None}
-        of_all = finished(self.path, f"{ESTIMATES.folder}/{ALL_COLLECTIONS}/*/*.avro")
-        estimators |= {name for name in map(estimator_of, of_all) if name is not None}
+        mine = [self.specs[key] for key in self.specs if collection in (None, key[0])]
+        named = (PaneFileName.read(path.name) for path in pane_paths(self.path, ESTIMATES))
+        of_files = {name.estimator for name in named if name and (name.of is None or collection in (None, name.of[0]))}
+        estimators = {name for spec in mine for name in spec.estimators} | {name for name in of_files if name}
         require("estimator", estimator, estimators)
         return Selection(collection, since, until, last, estimator)
 
@@ -158,20 +153,26 @@ class ResultsFolder:
 
         A window may have estimates of earlier panes and still be unpublished now, if its collection was stopped since
         then. ``damaged`` is also called for each window whose newest pane a local job has written and that is not
-        there. The files of windows and estimators that are not selected are not opened, nor are
-        the blocks of shared files that hold none of the selected windows.
+        there. Files without a selected window or estimator are not opened.
         """
-        fired, files = self._windows(PANES, ESTIMATES, selection)
-        return Current.of(fired, _joined(files), self.specs, selection)
+        catalog, found = self._current(selection)
+        chosen = set(map(firing, found.estimates))
+        counted = (entry for entry in catalog.entries(PANES) if firing(entry.header) in chosen)
+        statistics = catalog.panes(PANES, (entry for entry in counted if not entry.header.apart))
+        entries = _entries_of(found.estimates, catalog.entries(ESTIMATES))
+        return found._replace(
+            estimates=list(catalog.panes(ESTIMATES, entries)),
+            statistics={firing(pane): pane for pane in statistics if isinstance(pane, Statistic)},
+        )
 
     def published(self, selection: Selection = ALL) -> Published:
-        """Return the estimates of ``current`` to iterate over, in memory for the headers of all panes and one of them.
+        """Return the estimates of ``current`` to iterate over, in memory for the headers of all panes and a few files.
 
-        Each file is read, so that damage is found, and iteration reads those of newest panes again. It raises a
-        ``ResultsError`` if a file was removed or damaged meanwhile.
+        Iteration calls ``damaged`` for a file that was removed or is damaged.
         """
-        fired, files = self._windows(HEADERS, HEADERS_OF_ESTIMATES, selection)
-        return Published.of(Current.of(fired, _joined(files), self.specs, selection), files)
+        catalog, found = self._current(selection)
+        entries = _entries_of(found.estimates, catalog.entries(ESTIMATES))
+        return Published(found.unpublished, found.estimates, catalog, entries)
 
     def with_specs(self, estimates: Iterable[Estimate]) -> Iterator[tuple[Estimate, CollectionSpec]]:
         """Yield each estimate with the spec it was made under; each distinct error of ``spec_of`` is damage."""
@@ -186,37 +187,17 @@ class ResultsFolder:
             else:
                 yield estimate, spec
 
-    def _all(self, root: Path, kind: Panes[PaneRecord]) -> list[PaneRecord]:
-        hidden, panes = Hidden(), list[PaneRecord]()
-        for folder in folders_of(root, kind):
-            found = read_window(root, kind, folder, ALL, self.damaged, hidden=hidden)
-            if found is None:
-                hidden.add_folder(folder)
-            panes += found or ()
-        return [pane for pane in panes if pane.key not in hidden]
+    def _all(self, kind: Panes[PaneRecord], root: Path) -> list[PaneRecord]:
+        catalog = Catalog.read(root, (kind,), self.damaged)
+        return list(catalog.panes(kind, catalog.entries(kind)))
 
-    def _windows(
-        self, counts: Panes[PaneHeader], estimates: Panes[Estimate], selection: Selection
-    ) -> tuple[list[PaneHeader], dict[Path, list[Estimate]]]:
-        """Read the panes, and the estimates by file, of the selected windows without a damaged file."""
-        fired: list[PaneHeader] = []
-        files: dict[Path, list[Estimate]] = {}
-        hidden = Hidden()
-        signed = Signed.read(self.path)  # before the panes: a job that runs may sign more while they are read
-        for folder, wanted in selected_folders(self.path, (counts, estimates), selection):
-            counted = read_window(self.path, counts, folder, selection, self.damaged, wanted, hidden)
-            estimated = read_files(self.path, estimates, folder, selection, self.damaged, wanted, hidden)
-            if counted is not None and estimated is not None:
-                fired += counted
-                files |= estimated
-            else:
-                hidden.add_folder(folder)
-        fired = [pane for pane in fired if pane.key not in hidden]
-        files = {path: [pane for pane in panes if pane.key not in hidden] for path, panes in files.items()}
-        there = (*fired, *_joined(files))
-        for lost in signed.lost_panes(self.path, there, selection, hidden):
-            self.damaged(lost)
-        return fired, files
+    def _current(self, selection: Selection) -> tuple[Catalog, Current]:
+        """Read the headers of selected windows, and choose the newest."""
+        catalog = Catalog.read(self.path, (PANES, ESTIMATES), self.damaged, selection)
+        catalog.name_lost(PANES, ESTIMATES)
+        fired = [entry.header for entry in catalog.entries(PANES)]
+        estimates = [entry.header for entry in catalog.entries(ESTIMATES)]
+        return catalog, Current.of(fired, estimates, self.specs, selection)
 
     def _apart(self, panes: list[PaneHeader]) -> ResultsError:
         first = panes[0]
@@ -232,8 +213,10 @@ class ResultsFolder:
         )
 
 
-def _joined(files: dict[Path, list[Estimate]]) -> list[Estimate]:
-    return [estimate for estimates in files.values() for estimate in estimates]
+def _entries_of(headers: Iterable[Estimate], entries: Iterable[Entry[Estimate]]) -> list[Entry[Estimate]]:
+    """Return the entry of each header, in their order."""
+    found = {identity(entry.header): entry for entry in entries}
+    return [found[identity(header)] for header in headers]
 
 
 def _with_cells(pane: PaneHeader, few: PaneHeader | None) -> PaneHeader:

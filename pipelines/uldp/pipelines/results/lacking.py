@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import Published
+from uldp.pipelines.results.folder import Published, ResultsFolder
 from uldp.pipelines.results.selection import Key
 from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
 

@@ -1,176 +1,180 @@
-"""The panes of a results directory, read window by window.
+"""Files of panes: the kinds of panes, and the headers and the panes of one file.
 
-    OUT/specs/<collection>-v<version>/spec.yaml
-    OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
-    OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
-    OUT/estimates/<collection>-v<version>/shared/[<day>-]<digest>.<estimator>.avro
-    OUT/counts/<collection>-v<version>/shared/[<day>-]<digest>.avro
-    PRIVATE/few/<collection>-v<version>/<start>--<end>/<revision>.avro
-    PRIVATE/few/<collection>-v<version>/shared/[<day>-]<digest>.avro
-    OUT/estimates/all/<start>--<end>/<digest>.<estimator>.avro
-    OUT/counts/all/<start>--<end>/<digest>.avro
-    PRIVATE/few/all/<start>--<end>/<digest>.avro
-    PRIVATE/rejected/*.avro
-    OUT/missing/*.avro
+    OUT/counts/<scope>.<start>--<end>.<number>.avro
+    OUT/estimates/<scope>.<start>--<end>.<number>.<estimator>.avro
+    PRIVATE/few/<scope>.<start>--<end>.<number>.avro
 
-PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
+PRIVATE is OUT, or the place of ``--private-to``. The scope is ``<collection>-v<version>``, or ``all`` of a file with
+panes of several collections. Start and end are those of all windows in the file. The number is the revision of a pane
+that is alone in its file, and a digest of several. If a pane, or a variable of its record, has fewer reports than
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
-
-The files in ``shared`` hold panes of several windows, and an index of them; ``uldp compact`` writes those of a day.
-The files in ``all`` hold panes of several collections, with such an index too. The name of their folder says when the
-first of their windows starts and the last one ends.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import count
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple
 
-from uldp.pipelines.results.files import Damaged, ResultsError, finished, read_container
-from uldp.pipelines.results.hidden import Hidden
-from uldp.pipelines.results.selection import Key, Selection, collection_of, span_of, window_of
-from uldp.pipelines.results.soundness import check_claim, sound_counts, sound_estimate
-from uldp.pipelines.results.wanted import ALL_PANES, Wanted
-from uldp.schemas.codec.blocks import ContainerError
-from uldp.schemas.estimate import Estimate
+from uldp.pipelines.results.files import ResultsError, opened
+from uldp.pipelines.results.newest import identity
+from uldp.pipelines.results.selection import Key
+from uldp.pipelines.results.signed import Signed
+from uldp.pipelines.results.soundness import (
+    PaneRecord,
+    check_claim,
+    sound_counts,
+    sound_description,
+    sound_estimate,
+    sound_header,
+)
+from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.specs.collection import CollectionKey
-from uldp.transforms.io.folders import COUNTS, FEW
-from uldp.transforms.io.listing import paths_below
-from uldp.transforms.io.results.names import SHARED
-
-PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
+from uldp.transforms.io.listing import entries
+from uldp.transforms.io.results import pane_files
+from uldp.transforms.io.results.names import PaneFileName
+from uldp.transforms.io.results.pane_files import PaneFolder, check_whole, headers_in
 
 
 @dataclass(frozen=True)
 class Panes(Generic[PaneRecord]):
-    """A kind of pane: its folder, its schema, and the function that makes a pane from a value of this schema."""
+    """A kind of pane.
 
-    folder: str
-    schema: str
+    Attributes:
+        files: The folder and the schema of its files.
+        header: Returns the header of the pane that a value of the schema describes; of an estimate, all but its tables.
+        read: Returns the whole pane.
+    """
+
+    files: PaneFolder[Any]
+    header: Callable[[Mapping[str, Any]], PaneRecord]
     read: Callable[[Mapping[str, Any]], PaneRecord]
 
-
-PANES = Panes(COUNTS, "statistic", sound_counts)
-FEW_PANES = Panes(FEW, "statistic", sound_counts)
-ESTIMATES = Panes("estimates", "estimate", sound_estimate)
-#: The headers of these, which take little memory.
-HEADERS = Panes(COUNTS, "statistic", lambda value: PaneHeader(**sound_counts(value).header()))
-HEADERS_OF_ESTIMATES = Panes("estimates", "estimate", lambda value: replace(sound_estimate(value), tables=()))
+    @property
+    def folder(self) -> str:
+        """The name of the folder."""
+        return self.files.name
 
 
-def read_window(
-    out: Path,
-    kind: Panes[PaneRecord],
-    folder: str,
-    selection: Selection,
-    damaged: Damaged,
-    wanted: Wanted = ALL_PANES,
-    hidden: Hidden | None = None,
-) -> list[PaneRecord] | None:
-    """Read the panes of one folder, without the names of the files; see ``read_files``."""
-    files = read_files(out, kind, folder, selection, damaged, wanted, hidden)
-    return None if files is None else [pane for panes in files.values() for pane in panes]
+PANES = Panes(pane_files.STATISTICS, sound_header, sound_counts)
+FEW_PANES = Panes(pane_files.FEW_STATISTICS, sound_header, sound_counts)
+ESTIMATES = Panes(pane_files.ESTIMATES, sound_description, sound_estimate)
+#: All kinds of panes.
+KINDS: tuple[Panes[Any], ...] = (PANES, FEW_PANES, ESTIMATES)
 
 
-def read_files(
-    out: Path,
-    kind: Panes[PaneRecord],
-    folder: str,
-    selection: Selection,
-    damaged: Damaged,
-    wanted: Wanted = ALL_PANES,
-    hidden: Hidden | None = None,
-) -> dict[Path, list[PaneRecord]] | None:
-    """Read the panes of one window, or those of a folder of several that are wanted, by file.
+class Entry(NamedTuple, Generic[PaneRecord]):
+    """A pane in a file.
 
-    Args:
-        out: The results directory.
-        kind: The kind of panes.
-        folder: The folder, as ``folders_of`` gives it.
-        selection: Files of estimators that are not selected are not opened.
-        damaged: Called for each damaged file.
-        wanted: Which panes of several windows are read.
-        hidden: Takes the windows that a damaged file of several collections may hold; the caller leaves out all their
-            panes. Without it, such a file hides its folder, as other files do.
-
-    Returns:
-        None if a file is damaged that hides its folder.
+    Attributes:
+        header: Its header, and of an estimate all but its tables.
+        file: The file.
+        number: Its number among the records of the file.
     """
-    files: dict[Path, list[PaneRecord]] = {}
-    whole, span = True, span_of(folder)
-    for path in finished(out / kind.folder / folder):
-        estimator = estimator_of(path)
-        if not selection.has_estimator(estimator):
-            continue
-        try:
-            files[path] = read_file(path, kind, folder, wanted)
-        except ResultsError as error:
-            damaged(error)
-            if span is None or hidden is None:
-                whole = False
-            else:
-                hidden.add_file(path, span)
-    return files if whole else None
+
+    header: PaneRecord
+    file: Path
+    number: int
 
 
-def read_file(path: Path, kind: Panes[PaneRecord], folder: str, wanted: Wanted = ALL_PANES) -> list[PaneRecord]:
-    """Read the panes of a file: that of one window, or those of a file of several that are wanted.
+@dataclass(frozen=True)
+class PaneFile:
+    """A file of panes, as it was when its header was read.
+
+    Attributes:
+        path: The file.
+        kind: The kind of its panes.
+        name: What its name says; None if no job writes a file under it.
+        state: Its number on the disk, its size, and when it was written, in nanoseconds.
+        headers: The headers of its panes, as far as they can be read, by their numbers among the records of the file.
+        damage: The error of a file that cannot be read; none of its panes counts.
+    """
+
+    path: Path
+    kind: Panes[Any]
+    name: PaneFileName | None
+    state: tuple[int, int, int]
+    headers: Mapping[int, PaneHeader] = field(default_factory=dict)
+    damage: ResultsError | None = None
+
+    def may_have(self, key: Key) -> bool:
+        """Return whether the file may have a pane of a window, by its headers, or else by its name."""
+        if self.headers:
+            return any(header.key == key for header in self.headers.values())
+        name = self.name
+        return name is not None and name.of in (None, key[:2]) and name.start <= key[2] and key[3] <= name.end
+
+
+def pane_paths(out: Path, *kinds: Panes[Any]) -> list[Path]:
+    """Return the files of panes below a folder, in order of name."""
+    return [out / kind.folder / name for kind in kinds for name in names_in(out, kind)]
+
+
+def names_in(out: Path, kind: Panes[Any]) -> list[str]:
+    """Return the names of files of panes as strings: a year has some ten thousand."""
+    with suppress(FileNotFoundError):
+        names = (entry.name for entry in entries(out / kind.folder))
+        return [name for name in names if name.endswith(".avro") and not name.startswith(".")]
+    return []
+
+
+def read_header(path: Path, kind: Panes[Any], name: PaneFileName | None, collection: str | None) -> PaneFile:
+    """Read the header of a file of panes, and of these those of a collection, or all.
 
     Raises:
-        ResultsError: if the file cannot be read, its panes are of another window or estimator than its name says, or it
-            claims more than a job writes.
+        FileNotFoundError: if there is none.
     """
-    window, shared, span = window_of(folder), collection_of(folder), span_of(folder)
-    specs, version = path.parents[3] / "specs", path.parents[1].name
-    number = count()
-    own = None if span is not None else specs / version / "spec.yaml"  # not a path for each pane: it takes as long
-
-    def read(value: Mapping[str, Any]) -> PaneRecord:
-        if next(number) and window is not None:
-            raise ContainerError("holds several panes, and only a shared file may")
-        check_claim(value, own or specs / _version_of(value) / "spec.yaml")
-        fired = _named(kind.read(value), window or shared, estimator_of(path))
-        if span is not None and not span[0] <= fired.window_start < fired.window_end <= span[1]:
-            raise ValueError("the record is of another time than its folder")
-        return fired
-
-    return list(read_container(path, kind.schema, read, wanted))
+    state, headers = state_of(path), dict[int, PaneHeader]()
+    try:
+        with opened(path, kind.files.schema) as container:
+            if name is None or (name.estimator is None) is (kind is ESTIMATES):
+                raise ContainerError("under a name that no job gives")
+            found = headers_in(container, name)
+            mine = ((n, value) for n, value in enumerate(found) if collection in (None, value["collection"]))
+            headers |= {number: kind.header(value) for number, value in mine}
+            check_whole(container, len(found))
+            return PaneFile(path, kind, name, state, headers)
+    except ResultsError as error:
+        return PaneFile(path, kind, name, state, headers, error)
 
 
-def _version_of(value: Mapping[str, Any]) -> str:
-    """Return the name of the folder of a pane's version, which is part of a path."""
-    name = f"{value['collection']}-v{value['version']}"
-    if collection_of(f"{name}/{SHARED}") is None:
-        raise ValueError("no collection has this name")
-    return name
+def state_of(path: Path) -> tuple[int, int, int]:
+    """Return the number of a file on the disk, its size, and when it was written, in nanoseconds."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _named(fired: PaneRecord, folder: Key | CollectionKey | None, estimator: str | None) -> PaneRecord:
-    """Check that the window, or the collection, and the estimator of a pane match its path, as far as it names them."""
-    if folder is not None and folder != fired.key[: len(folder)]:
-        raise ValueError("the record is of another window or collection than its folder")
-    if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):
-        raise ValueError("the record is of another estimator than its file name")
-    return fired
+def read_panes(
+    out: Path, kind: Panes[PaneRecord], path: Path, entries: Sequence[Entry[PaneRecord]], signed: Signed
+) -> Iterator[tuple[Entry[PaneRecord], PaneRecord]]:
+    """Read panes of a file, which must have the headers of the entries.
 
-
-def folders_of(out: Path, *kinds: Panes[Any]) -> Iterator[str]:
-    """Yield the folders of panes, such as ``<collection>-v<version>/<start>--<end>``, in the order to read them in.
-
-    ``uldp compact`` writes panes into ``shared`` before it removes them elsewhere. So those folders come last, as they
-    are by then: no pane is missed while it moves.
+    Raises:
+        FileNotFoundError: during iteration, if there is no such file.
+        ResultsError: during iteration, if it is damaged.
     """
-    yield from sorted(name for name in _folders(out, kinds) if not name.endswith(f"/{SHARED}"))
-    yield from sorted(name for name in _folders(out, kinds) if name.endswith(f"/{SHARED}"))
+    of_number = {entry.number: entry for entry in entries}
+    numbers = sorted(of_number)
+    with opened(path, kind.files.schema) as container:
+        for number, value in _numbered(container, numbers):
+            check_claim(value, out / "specs")
+            entry, pane = of_number.pop(number), signed.marked(kind.read(value))
+            if _facts(pane) != _facts(entry.header):
+                raise ContainerError("a pane is another one than the header of its file says")
+            yield entry, pane
+        if of_number:
+            raise ContainerError("it has fewer panes than its header says")
 
 
-def _folders(out: Path, kinds: Iterable[Panes[Any]]) -> set[str]:
-    return {f"{path.parent.name}/{path.name}" for kind in kinds for path in paths_below(out / kind.folder, "*/*")}
+def _facts(pane: PaneHeader) -> tuple[Any, ...]:
+    return *identity(pane), pane.pane.kind, pane.flags, pane.supersedes, pane.signals
 
 
-def estimator_of(path: Path) -> str | None:
-    """Read the estimator from the name of a file, ``<revision>.<estimator>.avro`` or ``<digest>.<estimator>.avro``."""
-    parts = path.name.split(".")
-    return parts[1] if len(parts) == 3 else None
+def _numbered(container: Container, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def wanted(first: int, records: int) -> bool:
+        at = bisect_left(numbers, first)
+        return at < len(numbers) and numbers[at] < first + records
+
+    mine = set(numbers)
+    return ((number, value) for number, value in container.numbered(wanted) if number in mine)

@@ -8,30 +8,29 @@ new file into place, and a file that was replaced since it was read is not remov
 """
 
 import json
-import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
+from uldp.pipelines.results.catalog import Catalog, locked_panes
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.moved import JOINED
 from uldp.pipelines.results.newest import estimate_key
+from uldp.pipelines.results.panes import KINDS, Panes, pane_paths
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
+from uldp.schemas.pane import PaneHeader
 from uldp.schemas.regular_files import read_json
-from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import COUNTS, FEW, IDS, Kind, kind_of, mismatch
+from uldp.transforms.io.durable_files import ASIDE, write_file
+from uldp.transforms.io.folders import FEW, IDS, Kind, kind_of, mismatch
 from uldp.transforms.io.listing import paths_below
-from uldp.transforms.io.results.names import ALL_COLLECTIONS, SHARED
+from uldp.transforms.io.results.names import PaneFileName
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
-#: Files that a job, or ``uldp compact``, writes into ``few``, likewise.
-_FEW = re.compile(r"\.?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro(\.[0-9a-f]{16}\.tmp)?")
 
 
 #: The file that says up to which time private files were removed.
@@ -90,35 +89,37 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
         before: A time in seconds since 1970. Late and rejected reports, kept ids and cells of few reports that
             were written before it are removed.
         dry_run: Whether to remove nothing, and only count.
-        damaged: Called for each damaged file. The function leaves all panes of its folder alone.
+        damaged: Called for each damaged file. All panes of its windows stay.
 
     Raises:
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
     if kind_of(out) is not Kind.RESULTS:
         raise ResultsError(mismatch(out, Kind.RESULTS))
-    panes = list(_superseded(out, damaged))
-    late, rejected, ids = (
-        [
-            file
-            for file in listed(paths_below(out / kind, "*"))
-            if _STORED.fullmatch(file.path.name) and file.status.st_mtime < before
-        ]
-        for kind in ("late", "rejected", IDS)
-    )
-    replaced = {file.path for file in panes}
-    few = [
-        file
-        for file in listed(paths_below(out / FEW, "*/*/*"))
-        if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
-    ]
-    files = [*panes, *late, *rejected, *few, *ids]
-    if not dry_run:
-        if late or rejected or few:  # a job must not take them for lost, so it is told before they go
-            write_file(str(out / _PRUNED), json.dumps({"before": max(before, pruned_before(out))}).encode() + b"\n")
-        for file in files:
-            file.remove()
+    with nullcontext() if dry_run else locked_panes(out):
+        panes = list(_superseded(out, damaged))
+        late, rejected, ids = (_old(out / kind, before, _STORED.fullmatch) for kind in ("late", "rejected", IDS))
+        replaced = {file.path for file in panes}
+        few = [file for file in _old(out / FEW, before, _is_few) if file.path not in replaced]
+        files = [*panes, *late, *rejected, *few, *ids]
+        if not dry_run:
+            if late or rejected or few:  # a job must not take them for lost, so it is told before they go
+                said = json.dumps({"before": max(before, pruned_before(out))})
+                write_file(str(out / _PRUNED), said.encode() + b"\n")
+            for file in files:
+                file.remove()
     return Pruned(len(panes), len(late), len(rejected), len(few), len(ids), sum(file.status.st_size for file in files))
+
+
+def _old(folder: Path, before: float, is_stored: Callable[[str], object]) -> list[ListedFile]:
+    found = listed(paths_below(folder, "*"))
+    return [file for file in found if is_stored(file.path.name) and file.status.st_mtime < before]
+
+
+def _is_few(name: str) -> bool:
+    """Return whether a name is that of a file of few reports, or a temporary one that a killed job has left."""
+    aside = ASIDE.fullmatch(name)
+    return PaneFileName.read(aside["name"] if aside else name) is not None
 
 
 class _Alike(NamedTuple):
@@ -126,56 +127,47 @@ class _Alike(NamedTuple):
 
     Attributes:
         pane: The window, and the estimator.
-        few: Whether they are the cells that are apart.
+        kind: The kind: the header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
         held: Whether they are held back, and so replace no published pane.
     """
 
     pane: tuple[object, ...]
-    few: bool
+    kind: str
     held: bool
 
-
-class _Safe(NamedTuple):
-    """Which of the files with equal panes stays: the largest.
-
-    ``uldp compact`` may be about to remove the files that it has joined. So a file that it may have written goes before
-    each that it may have read, or both commands together would remove the last copy of a pane.
-
-    Attributes:
-        folder: 2 for ``shared``, into which compact writes; 1 for the folder of a window; 0 for ``all``.
-        joined: Whether the file is named as compact names those that it writes.
-        written: When it was written, in nanoseconds: compact joins files that it wrote before again.
-    """
-
-    folder: int
-    joined: bool
-    written: float
-
     @classmethod
-    def of(cls, path: Path, file: ListedFile | None) -> "_Safe":
-        """Describe a file; None says that it was written after the files were listed."""
-        shared, of_all = path.parent.name == SHARED, path.parents[1].name == ALL_COLLECTIONS
-        joined = shared and JOINED.fullmatch(path.name) is not None
-        return cls(2 if shared else 0 if of_all else 1, joined, math.inf if file is None else file.status.st_mtime_ns)
+    def of(cls, kind: Panes[Any], pane: PaneHeader) -> Self:
+        return cls(estimate_key(pane), kind.folder, held_back(pane.flags))
 
 
 def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
-    """Yield each file if all of its panes have a newer pane in another file."""
+    """Yield each file if all of its panes have a newer pane in another file, which can be read."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
-    paths = [path for kind in (COUNTS, FEW, "estimates") for path in paths_below(out, f"{kind}/*/*/*.avro")]
-    there = {file.path: file for file in listed(paths)}
-    newest: dict[_Alike, tuple[tuple[object, ...], _Safe, Path]] = {}
-    read: list[Path] = []
-    for files in ResultsFolder(out, damaged).pane_files():
-        read += files
-        for path, panes in files.items():
-            safe = _Safe.of(path, there.get(path))
-            for pane in panes:
-                # The header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
-                few = path.relative_to(out).parts[0] == FEW
-                key, found = _Alike(estimate_key(pane), few, held_back(pane.flags)), (pane.age, safe, path)
-                newest[key] = max(newest.get(key, found), found)
-    published = {key.pane: age for key, (age, *_) in newest.items() if not (key.few or key.held)}
+    there = {file.path: file for file in listed(pane_paths(out, *KINDS))}
+    catalog = Catalog.read(out, KINDS, damaged)
+    sizes = {file.path: len(file.headers) for file in catalog.files if file.damage is None}
+    entries = [(kind, entry) for kind in KINDS for entry in catalog.entries(kind)]
+    newest: dict[_Alike, tuple[tuple[object, ...], int, Path, int]] = {}
+    for kind, (pane, path, number) in entries:
+        # Of files with equal panes, the one with the most panes stays.
+        key, found = _Alike.of(kind, pane), (pane.age, sizes[path], path, number)
+        newest[key] = max(newest.get(key, found), found)
+    published = {key.pane: age for key, (age, *_) in newest.items() if not (key.kind == FEW or key.held)}
     # What is held back goes too when a published pane replaces it.
-    staying = {path for key, (age, _, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
-    yield from (there[path] for path in read if path in there and path not in staying)
+    last = {key: found for key, found in newest.items() if not key.held or found[0] > published.get(key.pane, ())}
+    staying = {path for _, _, path, _ in last.values()}
+    replaced = {entry.header.key for _, entry in entries if entry.file not in staying}
+    unread = set[object]()
+    for kind in KINDS:
+        wanted = [
+            entry
+            for of, entry in entries
+            if of is kind
+            and entry.header.key in replaced
+            and (entry.file, entry.number) == last.get(_Alike.of(kind, entry.header), ())[2:]
+        ]
+        read = {_Alike.of(kind, pane) for pane in catalog.panes(kind, wanted)}
+        unread |= {entry.header.key for entry in wanted if _Alike.of(kind, entry.header) not in read}
+    headers = ((file.path, pane.key) for file in catalog.files for pane in file.headers.values())
+    kept = {path for path, key in headers if key in unread or catalog.hides(key)}
+    yield from (there[path] for path in sizes if path in there and path not in staying | kept)

@@ -1,14 +1,16 @@
 """What a job has signed in its journal, and what of it is not there: readers name it rather than leave it out."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.selection import Key, Selection
+from uldp.pipelines.results.soundness import PaneRecord
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import PaneHeader
+from uldp.schemas.flags import Flag
+from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import COUNTS
@@ -19,6 +21,7 @@ from uldp.transforms.io.local.journal import (
     FileWritten,
     GivenUpTaken,
     JournalError,
+    LeftOpen,
     SegmentRead,
     read_journal,
 )
@@ -38,12 +41,14 @@ class Signed:
         given_up: The segments that were taken as given up, by the number of the first.
         panes: What the newest pane of a window accounts for.
         files: The files of late and rejected reports, by their paths below the folder of private results.
+        left_open: The windows that their job has left open, with the reports that the newest pane accounted for.
     """
 
     segments: dict[str, SegmentRead] = field(default_factory=dict)
     given_up: dict[int, GivenUpTaken] = field(default_factory=dict)
     panes: dict[PaneKey, Extent] = field(default_factory=dict)
     files: dict[str, FileWritten] = field(default_factory=dict)
+    left_open: dict[Key, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, out: Path) -> Self:
@@ -67,7 +72,10 @@ class Signed:
             self.given_up[entry.first] = entry
         elif isinstance(entry, FileWritten):
             self.files[entry.name] = entry
+        elif isinstance(entry, LeftOpen):
+            self.left_open[entry[:4]] = entry.existed
         else:
+            self.left_open.pop(entry[:4], None)
             key = entry.collection, entry.version, entry.window_start, entry.window_end, entry.estimator
             if entry.existed >= self.panes.get(key, entry.extent).existed:  # the last of equal ones is the newest
                 self.panes[key] = entry.extent
@@ -84,8 +92,15 @@ class Signed:
         """Return what is signed without the estimates."""
         return replace(self, panes={key: extent for key, extent in self.panes.items() if not key[4]})
 
+    def marked(self, pane: PaneRecord) -> PaneRecord:
+        """Return a pane with the flag ``incomplete`` if its job has left its window open."""
+        left = self.left_open.get(pane.key)
+        if left is None or pane.accounting.existed > left or pane.pane.kind is not PaneKind.EARLY:
+            return pane
+        return replace(pane, flags=tuple(sorted({*pane.flags, str(Flag.INCOMPLETE)})))
+
     def lost_panes(
-        self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Container[Key | None]
+        self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Callable[[Key], bool]
     ) -> Iterator[ResultsError]:
         """Yield an error for each selected window of which the newest pane is not there.
 
@@ -93,7 +108,7 @@ class Signed:
             out: The results directory.
             panes: The panes that are there.
             selection: Which windows and estimators the panes were read of.
-            damaged: Windows of which a file is damaged; whoever reads it has said so.
+            damaged: Whether a file of a window is damaged; whoever reads it has said so.
         """
         there: dict[PaneKey, Extent] = {}
         for pane in panes:
@@ -104,16 +119,15 @@ class Signed:
         for key, extent in sorted(self.panes.items()):
             if (
                 key[:4] in chosen
-                and key[:4] not in damaged
+                and not damaged(key[:4])
                 and selection.has_estimator(key[4] or None)
                 and (key not in there or there[key] < extent)
             ):
                 collection, version, start, _, estimator = key
-                folder = out / ("estimates" if estimator else COUNTS) / f"{collection}-v{version}"
+                folder = out / ("estimates" if estimator else COUNTS)
                 by = f" by {estimator}" if estimator else ""
-                yield ResultsError(
-                    f"{plain(str(folder))}: the newest pane{by} of the window from {iso(start)} is missing; {_RESTORE}"
-                )
+                window = f"{collection} v{version} from {iso(start)}"
+                yield ResultsError(f"{plain(str(folder))}: the newest pane{by} of {window} is missing; {_RESTORE}")
 
     def lost_files(self, folder: Path, before: float) -> Iterator[ResultsError]:
         """Yield an error for each file of late or rejected reports that is not there, or not as it was written.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from uldp.schemas.pane import SKEW_RANGES, PaneHeader
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import MAX_CELLS, Statistic, counts_from_avro
 from uldp.schemas.table import Basis, Table, TableName
+from uldp.transforms.io.results.names import version_name
 
+PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
 #: A limit far above every real figure or standard error. Larger numbers would overflow in figures and in products.
 _FIGURE_LIMIT = 1e15
 #: No report moves a cell by more than this.
@@ -28,19 +30,19 @@ _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _FEW_CELLS = 1 << 12
 
 
-def check_claim(value: Mapping[str, Any], spec: Path) -> None:
+def check_claim(value: Mapping[str, Any], specs: Path) -> None:
     """Refuse a statistic that claims more cells than its spec has, before they take memory: a few bytes may claim any.
 
     Args:
         value: What ``statistic.avsc`` or ``estimate.avsc`` describes.
-        spec: The file of the spec; without one that can be read, the limit is ``MAX_CELLS``.
+        specs: The folder of the specs; without one that can be read, the limit is ``MAX_CELLS``.
 
     Raises:
         ContainerError: if it claims more.
     """
     cells = value.get("cells")
     if cells is not None and cells["size"] > _FEW_CELLS:
-        most = MAX_CELLS
+        most, spec = MAX_CELLS, specs / version_name(value["collection"], value["version"]) / "spec.yaml"
         with suppress(OSError):
             most = _cells_of(spec, spec.stat().st_mtime_ns)
         if cells["size"] > most:
@@ -55,14 +57,22 @@ def _cells_of(spec: Path, changed: int) -> int:
         return MAX_CELLS
 
 
+def sound_header(value: Mapping[str, Any]) -> PaneHeader:
+    """Read the header of a statistic from the value that ``statistic.avsc`` describes, without its cells.
+
+    Raises:
+        Exception: if no job can have written it.
+    """
+    return _checked(PaneHeader(**PaneHeader.header_from_avro(value)))
+
+
 def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
     """Read a statistic, or a header without cells, from the value that ``statistic.avsc`` describes.
 
     Raises:
         Exception: if no job can have written it.
     """
-    statistic = counts_from_avro(value)
-    _check_header(statistic)
+    statistic = _checked(counts_from_avro(value))
     if not isinstance(statistic, Statistic):
         if not statistic.apart:
             raise ValueError("the cells are missing")
@@ -76,14 +86,22 @@ def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
     return statistic
 
 
+def sound_description(value: Mapping[str, Any]) -> Estimate:
+    """Read an estimate without its tables from the value that ``estimate.avsc`` describes.
+
+    Raises:
+        Exception: if no job can have written this estimate.
+    """
+    return _checked(Estimate.from_avro({**value, "tables": ()}))
+
+
 def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     """Read an estimate from the value that ``estimate.avsc`` describes.
 
     Raises:
         Exception: if no job can have written this estimate.
     """
-    estimate = Estimate.from_avro(value)
-    _check_header(estimate)
+    estimate = _checked(Estimate.from_avro(value))
     if estimate.n < 1 or not estimate.tables:
         raise ValueError("n is 0, or there is no table")
     if len({(table.name, table.of) for table in estimate.tables}) < len(estimate.tables):
@@ -97,13 +115,14 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     return estimate
 
 
-def _check_header(pane: PaneHeader) -> None:
+def _checked(pane: PaneRecord) -> PaneRecord:
     signals = pane.signals
     numbers = [*pane.accounting.to_avro().values(), *signals.early, *signals.past]
     if not _FIRST_TIME <= pane.window_start < pane.window_end <= _LAST_TIME or min(numbers) < 0:
         raise ValueError("the window or the accounting are impossible")
     if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
         raise ValueError("too many ranges of clock skew")
+    return pane
 
 
 def _bounded(figures: Floats) -> bool:

@@ -1,6 +1,6 @@
 """The specs that results were made under: ``OUT/specs/<collection>-v<version>/spec.yaml``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +42,41 @@ def load_kept(path: Path) -> CollectionSpec:
     return spec
 
 
-def load_all_kept(out: Path) -> dict[CollectionKey, CollectionSpec]:
-    """Read the specs of a results directory on this machine, by (collection, version); none if it has none.
+class KeptSpecs(Mapping[CollectionKey, CollectionSpec]):
+    """The specs of a results directory on this machine, by collection and version; each is read at its first use.
+
+    To get one may raise a SpecError if it is invalid, and a ResultsError if it is that of another folder.
 
     Raises:
-        SpecError: if one is invalid.
-        ResultsError: if two are of one collection and version, as that of a copied folder is.
+        ResultsError: if a folder of specs has another name than a job gives.
     """
-    found: dict[CollectionKey, CollectionSpec] = {}
-    paths: dict[CollectionKey, Path] = {}
-    for path in finished(out, "specs/*/spec.yaml"):
-        spec = load_kept(path)
-        if spec.key in found:
-            one, other = (plain(str(each.parent)) for each in (paths[spec.key], path))
-            raise ResultsError(f"{one} and {other}: both are of {spec.collection} v{spec.version}; remove one")
-        found[spec.key], paths[spec.key] = spec, path
-    return found
+
+    def __init__(self, out: Path) -> None:
+        self._paths: dict[CollectionKey, Path] = {}
+        self._read: dict[CollectionKey, CollectionSpec] = {}
+        for path in finished(out, "specs/*/spec.yaml"):
+            collection, _, version = path.parent.name.rpartition("-v")
+            if not version.isdecimal():
+                raise _misplaced(path)
+            self._paths[collection, int(version)] = path
+
+    def __getitem__(self, key: CollectionKey) -> CollectionSpec:
+        if key not in self._read:
+            spec = load_kept(self._paths[key])
+            if spec.key != key:
+                raise _misplaced(self._paths[key])
+            self._read[key] = spec
+        return self._read[key]
+
+    def __iter__(self) -> Iterator[CollectionKey]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _misplaced(path: Path) -> ResultsError:
+    return ResultsError(f"{plain(str(path.parent))}: a job gives the folder of this spec another name; remove it")
 
 
 def missing_spec(name: str) -> ResultsError:

@@ -3,15 +3,16 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from uldp.pipelines.audit.given_up import taken_texts
 from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, folders_of, read_files
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Panes, pane_paths
 from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.records import rejected_in
-from uldp.pipelines.results.selection import ALL
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.pipelines.status.digests import digests_of
@@ -70,10 +71,15 @@ def _resume_point(out: Path, private: Path, damaged: Damaged) -> None:
 
 def _panes(out: Path, private: Path, damaged: Damaged) -> None:
     folder = ResultsFolder(out, damaged, private)
-    if Signed.read(out).panes or any(folders_of(out, PANES, ESTIMATES)):
+    if Signed.read(out).panes or pane_paths(out, PANES, ESTIMATES):
         _drained(folder.with_specs(folder.published().headers))
-    for name in folders_of(private, FEW_PANES):
-        read_files(private, FEW_PANES, name, ALL, damaged)
+    for place, kind in ((out, PANES), (out, ESTIMATES), (private, FEW_PANES)):
+        _read(place, kind, damaged)
+
+
+def _read(out: Path, kind: Panes[Any], damaged: Damaged) -> None:
+    catalog = Catalog.read(out, (kind,), damaged)
+    _drained(catalog.panes(kind, catalog.entries(kind)))
 
 
 def _reports(out: Path, private: Path, damaged: Damaged) -> None:

@@ -9,13 +9,12 @@ block at a time (Avro specification 1.11, "Object Container Files" and "Parsing 
 import io
 import json
 import os
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, combinations
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self, cast
+from typing import IO, Any, Self, cast
 
 import fastavro
 
@@ -69,11 +68,8 @@ def open_file(path: str | Path) -> IO[bytes]:
         raise ContainerError(str(error), "copy its content into a file") from error
 
 
-class BlockClaim(NamedTuple):
-    """What an index of a file says of a block: the number of its records; and whether a reader wants them."""
-
-    records: int
-    wanted: bool
+#: Whether a reader wants a block, given the number of its first record in the file and the number of its records.
+Wanted = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,32 +117,27 @@ class Container:
         """Whether the writer's schema is the shipped one."""
         return self.layout is None and self.writer is load_schema(self.name)
 
-    def blocks(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[tuple[int, bytes]]:
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of records of each block, and the records' bytes, inflated.
 
-        Args:
-            claims: What an index of the file says of each block; without one, all blocks are read.
-
         Raises:
-            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts; or if the blocks
-                are others than the index says.
+            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts.
         """
-        left = None if claims is None else deque(claims)
+        return ((records, block) for _, records, block in self._blocks(None))
+
+    def _blocks(self, wanted: Wanted | None) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the wanted blocks as ``blocks`` does, behind the number of their first record; None wants all."""
+        first = 0
         for records, size in self._frames():
-            if left is not None:
-                claim = left.popleft() if left else BlockClaim(0, wanted=False)
-                if claim.records != records:
-                    raise ContainerError("its blocks are others than its index says")
-                if not claim.wanted:
-                    self.file.seek(size, os.SEEK_CUR)
-                    self._end_block()
-                    continue
-            block = _take(self.file, size)
-            self._end_block()
-            block = _inflated(self.codec, block, self._bound)
-            yield _possible(records, len(block)), block
-        if left:
-            raise ContainerError("it ends before the last block of its index")
+            if wanted is None or wanted(first, records):
+                block = _take(self.file, size)
+                self._end_block()
+                block = _inflated(self.codec, block, self._bound)
+                yield first, _possible(records, len(block)), block
+            else:
+                self.file.seek(size, os.SEEK_CUR)
+                self._end_block()
+            first += records
 
     def count(self) -> int:
         """Return how many records the blocks claim to hold, by their ends; ContainerError if these are not there."""
@@ -176,15 +167,19 @@ class Container:
         if _take(self.file, SYNC_SIZE) != self.sync_marker:
             raise ContainerError("a block does not end with the sync marker of its file")
 
-    def records(self, claims: Sequence[BlockClaim] | None = None) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records, resolved to the shipped schema; ContainerError, meanwhile, if a block is damaged."""
+        return (record for _, record in self.numbered())
+
+    def numbered(self, wanted: Wanted | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the records of the wanted blocks with their numbers in the file; None wants all."""
         assert self.layout is None
         # Resolving takes three times as long as reading, even if there is nothing to resolve.
         reader = None if self.current else load_schema(self.name)
-        for records, block in self.blocks(claims):
+        for first, records, block in self._blocks(wanted):
             body = io.BytesIO(block)
-            for _ in range(records):
-                yield _read_record(body, self.writer, reader)
+            for number in range(first, first + records):
+                yield number, read_record(body, self.writer, reader)
             check_end(body.tell(), block)
 
 
@@ -201,7 +196,12 @@ def check_end(at: int, block: bytes) -> None:
         raise ContainerError(f"{len(block) - at:,} bytes follow the last record of a block")
 
 
-def _read_record(body: io.BytesIO, writer: Schema, reader: Schema | None) -> dict[str, Any]:
+def read_record(body: io.BytesIO, writer: Schema, reader: Schema | None = None) -> dict[str, Any]:
+    """Read a record of a writer's schema, resolved to that of a reader unless they are the same.
+
+    Raises:
+        ContainerError: if the bytes are no such record.
+    """
     try:
         return cast(dict[str, Any], fastavro.schemaless_reader(body, writer, reader))
     except MemoryError:

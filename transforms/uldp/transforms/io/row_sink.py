@@ -11,7 +11,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint
-from uldp.transforms.io.results import folder_of, window_folder
+from uldp.transforms.io.results.names import name_of_window, window_name
 
 #: Rows that a bundle holds before it writes them; an estimate that is larger is written alone.
 MAX_ROWS = 1 << 16
@@ -24,7 +24,7 @@ class KeptPane(NamedTuple):
     """A pane of which a place has rows.
 
     Attributes:
-        window: Its collection, version and window, as ``window_folder`` writes them.
+        window: Its collection, version and window, as ``window_name`` writes them.
         device_digest: Its device digest.
         estimator: Its estimator.
         age: The text by which the panes of a window are ordered.
@@ -38,14 +38,14 @@ class KeptPane(NamedTuple):
     @classmethod
     def of(cls, estimate: Estimate) -> Self:
         """Return the pane of an estimate."""
-        return cls(window_folder(estimate), estimate.device_digest, estimate.estimator, estimate.age_text)
+        return cls(window_name(estimate), estimate.device_digest, estimate.estimator, estimate.age_text)
 
     @classmethod
     def of_row(
         cls, collection: str, version: int, device_digest: str, start: int, end: int, estimator: str, age: str
     ) -> Self:
         """Return the pane of a row: its ``WINDOW_KEY``, with times in milliseconds, and its age."""
-        return cls(folder_of(collection, version, start, end), device_digest, estimator, age)
+        return cls(name_of_window(collection, version, start, end), device_digest, estimator, age)
 
 
 class RowSink(Endpoint):

@@ -4,6 +4,7 @@
     ["given_up", first, last, messages, bound]
     ["pane", collection, version, window start, window end, estimator, existed, revision, apart, missing]
     ["file", "rejected/<name>.avro", time, digest]
+    ["open", collection, version, window start, window end, existed]
 
 A line each, in the order in which they happened. A job that is started again reads some segments again, and then says
 so again. The job only appends. A line that a power cut has torn has no end, and the next run removes it.
@@ -15,7 +16,7 @@ changed, is noticed. All that the journal says up to there is on the disk.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -134,17 +135,36 @@ class FileWritten(NamedTuple):
     digest: str
 
 
-Entry = SegmentRead | GivenUpTaken | PaneWritten | FileWritten
+class LeftOpen(NamedTuple):
+    """A window that had not fired on time when its job ended; a pane that is written later says more of it.
+
+    Attributes:
+        collection: The name of the collection.
+        version: Its version.
+        window_start: In milliseconds.
+        window_end: In milliseconds.
+        existed: The number of reports that its newest pane accounted for.
+    """
+
+    collection: str
+    version: int
+    window_start: int
+    window_end: int
+    existed: int
+
+
+Entry = SegmentRead | GivenUpTaken | PaneWritten | FileWritten | LeftOpen
 
 _KINDS: dict[str, TypeAdapter[Any]] = {
     "segment": TypeAdapter(SegmentRead),
     "given_up": TypeAdapter(GivenUpTaken),
     "pane": TypeAdapter(PaneWritten),
     "file": TypeAdapter(FileWritten),
+    "open": TypeAdapter(LeftOpen),
 }
 _SEGMENT, _GIVEN_UP = b'["segment"', b'["given_up"'
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make one for each line
-_NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file"}
+_NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file", LeftOpen: "open"}
 
 
 class JournalEnd(Strict):
@@ -311,6 +331,14 @@ def results_written(path: Path, end: int | None = None) -> Iterator[PaneWritten 
     for entry in read_journal(path, end, lambda line: not line.startswith((_SEGMENT, _GIVEN_UP))):
         if isinstance(entry, PaneWritten | FileWritten):
             yield entry
+
+
+def append_entries(path: Path, entries: Iterable[Entry]) -> None:
+    """Append entries to the journal of a job that has ended; the disk has them then."""
+    with path.open("ab") as file:
+        file.writelines(map(encode_entry, entries))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:

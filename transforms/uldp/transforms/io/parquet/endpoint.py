@@ -14,7 +14,7 @@ from uldp.transforms.io.durable_files import write_files
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.remote import matching
-from uldp.transforms.io.results import window_folder
+from uldp.transforms.io.results.names import window_name
 from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
 
 _SCHEME = "parquet:"
@@ -111,4 +111,4 @@ def _is_whole(path: Path) -> bool:
 def _name(estimate: Estimate) -> str:
     """Return the name of a pane's file: its window, and what tells it from the other panes of the window."""
     age = estimate.age_text.replace("/", "-")
-    return f"{window_folder(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}{_ENDING}"
+    return f"{window_name(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}{_ENDING}"

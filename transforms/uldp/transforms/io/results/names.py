@@ -1,37 +1,81 @@
-"""Names of the files of panes, below a folder of results, and the content of a file of one record or of several.
+"""Names of files below a folder of results; on each of Beam's file systems, slashes separate them."""
 
-On each of Beam's file systems, a name below a folder has slashes; to ask Beam took a third of the time to file a pane.
-"""
-
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.specs.collection import CollectionKey
-from uldp.schemas.statistic import counts_to_avro
-from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
-from uldp.transforms.io.folders import COUNTS
-from uldp.transforms.io.window_index import Place, indexed, indexed_of_several
+from uldp.schemas.specs.collection import COLLECTION, CollectionKey
+from uldp.transforms.io.durable_files import container_bytes, digest_of
 
-#: The folder of a kind of result in which panes of several collections are together.
+#: The scope of a file of panes of several collections; no collection has it, because its scope ends in its version.
 ALL_COLLECTIONS = "all"
-#: The folder of a collection and version with files of several windows.
-SHARED = "shared"
+
+_STAMP = r"\d{8}T\d{6}(?:\.\d{3})?Z"
+_PANES = re.compile(
+    rf"(?P<scope>{ALL_COLLECTIONS}|(?P<collection>{COLLECTION})-v(?P<version>\d{{1,10}}))\.(?P<start>{_STAMP})--(?P<end>{_STAMP})"
+    r"\.(?P<number>\d{6,10}|[0-9a-f]{32})(?:\.(?P<estimator>[a-z-]+))?\.avro"
+)
 
 
-def window_folder(pane: PaneHeader) -> str:
-    """Return the folder of a window's panes, below the folder of its kind of result."""
-    return folder_of(*pane.key)
+class PaneFileName(NamedTuple):
+    """What the name of a file of panes says.
 
-
-def folder_of(collection: str, version: int, start: int, end: int) -> str:
-    """Return the same of the window that begins and ends at these times, in milliseconds.
-
-    >>> folder_of("survey", 2, 1767603600000, 1767607200500)
-    'survey-v2/20260105T090000Z--20260105T100000.500Z'
+    Attributes:
+        of: The collection and version of its panes; None if it has panes of several.
+        start: The first start of a window, in milliseconds.
+        end: The last end of a window.
+        number: The revision of its only pane, in six digits or more; or the digest of its panes, in hexadecimal.
+        estimator: The estimator of its estimates; None if its panes are statistics.
     """
-    return f"{collection}-v{version}/{_span(start, end)}"
+
+    of: CollectionKey | None
+    start: int
+    end: int
+    number: str
+    estimator: str | None
+
+    def __str__(self) -> str:
+        scope = ALL_COLLECTIONS if self.of is None else version_name(*self.of)
+        ending = "" if self.estimator is None else f".{self.estimator}"
+        return f"{scope}.{_span(self.start, self.end)}.{self.number}{ending}.avro"
+
+    @classmethod
+    def read(cls, name: str) -> "PaneFileName | None":
+        """Read a name; None if no job writes a file of panes under it.
+
+        >>> str(PaneFileName.read("survey-v2.20260105T090000Z--20260105T100000.500Z.000003.mle.avro"))
+        'survey-v2.20260105T090000Z--20260105T100000.500Z.000003.mle.avro'
+        """
+        if (match := _PANES.fullmatch(name)) is None:
+            return None
+        try:
+            start, end = _moment(match["start"]), _moment(match["end"])
+        except ValueError:  # for example, a thirteenth month
+            return None
+        of = None if match["collection"] is None else (match["collection"], int(match["version"]))
+        return cls(of, start, end, match["number"], match["estimator"])
+
+
+def version_name(collection: str, version: int) -> str:
+    """Return the name of a version of a collection in names of files and folders."""
+    return f"{collection}-v{version}"
+
+
+def window_name(pane: PaneHeader) -> str:
+    """Return a name of a pane's window, such as ``survey-v2/20260105T090000Z--20260105T100000Z``."""
+    return name_of_window(*pane.key)
+
+
+def name_of_window(collection: str, version: int, start: int, end: int) -> str:
+    """Return the same of the window that begins and ends at these times, in milliseconds."""
+    return f"{version_name(collection, version)}/{_span(start, end)}"
+
+
+def stored_file(folder: str, encoded: Sequence[bytes], schema: str) -> tuple[str, bytes]:
+    """Return the name of a file of several records, below the results' folder, and its content."""
+    return f"{folder}/{digest_of(encoded).hex()}.avro", container_bytes(schema, encoded)
 
 
 def _span(start: int, end: int) -> str:
@@ -44,79 +88,7 @@ def _stamp(milliseconds: int) -> str:
     return f"{moment:%Y%m%dT%H%M%S}{fraction}Z"
 
 
-def estimate_file(estimate: Estimate) -> tuple[str, bytes]:
-    """Return the name of an estimate's file, below the results' folder, and its content."""
-    return estimate_name(estimate), container_bytes("estimate", [encode_record("estimate", estimate.to_avro())])
-
-
-def estimate_name(estimate: Estimate) -> str:
-    """Return the name of an estimate's file, below the results' folder."""
-    return f"estimates/{window_folder(estimate)}/{estimate.pane.revision:06d}.{estimate.estimator}.avro"
-
-
-def statistic_file(pane: PaneHeader, kind: str = COUNTS) -> tuple[str, bytes]:
-    """Return the name of the file of a pane's statistic, below a folder of results, and its content.
-
-    Args:
-        pane: A statistic, or a header alone.
-        kind: ``COUNTS`` or ``FEW``.
-    """
-    content = container_bytes("statistic", [encode_record("statistic", counts_to_avro(pane))])
-    return statistic_name(pane, kind), content
-
-
-def statistic_name(pane: PaneHeader, kind: str) -> str:
-    """Return the name of the file of a pane's statistic; see ``statistic_file``."""
-    return f"{kind}/{window_folder(pane)}/{pane.pane.revision:06d}.avro"
-
-
-def shared_folder(kind: str, pane: PaneHeader) -> str:
-    """Return the folder, below the results' folder, of files in which panes of a collection are together.
-
-    Args:
-        kind: ``COUNTS``, ``FEW`` or ``estimates``.
-        pane: One of the panes.
-    """
-    return f"{kind}/{pane.collection}-v{pane.version}/{SHARED}"
-
-
-def folder_of_all(kind: str, start: int, end: int) -> str:
-    """Return the folder, below the results' folder, of files in which panes of several collections are together.
-
-    No collection has it, because the folder of a collection ends in its version.
-
-    Args:
-        kind: ``COUNTS``, ``FEW`` or ``estimates``.
-        start: The first start of their windows, in milliseconds.
-        end: The last end of them.
-    """
-    return f"{kind}/{ALL_COLLECTIONS}/{_span(start, end)}"
-
-
-def stored_file(folder: str, encoded: Sequence[bytes], schema: str) -> tuple[str, bytes]:
-    """Return the name of a file of several records, below the results' folder, and its content."""
-    return f"{folder}/{digest_of(encoded).hex()}.avro", container_bytes(schema, encoded)
-
-
-def shared_file(
-    folder: str, panes: Iterable[tuple[Place, bytes]], schema: str, ending: str = ".avro"
-) -> tuple[str, bytes]:
-    """Return the name of a file of several panes, below the results' folder, and its content; see ``indexed``."""
-    digest, content = indexed(schema, panes)
-    return f"{folder}/{digest}{ending}", content
-
-
-def file_of_all(
-    kind: str, panes: Sequence[tuple[CollectionKey, Place, bytes]], schema: str, ending: str = ".avro"
-) -> tuple[str, bytes]:
-    """Return the name of a file of panes of several collections, below the results' folder, and its content.
-
-    Args:
-        kind: ``COUNTS``, ``FEW`` or ``estimates``.
-        panes: See ``indexed_of_several``.
-        schema: The name of the schema of their records.
-        ending: The ending of the name.
-    """
-    digest, content = indexed_of_several(schema, panes)
-    folder = folder_of_all(kind, min(start for _, (_, start), _ in panes), max(end for _, (end, _), _ in panes))
-    return f"{folder}/{digest}{ending}", content
+def _moment(stamp: str) -> int:
+    second, _, fraction = stamp.removesuffix("Z").partition(".")
+    moment = datetime.fromisoformat(f"{second}+00:00")
+    return int(moment.timestamp()) * 1000 + int(fraction or 0)

@@ -15,7 +15,8 @@ from uldp.transforms.internals import WindowedValue
 from uldp.transforms.io.folders import MISSING
 from uldp.transforms.io.results.filing import TogetherFiling
 from uldp.transforms.io.results.ids import IdsFiling
-from uldp.transforms.io.results.panes import filed_estimates
+from uldp.transforms.io.results.pane_files import ESTIMATES
+from uldp.transforms.io.results.panes import PaneFiling
 from uldp.transforms.io.results.private import LateFiling, RejectedFiling
 from uldp.transforms.io.results.signing import write_journal
 from uldp.transforms.io.results.writers import BundleWriter, FilesWriter, StatisticsWriter
@@ -101,7 +102,7 @@ class _WriteFn(beam.DoFn):
 
 def write_estimates(out: str, *, newest_only: bool = False) -> _WriteFn:
     """Return the step of estimates."""
-    return _WriteFn(lambda: FilesWriter(out, filed_estimates(newest_only=newest_only)))
+    return _WriteFn(lambda: FilesWriter(out, PaneFiling(ESTIMATES, newest_only=newest_only)))
 
 
 def write_statistics(out: str, private: str, *, newest_only: bool = False) -> _WriteFn:

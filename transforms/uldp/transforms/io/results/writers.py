@@ -6,9 +6,10 @@ from typing import Any, Protocol
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import make_folder, remove_file, write_files
-from uldp.transforms.io.folders import COUNTS, FEW, below, is_remote
+from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing
-from uldp.transforms.io.results.panes import filed_cells
+from uldp.transforms.io.results.pane_files import FEW_STATISTICS, STATISTICS
+from uldp.transforms.io.results.panes import PaneFiling
 
 
 class BundleWriter(Protocol):
@@ -74,8 +75,8 @@ class StatisticsWriter:
     """Writes the statistics of panes, and keeps the cells apart if a pane has too few reports."""
 
     def __init__(self, out: str, private: str, *, newest_only: bool = False) -> None:
-        self._few_cells = filed_cells(FEW, newest_only=newest_only)
-        self._counts = FilesWriter(out, filed_cells(COUNTS, newest_only=newest_only))
+        self._few_cells = PaneFiling(FEW_STATISTICS, newest_only=newest_only)
+        self._counts = FilesWriter(out, PaneFiling(STATISTICS, newest_only=newest_only))
         self._few = FilesWriter(private, self._few_cells, private=True)
         self.lines = self._counts.lines
 

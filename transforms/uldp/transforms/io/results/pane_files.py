@@ -1,0 +1,193 @@
+"""Files of panes: the content of a file, whose header has the header of each pane, so that a reader finds some of them.
+
+A file has panes of one kind, and estimates of one estimator. The panes are in the order of collections, windows and
+bytes, and so are their headers in the header of the file, with a digest of these and of the sync marker, which names
+the panes. So headers that are damaged, or those of another file, are found.
+"""
+
+import base64
+import hashlib
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from uldp.schemas.codec.blocks import MAX_HEADER_BYTES, Container, ContainerError, read_record
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.framing import load_schema
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.collection import COLLECTION, MAX_VERSION, CollectionKey
+from uldp.schemas.statistic import counts_to_avro
+from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
+from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.results.filing import File
+from uldp.transforms.io.results.names import PaneFileName
+
+#: The maximum number of panes of a file.
+MAX_PANES = 10_000
+_KEY = "uldp.panes"
+_NAME = re.compile(COLLECTION)
+_DIGEST_DIGITS = 16
+#: The largest headers of panes in bytes, when inflated: ``MAX_PANES`` with long names and many signals have fewer.
+_MAX_BYTES = 1 << 23
+#: The largest entry for them in the header of a file, next to the schema.
+_MAX_STORED = MAX_HEADER_BYTES - (1 << 16)
+#: The size of a block: who reads a pane decodes the others in its block.
+_BLOCK_SIZE = 1 << 14
+
+#: A record of a pane.
+P = TypeVar("P", bound=PaneHeader)
+
+
+@dataclass(frozen=True)
+class PaneFolder(Generic[P]):
+    """A folder of files of panes, below a folder of results.
+
+    Attributes:
+        name: Its name.
+        schema: The name of the schema of the panes' records.
+        to_avro: Returns the value of a record.
+        bare: Returns a pane without its figures.
+    """
+
+    name: str
+    schema: str
+    to_avro: Callable[[P], Mapping[str, Any]]
+    bare: Callable[[P], P]
+
+
+def _header(pane: PaneHeader) -> PaneHeader:
+    return PaneHeader(**pane.header())
+
+
+def _described(estimate: Estimate) -> Estimate:
+    return replace(estimate, tables=())
+
+
+#: Statistics, or headers alone of those whose cells are apart.
+STATISTICS = PaneFolder(COUNTS, "statistic", counts_to_avro, _header)
+#: Statistics of few reports.
+FEW_STATISTICS = PaneFolder(FEW, "statistic", counts_to_avro, _header)
+ESTIMATES = PaneFolder("estimates", "estimate", Estimate.to_avro, _described)
+
+
+class EncodedPane(NamedTuple):
+    """A pane as a file holds it; panes sort in the order of a file.
+
+    Attributes:
+        of: Its collection and version.
+        window: The end and the start of its window, in milliseconds.
+        record: Its record.
+        bare: Its record without its figures.
+        revision: The number of the pane.
+    """
+
+    of: CollectionKey
+    window: tuple[int, int]
+    record: bytes
+    bare: bytes
+    revision: int
+
+    @classmethod
+    def encode(cls, folder: PaneFolder[P], pane: P) -> "EncodedPane":
+        """Encode a pane."""
+        record, bare = (encode_record(folder.schema, folder.to_avro(each)) for each in (pane, folder.bare(pane)))
+        return cls(pane.key[:2], (pane.window_end, pane.window_start), record, bare, pane.pane.revision)
+
+
+def pane_files(folder: PaneFolder[Any], panes: Sequence[EncodedPane], estimator: str | None) -> Iterator[File]:
+    """Yield the file of some panes, or several if their headers are too many for the header of a file.
+
+    Equal panes, in any order, give equal files.
+    """
+    ordered = sorted(set(panes))
+    records = [pane.record for pane in ordered]
+    stored = _stored([pane.bare for pane in ordered], digest_of(records))
+    if len(ordered) > MAX_PANES or len(stored) > _MAX_STORED:
+        middle = len(ordered) // 2
+        for half in (ordered[:middle], ordered[middle:]):
+            yield from pane_files(folder, half, estimator)
+        return
+    content = container_bytes(folder.schema, records, deflated=True, metadata={_KEY: stored}, block_size=_BLOCK_SIZE)
+    yield File(f"{folder.name}/{_name(ordered, estimator)}", content)
+
+
+def _name(ordered: Sequence[EncodedPane], estimator: str | None) -> PaneFileName:
+    one = len({pane.of for pane in ordered}) == 1
+    start, end = min(pane.window[1] for pane in ordered), max(pane.window[0] for pane in ordered)
+    number = f"{ordered[0].revision:06d}" if len(ordered) == 1 else digest_of([pane.record for pane in ordered]).hex()
+    return PaneFileName(ordered[0].of if one else None, start, end, number, estimator)
+
+
+def name_of_pane(folder: PaneFolder[P], pane: P, revision: int) -> str:
+    """Return the name of the file, below the results' folder, that has one pane of a window alone."""
+    estimator = pane.estimator if isinstance(pane, Estimate) else None
+    return f"{folder.name}/{PaneFileName(pane.key[:2], *pane.key[2:], f'{revision:06d}', estimator)}"
+
+
+def headers_in(container: Container, name: PaneFileName) -> list[dict[str, Any]]:
+    """Read the records without figures from the header of a file of panes, in the order of its records.
+
+    Args:
+        container: The file.
+        name: Its name.
+
+    Raises:
+        ContainerError: if the header has none, they are damaged, or they are those of other panes.
+    """
+    signed, text = (part.decode("latin1") for part in _cut(container.metadata.get(_KEY, b"")))
+    if signed != _signed(text, container.sync_marker):
+        raise ContainerError("its header does not have the headers of its panes, or they are damaged")
+    inflater = zlib.decompressobj()
+    try:
+        inflated = inflater.decompress(base64.b64decode(text, validate=True), _MAX_BYTES)
+    except (ValueError, zlib.error):
+        raise ContainerError("the headers of its panes are damaged") from None
+    if not inflater.eof:
+        raise ContainerError("the headers of its panes take too many bytes, or end too early")
+    body, found = io.BytesIO(inflated), list[dict[str, Any]]()
+    reader = None if container.current else load_schema(container.name)
+    while body.tell() < len(inflated) and len(found) < MAX_PANES:
+        found.append(read_record(body, container.writer, reader))
+    if body.tell() < len(inflated):
+        raise ContainerError("the headers of its panes are too many")
+    _check_name(found, container, name)
+    return found
+
+
+def check_whole(container: Container, panes: int) -> None:
+    """Check that the blocks of a file end where they say, and have as many panes as its header, without reading these.
+
+    Raises:
+        ContainerError: if they do not.
+    """
+    if container.count() != panes:
+        raise ContainerError("it has more or fewer panes than its header")
+
+
+def _check_name(found: Sequence[Mapping[str, Any]], container: Container, name: PaneFileName) -> None:
+    of = {(value["collection"], value["version"]) for value in found}
+    if not found or not all(_NAME.fullmatch(name) and 0 < version < MAX_VERSION for name, version in of):
+        raise ContainerError("no collection has such a name and version")  # they become a part of a path
+    span = min(map(itemgetter("window_start"), found)), max(map(itemgetter("window_end"), found))
+    number = f"{found[0]['pane']['revision']:06d}" if len(found) == 1 else container.sync_marker.hex()
+    estimators = {value.get("estimator") for value in found}
+    said = of if name.of is None else {name.of}, name.start, name.end, name.number, {name.estimator}
+    if said != (of, *span, number, estimators):
+        raise ContainerError("its panes are of other windows, collections or estimators than its name")
+
+
+def _stored(bare: Sequence[bytes], marker: bytes) -> str:
+    text = base64.b64encode(zlib.compress(b"".join(bare))).decode()
+    return f"{_signed(text, marker)}{text}"
+
+
+def _cut(stored: bytes) -> tuple[bytes, bytes]:
+    return stored[:_DIGEST_DIGITS], stored[_DIGEST_DIGITS:]
+
+
+def _signed(text: str, marker: bytes) -> str:
+    return hashlib.sha256(marker + text.encode("latin1")).hexdigest()[:_DIGEST_DIGITS]
