@@ -1,4 +1,4 @@
-"""nginx and HAProxy before the server, as docs/collecting_edge.md asks: answers pass, each client is its own."""
+"""nginx, HAProxy and Caddy before the server, as docs/collecting_edge.md asks: answers pass, each client is its own."""
 
 import getpass
 import gzip
@@ -41,7 +41,16 @@ def haproxy(folder: Path, listen: int, port: int) -> list[str]:
     return ["haproxy", "-db", "-f", str(folder / "haproxy.cfg")]
 
 
-@pytest.fixture(params=[nginx, haproxy])
+def caddy(folder: Path, listen: int, port: int) -> list[str]:
+    (folder / "Caddyfile").write_text(
+        "{\n  admin off\n  auto_https off\n}\n"
+        f"http://127.0.0.1:{listen} {{\n  bind 127.0.0.1\n  reverse_proxy 127.0.0.1:{port} {{\n"
+        "    header_up X-Forwarded-For {remote_host}\n  }\n}\n"
+    )
+    return ["caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
+
+
+@pytest.fixture(params=[nginx, haproxy, caddy])
 def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
     make: Callable[[Path, int, int], list[str]] = request.param
     if shutil.which(make.__name__) is None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
-from uldp.pipelines.intake.edge import EdgeError, again, body_of
+from uldp.pipelines.intake.edge import EdgeError, again, body_of, pass_over
 from uldp.pipelines.intake.judging import Again, Refusal
 from uldp.pipelines.intake.post_metrics import PostMetrics
 from uldp.pipelines.intake.rate_limit import RateLimit
@@ -83,7 +84,8 @@ class Intake:
         try:
             return await self._take(scope, receive)
         except EdgeError as error:
-            answer = _error(error.status, str(error), error.headers)
+            made = _Early if error.rest else JSONResponse
+            answer: Response = made({"error": str(error)}, error.status, error.headers)
         except TimeoutError:
             answer = _error(408, f"the message did not come in {BODY_SECONDS:g} seconds", {"Connection": "close"})
         except FullError:
@@ -180,6 +182,18 @@ async def _openapi(request: Request) -> Response:
 
 async def _only_posts(request: Request) -> Response:
     raise AssertionError("Intake takes posts itself")
+
+
+class _Early(JSONResponse):
+    """An answer before a message has come whole. It reads the rest behind it, or proxies take it for a failure."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BODY_SECONDS):
+                await pass_over(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _error(status: int, text: str, headers: dict[str, str]) -> Response:

@@ -25,11 +25,15 @@ class EdgeError(RequestError):
     Attributes:
         status: The status of the answer.
         headers: The headers of the answer.
+        rest: Whether a rest of the message may still come, and the connection stays.
     """
 
-    def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, text: str, headers: Mapping[str, str] | None = None, *, whole: bool = False
+    ) -> None:
         super().__init__(text)
         self.status, self.headers = status, dict(headers or {})
+        self.rest = not whole and "Connection" not in self.headers
 
 
 async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callable[[int], int]) -> bytes:
@@ -52,7 +56,7 @@ async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callab
     length = int(announced or 0)  # h11 lets digits alone through
     if length > MOST_BYTES:
         raise EdgeError(413, _TOO_LARGE, _CLOSE if length > _PASSED_OVER or take(length) else None)
-    _check(take(length))
+    _check(take(length), whole=False)
     data = await _read(receive, take if chunked else lambda number: 0)
     return data if coding == b"identity" else inflated(data)
 
@@ -67,14 +71,24 @@ async def _read(receive: Receive, take: Callable[[int], int]) -> bytes:
         part, more = message.get("body", b""), message.get("more_body", False)
         if len(data) + len(part) > MOST_BYTES:
             raise EdgeError(413, _TOO_LARGE, _CLOSE)
-        _check(take(len(part)))
+        _check(take(len(part)), whole=not more)
         data += part
     return bytes(data)
 
 
-def _check(seconds: int) -> None:
+async def pass_over(receive: Receive) -> None:
+    """Read what is left of a message that is not taken; see ``_PASSED_OVER``."""
+    left, more = _PASSED_OVER, True
+    while more and left > 0:
+        message = await receive()
+        more = message["type"] == "http.request" and message.get("more_body", False)
+        left -= len(message.get("body", b""))
+
+
+def _check(seconds: int, *, whole: bool) -> None:
     if seconds:
-        raise EdgeError(429, "this sender has sent too many bytes; send this message again later", again(seconds))
+        text = "this sender has sent too many bytes; send this message again later"
+        raise EdgeError(429, text, again(seconds), whole=whole)
 
 
 def again(seconds: int) -> dict[str, str]:
@@ -94,9 +108,9 @@ def inflated(data: bytes) -> bytes:
     except zlib.error:
         found = b""
     if len(found) > MOST_BYTES:
-        raise EdgeError(413, _TOO_LARGE)
+        raise EdgeError(413, _TOO_LARGE, whole=True)
     if not inflater.eof or inflater.unused_data:
-        raise EdgeError(400, "the message is not one whole stream of gzip, as Content-Encoding says")
+        raise EdgeError(400, "the message is not one whole stream of gzip, as Content-Encoding says", whole=True)
     return found
 
 
