@@ -97,7 +97,7 @@ struct uldp_encoding {
 };
 
 typedef enum {
-  ULDP_NOTHING, ULDP_INDEX, ULDP_NUMBER, ULDP_TEXT, ULDP_ITEMS, ULDP_RANKING, ULDP_PAIRS, ULDP_TEXTS
+  ULDP_NOTHING, ULDP_HOLDS_VALUES, ULDP_HOLDS_NUMBER, ULDP_HOLDS_STRINGS, ULDP_HOLDS_SET, ULDP_HOLDS_RANKING, ULDP_HOLDS_PAIRS, ULDP_HOLDS_STRING_SET
 } uldp_kind;
 
 typedef struct {
@@ -158,19 +158,19 @@ static inline uldp_held uldp_held_of(uldp_kind kind) {
 }
 /* The value of an index, which the user hides behind the tag of a number, or ULDP_NO_TAG. */
 static inline uldp_held uldp_value(uint64_t index, int64_t tag) {
-  uldp_held held = uldp_held_of(ULDP_INDEX);
+  uldp_held held = uldp_held_of(ULDP_HOLDS_VALUES);
   held.index = index;
   held.tag = tag;
   return held;
 }
 static inline uldp_held uldp_number(double number) {
-  uldp_held held = uldp_held_of(ULDP_NUMBER);
+  uldp_held held = uldp_held_of(ULDP_HOLDS_NUMBER);
   held.number = number;
   return held;
 }
 /* A string, by so many bytes of UTF-8. */
 static inline uldp_held uldp_text(const char *text, size_t length) {
-  uldp_held held = uldp_held_of(ULDP_TEXT);
+  uldp_held held = uldp_held_of(ULDP_HOLDS_STRINGS);
   held.text = text;
   held.length = length;
   return held;
@@ -182,18 +182,18 @@ static inline uldp_held uldp_listed(uldp_kind kind, const uint64_t *items, size_
   return held;
 }
 /* A set, by the indices of its items, all different. */
-static inline uldp_held uldp_items(const uint64_t *items, size_t count) { return uldp_listed(ULDP_ITEMS, items, count); }
+static inline uldp_held uldp_items(const uint64_t *items, size_t count) { return uldp_listed(ULDP_HOLDS_SET, items, count); }
 /* A ranking, by the indices of all candidates, the best first. */
-static inline uldp_held uldp_ranking(const uint64_t *items, size_t count) { return uldp_listed(ULDP_RANKING, items, count); }
+static inline uldp_held uldp_ranking(const uint64_t *items, size_t count) { return uldp_listed(ULDP_HOLDS_RANKING, items, count); }
 /* Keys with numbers: the index of each key, all different, and its number. */
 static inline uldp_held uldp_pairs(const uint64_t *keys, const double *numbers, size_t count) {
-  uldp_held held = uldp_listed(ULDP_PAIRS, keys, count);
+  uldp_held held = uldp_listed(ULDP_HOLDS_PAIRS, keys, count);
   held.numbers = numbers;
   return held;
 }
 /* A set of strings, all different, and the bytes of each. */
 static inline uldp_held uldp_texts(const char *const *texts, const size_t *lengths, size_t count) {
-  uldp_held held = uldp_held_of(ULDP_TEXTS);
+  uldp_held held = uldp_held_of(ULDP_HOLDS_STRING_SET);
   held.texts = texts;
   held.lengths = lengths;
   held.count = count;
@@ -463,21 +463,21 @@ static inline uint64_t uldp_right(const uldp_column *column, const uldp_held *he
   uint64_t right = uldp_within((uint64_t)held->tag + 1, column->tags.count + 1);
   if (held->kind != column->kind) return 0;
   switch (column->kind) {
-    case ULDP_INDEX:
+    case ULDP_HOLDS_VALUES:
       return right & uldp_within(held->index, column->size);
-    case ULDP_NUMBER:
+    case ULDP_HOLDS_NUMBER:
       return right & uldp_finite(held->number);
-    case ULDP_TEXT:
+    case ULDP_HOLDS_STRINGS:
       return right & uldp_right_text(held->text, held->length, column->longest);
-    case ULDP_RANKING:
+    case ULDP_HOLDS_RANKING:
       return listed && held->count == column->size ? right & uldp_different(held->items, held->count, column->size) : 0;
-    case ULDP_ITEMS:
+    case ULDP_HOLDS_SET:
       return listed ? right & uldp_different(held->items, held->count, column->size) : 0;
-    case ULDP_PAIRS:
+    case ULDP_HOLDS_PAIRS:
       if (!listed || (held->count && !held->numbers)) return 0;
       for (size_t i = 0; i < held->count; i++) right &= uldp_finite(held->numbers[i]);
       return right & uldp_different(held->items, held->count, column->size);
-    case ULDP_TEXTS:
+    case ULDP_HOLDS_STRING_SET:
       return right & uldp_right_texts(held, column->longest);
     default:
       return 0;

@@ -24,16 +24,6 @@ ENCODING_NUMBERS = (
 )
 ENCODING_LISTS = ("places", "base", "sizes")
 # fmt: on
-#: The kinds of columns.
-_KINDS = {
-    "values": "INDEX",
-    "number": "NUMBER",
-    "strings": "TEXT",
-    "set": "ITEMS",
-    "ranking": "RANKING",
-    "pairs": "PAIRS",
-    "string-set": "TEXTS",
-}
 #: The names in C of forms that have another name in a table.
 _MAPS = {"drawn": "DRAWN", "level": "GIVEN", "named": "NAMED"}
 #: The other forms.
@@ -159,7 +149,11 @@ def _column(column: Mapping[str, Any], arrays: _Arrays) -> str:
     longest = fact("strings.longest", "set.of.strings.longest") or 0
     pieces = fact("strings.pieces", "set.of.strings.pieces") or []
     names = ", ".join(arrays.names(each) for each in (labels, column["tags"], pieces))
-    return f"{{{_literal(column['name'])}, ULDP_{_KINDS[column['kind']]}, {size}, {longest}, {names}}}"
+    return f"{{{_literal(column['name'])}, ULDP_HOLDS_{_constant(column['kind'])}, {size}, {longest}, {names}}}"
+
+
+def _constant(name: str) -> str:
+    return name.upper().replace("-", "_")
 
 
 def _of_a_ledger(table: Mapping[str, Any]) -> Iterator[str]:
@@ -172,8 +166,8 @@ def _of_a_ledger(table: Mapping[str, Any]) -> Iterator[str]:
 def _draws(encoding: Mapping[str, Any]) -> int:
     """Return how many numbers an encoding draws."""
     inside = [*encoding.get("encodings", ()), *(base["encoding"] for base in encoding.get("bases", ()))]
-    own = {"grid": 1, "set": encoding.get("held"), "strings": encoding.get("held")}.get(encoding["form"]) or 0
-    own += 2 * encoding["held"] if encoding["form"] == "signed" else 0
+    form = encoding["form"]
+    own = 1 if form == "grid" else (encoding.get("held") or 0) * {"signed": 2}.get(form, form in ("set", "strings"))
     return own + (encoding.get("choice") == {"form": "drawn"}) + sum(map(_draws, inside))
 
 
