@@ -119,8 +119,8 @@ def test_a_device_with_a_ledger_decides_as_in_python(keys: dict[str, Any], tmp_p
     assert found == wanted
     assert {int(each.split()[0]) for each in found} >= {OK, OVER_BUDGET, TIME, CLOCK}
     with ledger.change() as content:
-        assert [float.fromhex(each) for each in spent.split()[1::2]] == [epsilon for _, epsilon in content.spent]
-        assert [*map(int, spent.split()[::2])] == [time for time, _ in content.spent]
+        assert [float.fromhex(each) for each in spent.split()[1::2]] == [each.epsilon for each in content.spent]
+        assert [*map(int, spent.split()[::2])] == [each.time for each in content.spent]
         assert run.split() == [str(each) for each in content.start or ()]
 
 

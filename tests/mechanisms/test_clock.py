@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import build
@@ -20,6 +20,8 @@ from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.schemas.errors import UldpError
 
 DAY = 24 * HOUR
+YEAR = 365 * DAY
+PERIOD = 30 * DAY
 SPEC = build.spec(mechanism={"name": "rr", "epsilon": 1.0}, budget={"epsilon": 4, "every": "30d"})
 
 
@@ -135,6 +137,128 @@ def test_a_device_with_kept_responses_checks_too(tmp_path: Path) -> None:
     with pytest.raises(UldpError, match="ahead of the clock"):
         device.report(1, START + DAY)
     device.report(1, START)
+
+
+def test_a_clock_of_2038_in_an_earlier_run_silences_a_device_for_a_period_and_not_for_years(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ledger.json", SetClock(ahead=12 * YEAR)
+    assert reports(path, clock) == 4
+    clock.boot, clock.ahead = "second", 0
+    assert reports(path, clock) == 0  # nor does it double the budget
+    before = path.read_bytes()
+    clock.passed = 30 * DAY - 1
+    assert reports(path, clock) == 0
+    assert path.read_bytes() == before
+    clock.passed = 30 * DAY
+    assert reports(path, clock) == 4
+    clock.passed = 12 * YEAR + DAY  # the time has come that the clock showed
+    assert reports(path, clock) == 0
+
+
+def test_a_clock_of_2010_in_a_later_run_frees_nothing_when_it_is_right_again(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ledger.json", SetClock()
+    assert reports(path, clock) == 4
+    clock.boot, clock.ahead = "second", -16 * YEAR
+    assert reports(path, clock) == 0
+    clock.boot, clock.ahead, clock.passed = "third", 0, DAY
+    assert reports(path, clock) == 0
+    clock.ahead = -2 * HOUR  # a little back, from which 2010 must not count
+    assert reports(path, clock) == 0
+    clock.ahead, clock.passed = 0, 30 * DAY
+    assert reports(path, clock) == 4
+
+
+def test_years_that_a_clock_jumps_while_a_device_is_silent_are_no_time_that_passes(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ledger.json", SetClock(ahead=12 * YEAR)
+    assert reports(path, clock) == 4
+    clock.boot = "second"
+    for ahead in (-3 * YEAR, 0, -16 * YEAR, -2 * HOUR, 0):
+        clock.ahead = ahead
+        clock.passed += HOUR
+        assert reports(path, clock) == 0
+    clock.passed = HOUR + 30 * DAY - 1
+    assert reports(path, clock) == 0
+    clock.passed += 1
+    assert reports(path, clock) == 4
+
+
+def test_a_clock_that_is_set_back_twice_silences_a_device_for_a_period(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ledger.json", SetClock(ahead=12 * YEAR)
+    assert reports(path, clock) == 4
+    for boot, ahead in (("second", 11 * YEAR), ("third", 0)):
+        clock.boot, clock.ahead = boot, ahead
+        assert reports(path, clock) == 0
+    clock.passed = 30 * DAY
+    assert reports(path, clock) == 4
+
+
+def test_a_spending_of_2038_does_not_let_those_of_a_day_count_as_one(tmp_path: Path) -> None:
+    spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0}, budget={"epsilon": 4, "every": "6h"})
+    clock = SetClock(ahead=12 * YEAR)
+    device = Device(spec, {}, ledger=FileLedger(tmp_path / "ledger.json", clock=clock))
+    device.report(1, clock.now())
+    clock.boot, clock.ahead = "second", 0
+    clock.passed = DAY
+    for _ in range(30):
+        clock.passed += 2 * HOUR
+        device.report(1, clock.now())
+
+
+def test_a_window_of_2038_does_not_keep_a_device_with_kept_responses_from_reporting(tmp_path: Path) -> None:
+    spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0})
+    clock = SetClock(ahead=12 * YEAR)
+    device = Device(spec, {}, ledger=FileLedger(tmp_path / "ledger.json", clock=clock))
+    device.report(1, clock.now())
+    clock.boot, clock.ahead = "second", 0
+    device.report(1, clock.now())
+    for off in (0, -HOUR):
+        with pytest.raises(ValueError, match="in this window, or in a later one"):
+            device.report(1, clock.now() + off)
+
+
+@st.composite
+def _clocks(draw: st.DrawFn) -> list[tuple[int, int, bool]]:
+    """Draw steps: how much time passes, how far the clock is ahead then, and whether the machine has been restarted."""
+    passes = st.sampled_from([0, 60_000, HOUR, DAY, 10 * DAY, 29 * DAY, 30 * DAY, 31 * DAY]) | st.integers(0, 40 * DAY)
+    far = st.integers(-16 * YEAR, 12 * YEAR)
+    ahead = st.sampled_from([0, -HOUR, HOUR + 1, -10 * DAY, 10 * DAY, 31 * DAY, 12 * YEAR, -16 * YEAR]) | far
+    return draw(st.lists(st.tuples(passes, ahead, st.booleans()), min_size=2, max_size=12))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=_clocks(), skew=st.sampled_from([0, HOUR]))
+def test_whatever_the_clock_does_a_period_has_one_budget_and_one_is_the_longest_silence(
+    steps: list[tuple[int, int, bool]], skew: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # A restart cannot tell whether a machine was off or its clock jumps, so there, and before the first report behind
+    # it, the clock comes no further ahead of the true time than it has been. Within a run, it jumps as it likes.
+    path = tmp_path_factory.mktemp("clocks") / "ledger.json"
+    clock, run, reported, least = SetClock(boot="0"), 0, True, 12 * YEAR
+    sent: list[tuple[int, int]] = []
+
+    def report() -> bool:
+        device = Device(SPEC, {}, ledger=FileLedger(path, skew=timedelta(milliseconds=skew), clock=clock))
+        with suppress(BudgetExceededError, ClockError):
+            device.report(1, clock.now())
+            sent.append((clock.passed, clock.now()))
+            return True
+        return False
+
+    for passes, ahead, restarts in steps:
+        clock.passed += passes
+        if restarts:
+            run, reported = run + 1, False
+            clock.boot, clock.booted, ahead = str(run), clock.passed, min(ahead, least)
+        clock.ahead = ahead if reported else min(ahead, *(now - START - passed for passed, now in sent), 12 * YEAR)
+        least = min(least, clock.ahead)
+        reported |= sum(report() for _ in range(3)) > 0
+    for passed, _ in sent:
+        assert sum(0 <= passed - earlier < PERIOD - skew for earlier, _ in sent) <= 4
+    # Now the clock is right. A period after that is noticed, what the last one has by its own time alone counts.
+    clock.boot, clock.booted, clock.ahead = "last", clock.passed, 0
+    report()
+    clock.passed += PERIOD + skew
+    now, fits = clock.now(), 4 - sum(clock.now() - PERIOD - HOUR < time <= clock.now() + skew for _, time in sent)
+    assert sum(report() for _ in range(5)) >= fits, now
 
 
 @given(st.lists(st.tuples(st.integers(0, 10 * DAY), st.integers(-40 * DAY, 40 * DAY)), min_size=2))

@@ -168,7 +168,7 @@ def test_keys_differ_from_ledger_to_ledger() -> None:
 
 
 def test_a_ledger_of_a_later_format_is_refused(path: Path) -> None:
-    path.write_text(json.dumps({"format": 4}))
+    path.write_text(json.dumps({"format": 5}))
     path.chmod(0o600)
     with pytest.raises(ValueError, match=r"ledger\.json: a later version of uldp has written this ledger; use that"):
         FileLedger(path)
@@ -290,7 +290,7 @@ def test_any_junk_is_a_ledger_or_refused_in_one_line(path: Path, junk: bytes) ->
     refused: list[ValueError] = []
     try:
         with FileLedger(path).change() as content:
-            assert all(time >= 0 and epsilon > 0 for time, epsilon in content.spent)
+            assert all(time >= 0 and epsilon > 0 for time, epsilon, _ in content.spent)
         FileLedger(path)  # what it has written is a ledger
     except ValueError as error:
         refused = [error]
@@ -334,10 +334,10 @@ def test_the_file_is_json_and_repr_names_it_alone(path: Path) -> None:
     ledger = FileLedger(path)
     with ledger.change() as content:
         content.kept["a"] = b"\x77\x77"
-        content.spent += [Spending(5, 0.5), Spending(6, math.inf)]
-        content.start = Start("of a run", -7)
-    written = {"format": 3, "salt": content.salt.hex(), "kept": {"a": "7777"}, "spent": [[5, 0.5], [6, None]]}
-    written["start"] = ["of a run", -7]
+        content.spent += [Spending(5, 0.5), Spending(6, math.inf, 3)]
+        content.start, content.looked = Start("of a run", -7), Start("of another", 8)
+    written = {"format": 4, "salt": content.salt.hex(), "kept": {"a": "7777"}}
+    written |= {"spent": [[5, 0.5, None], [6, None, 3]], "start": ["of a run", -7], "looked": ["of another", 8]}
     assert json.loads(path.read_text()) == written
     assert len(content.salt) == 16
     assert repr(ledger) == repr(FileLedger(str(path))) == f"FileLedger({str(path)!r})"

@@ -94,5 +94,21 @@ def checked_start(known: Start | None, clock: Clock, event_time_ms: int, skew: t
     return min(known, start)
 
 
+def jump(last: Start | None, clock: Clock, skew: timedelta) -> tuple[int, Start | None]:
+    """Return how many milliseconds the clock has jumped since the last look at it, and what to keep as the last look.
+
+    In another run, or where nothing names runs, the clock is believed, and has not jumped. Nor has it by less than
+    ``skew``: such jumps are kept until they add up.
+    """
+    uptime = clock.uptime()
+    if uptime is None:
+        return 0, None
+    start = Start(uptime.boot, clock.now() - uptime.elapsed)
+    if last is None or last.boot != start.boot:
+        return 0, start
+    jumped = start.time - last.time
+    return (jumped, start) if abs(jumped) > milliseconds(skew) else (0, last)
+
+
 def _seconds(duration_ms: int) -> str:
     return f"{abs(duration_ms) / 1000:,.0f} s"

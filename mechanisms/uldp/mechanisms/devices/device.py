@@ -173,7 +173,8 @@ class Device:
         # The ledger is written before the report is drawn, so that no report leaves that it does not know.
         if (keeping := mechanism.kept) is not None and ledger is not None:
             with ledger.change() as content:
-                ledger.check_time(content, event_time_ms)
+                latest = ledger.check_time(content, event_time_ms)
+                self._check_window(content, event_time_ms, latest)
                 symbols = self._encode(content, columns)
                 response = self._permanent(content, keeping, symbols, event_time_ms)
             return keeping.again(response, self._randomness)
@@ -193,14 +194,17 @@ class Device:
             content.kept[key] = np.concatenate([each.ravel() for each in draws.made]).tobytes()
         return symbols
 
+    def _check_window(self, content: LedgerContent, event_time_ms: int, latest: int | None) -> None:
+        """Refuse a second report in a window. A window that a clock far ahead has reported to silences no device."""
+        until = int.from_bytes(content.kept.get(self._key(content, "reported until"), b""))
+        if event_time_ms < until and (latest is None or until <= latest + milliseconds(self._spec.window.size)):
+            raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
+
     def _permanent(
         self, content: LedgerContent, mechanism: WithMemory, symbols: Values, event_time_ms: int
     ) -> Payloads:
         """Return the permanent response to the symbol; keep it behind a byte, which counts its reports up to 2."""
         key = self._key(content, mechanism.kept_under(symbols)[0].tolist())
-        reported_until = self._key(content, "reported until")
-        if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):
-            raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
         response = mechanism.permanent(symbols, self._randomness)
         kept = content.kept.get(key, b"\0")
@@ -212,7 +216,7 @@ class Device:
         content.kept[key] = bytes([min(reports + 1, 2)]) + response.tobytes()
         # The end of the last window that holds the time: it begins with the slice of this time.
         until = self._spec.window.slice_start(event_time_ms) + milliseconds(self._spec.window.size)
-        content.kept[reported_until] = until.to_bytes(8)
+        content.kept[self._key(content, "reported until")] = until.to_bytes(8)
         return response
 
     def _spend(self, content: LedgerContent, epsilon: float | None, event_time_ms: int) -> None:

@@ -15,16 +15,17 @@ from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from uldp.mechanisms.devices.clock import SKEW, Clock, Start, SystemClock, checked_start
-from uldp.mechanisms.devices.spending import Spending
+from uldp.mechanisms.devices.clock import SKEW, Clock, Start, SystemClock, checked_start, jump
+from uldp.mechanisms.devices.spending import BudgetExceededError, Spending, noticed
 from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.locks import locked_file
 from uldp.schemas.regular_files import is_at, open_regular, others_may, parse_json, read_bounded, sync_folder
+from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import plain
 
 #: The format of the file.
-_FORMAT = 3
+_FORMAT = 4
 #: The largest size of the file in bytes: each change reads and writes all of it. The responses of a device to each of
 #: 16,384 values, in bits, take as much.
 _MAX_BYTES = 64 << 20
@@ -43,12 +44,14 @@ class LedgerContent:
         kept: Payloads by key.
         spent: What the user has spent, over all collections.
         start: When the machine started, as its clock said; None if that is not known.
+        looked: The same, when the ledger last looked at spendings that were ahead of the clock; None if none are.
     """
 
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     kept: dict[str, bytes] = field(default_factory=dict)
     spent: list[Spending] = field(default_factory=list)
     start: Start | None = None
+    looked: Start | None = None
 
     def key(self, name: str) -> str:
         """Return the key of an entry."""
@@ -69,10 +72,13 @@ class Ledger(Protocol):
         When the block ends, a restart does not forget the change. If it ends by an error, nothing has changed.
         """
 
-    def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
+    def check_time(self, content: LedgerContent, event_time_ms: int) -> int | None:
         """Refuse the time of an observation that the ledger does not believe, by a ClockError.
 
         A device calls it first in each change, so the ledger may note in the content what it knows of the clock.
+
+        Returns:
+            The latest time that the ledger believes now, in milliseconds since 1970-01-01 UTC; None if it believes all.
         """
 
 
@@ -92,7 +98,7 @@ class MemoryLedger:
             self._content = content
 
     def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
-        """See ``Ledger``."""
+        """See ``Ledger``: it believes all."""
 
 
 class FileLedger:
@@ -144,13 +150,31 @@ class FileLedger:
         """
         with _locked(self._path.with_name(f"{self._path.name}.lock")) as check:
             content = _read(self._path)
-            yield content
+            try:
+                yield content
+            except BudgetExceededError:
+                # A device that sends nothing must remember, too, since when spendings have been ahead of its clock.
+                before, after = _read(self._path), _read(self._path)
+                if self._skew is not None:
+                    self._notice(after, self._skew)
+                if after != before:
+                    _write(self._path, after, check)
+                raise
             _write(self._path, content, check)
 
-    def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
+    def check_time(self, content: LedgerContent, event_time_ms: int) -> int | None:
         """See ``Ledger``: an observation may be the skew off the clock, and the clock off its time since the start."""
-        if self._skew is not None:
-            content.start = checked_start(content.start, self._clock, event_time_ms, self._skew)
+        if self._skew is None:
+            return None
+        content.start = checked_start(content.start, self._clock, event_time_ms, self._skew)
+        self._notice(content, self._skew)
+        return self._clock.now() + milliseconds(self._skew)
+
+    def _notice(self, content: LedgerContent, skew: timedelta) -> None:
+        """Note which spendings are ahead of the clock, and since when."""
+        jumped, looked = jump(content.looked, self._clock, skew)
+        content.spent = noticed(content.spent, self._clock.now(), jumped, milliseconds(skew))
+        content.looked = looked if any(each.seen is not None for each in content.spent) else None
 
 
 class _Written(BaseModel):
@@ -158,26 +182,28 @@ class _Written(BaseModel):
 
     model_config = _IN_HEX
 
-    format: Literal[3] = 3
+    format: Literal[4] = 4
     salt: bytes
     kept: dict[str, bytes]
-    spent: list[tuple[_Time, _Epsilon | None]]
+    spent: list[tuple[_Time, _Epsilon | None, _Time | None]]
     start: tuple[str, _StartTime] | None
+    looked: tuple[str, _StartTime] | None
 
     @classmethod
     def of(cls, content: LedgerContent, path: Path) -> Self:
         """Return a content as it is written, unless it could not be read again; the message holds none of it."""
-        spent = [(time, None if epsilon == math.inf else epsilon) for time, epsilon in content.spent]
+        spent = [(time, None if epsilon == math.inf else epsilon, seen) for time, epsilon, seen in content.spent]
         with contextlib.suppress(ValidationError):
-            return cls(salt=content.salt, kept=content.kept, spent=spent, start=content.start)
+            return cls(salt=content.salt, kept=content.kept, spent=spent, start=content.start, looked=content.looked)
         raise DataError(
             f"{plain(str(path))}: a ledger takes bytes, times since 1970 and budgets above 0 alone; check the clock"
         )
 
     def content(self) -> LedgerContent:
         """Return what was written."""
-        spent = [Spending(time, math.inf if epsilon is None else epsilon) for time, epsilon in self.spent]
-        return LedgerContent(self.salt, self.kept, spent, None if self.start is None else Start(*self.start))
+        spent = [Spending(time, math.inf if epsilon is None else epsilon, seen) for time, epsilon, seen in self.spent]
+        start, looked = (None if each is None else Start(*each) for each in (self.start, self.looked))
+        return LedgerContent(self.salt, self.kept, spent, start, looked)
 
 
 @contextlib.contextmanager
