@@ -4,8 +4,10 @@
 export interface Answer {
   status: number | null;
   text: string;
-  /** How long the server asks all messages of this sender to wait, with 429 and 503. */
+  /** How long the server asks to wait, with 429 and 503. */
   retryAfterMs: number | null;
+  /** Whether it judged this message, and names the reason: it could take others of this sender now. */
+  ofMessage: boolean;
 }
 
 /** More characters of an answer are not read. */
@@ -45,9 +47,9 @@ export async function answerOf(url: string, message: Uint8Array, timeLimitMs: nu
     const response = await Promise.race([posting, late]);
     const text = await Promise.race([textOf(response), late]).catch(() => "");
     const { status } = response;
-    return { status, text, retryAfterMs: status === 429 || status === 503 ? retryAfter(response.headers) : null };
+    return { status, text, retryAfterMs: status === 429 || status === 503 ? retryAfter(response.headers) : null, ofMessage: hasReason(text) };
   } catch {
-    return { status: null, text: "", retryAfterMs: null }; // the server may have the message, and copies are removed
+    return { status: null, text: "", retryAfterMs: null, ofMessage: false }; // the server may have the message, and copies are removed
   } finally {
     clearTimeout(timer);
   }
@@ -65,6 +67,15 @@ async function textOf(response: Response): Promise<string> {
   }
   void reader?.cancel();
   return text.slice(0, LONGEST_TEXT);
+}
+
+function hasReason(text: string): boolean {
+  try {
+    const answer: unknown = JSON.parse(text);
+    return typeof answer === "object" && answer !== null && Object.hasOwn(answer, "reason");
+  } catch {
+    return false;
+  }
 }
 
 /** Seconds, or a date less that of the answer, for the clock of a device may be wrong; null if it is neither. */

@@ -41,7 +41,7 @@ export interface Flushed {
   needsYou: { status: number; text: string } | null;
 }
 
-/** So many attempts in a row without an answer, or with 429 or 503, end a round. */
+/** So many attempts in a row without an answer, or with 429 or 503 that is not about one message, end a round. */
 const MOST_FAILURES = 3;
 const FIRST_WAIT_MS = 500;
 
@@ -87,14 +87,14 @@ export class Sender {
     const began = Date.now();
     const due = await this.queue.change((rows) => rows.filter((row) => isDue(row, began)).map(({ id }) => id));
     for (const id of due) {
-      const { outcome, ends } = (await this.attempt(id)) ?? {};
+      const { outcome, ends, ofMessage } = (await this.attempt(id)) ?? {};
       if (outcome === undefined) continue;
       if (outcome.kind === "taken" || outcome.kind === "refused") counts[outcome.kind]++;
       if (outcome.kind === "needsYou") {
         needsYou = { status: outcome.status, text: outcome.text };
         break;
       }
-      const failed = outcome.kind === "again" && [null, 429, 503].includes(outcome.status);
+      const failed = outcome.kind === "again" && [null, 429, 503].includes(outcome.status) && !ofMessage;
       failures = failed ? failures + 1 : 0;
       if (outcome.kind === "again" && (ends || failures === MOST_FAILURES)) {
         notBefore = outcome.at;
@@ -110,14 +110,15 @@ export class Sender {
   }
 
   /** Sends a message once; nothing if it is gone, is not due any more, or another sender has brought it to its end. */
-  private async attempt(id: string): Promise<{ outcome: Outcome; ends: boolean } | undefined> {
+  private async attempt(id: string): Promise<{ outcome: Outcome; ends: boolean; ofMessage: boolean } | undefined> {
     const { timeLimitMs = 30_000, token, fetch: send = fetch } = this.options;
     // Half of the limit more, for what comes before and behind the attempt. Whoever ends meanwhile leaves the row due.
     const leased = await this.queue.change((rows) => lease(rows, id, Date.now(), Date.now() + 1.5 * timeLimitMs));
     if (leased === null) return undefined;
     const answer = await answerOf(this.url, bytesOf(leased.message), timeLimitMs, token, send);
     const outcome = this.outcome(answer, leased.attempts);
-    const ends = answer.retryAfterMs !== null;
+    const { ofMessage } = answer;
+    const ends = answer.retryAfterMs !== null && !ofMessage; // the server asks all messages of this sender to wait
     const done = outcome.kind === "taken" || outcome.kind === "refused";
     const next = outcome.kind === "again" ? outcome.at : 0;
     const first = await this.queue.change((rows) =>
@@ -125,7 +126,7 @@ export class Sender {
     );
     if (!first) return undefined;
     queueMicrotask(() => this.options.onOutcome?.(id, outcome)); // so that what a listener throws ends no round
-    return { outcome, ends };
+    return { outcome, ends, ofMessage };
   }
 
   private outcome({ status, text, retryAfterMs }: Answer, attempts: number): Outcome {

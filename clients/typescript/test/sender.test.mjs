@@ -157,6 +157,26 @@ for (const status of [429, 503]) {
     });
 }
 
+test("429 with a reason is about that message alone", async (t) => {
+  stopped(t);
+  const early = [429, { "retry-after": "86400" }, '{"reason":"too_early","detail":"x"}'];
+  const received = await answering([early, early, early], async (url) => {
+    const { sender, store } = await filled(url, 5);
+    assert.deepEqual(await sender.flush(), { taken: 2, refused: 0, waiting: 3, again: NOW + 86_400_000, needsYou: null });
+    assert.deepEqual((await rows(store)).map(({ next }) => next), Array(3).fill(NOW + 86_400_000));
+  });
+  assert.deepEqual(received, ["01", "02", "03", "04", "05"]);
+});
+
+for (const text of ['"reason"', '["reason"]', "null", '{"reason"', "the reason"])
+  test(`429 with ${text} lets all messages wait`, async (t) => {
+    stopped(t);
+    await answering([[429, { "retry-after": "60" }, text]], async (url) => {
+      const { sender } = await filled(url, 2);
+      assert.deepEqual(await sender.flush(), { taken: 0, refused: 0, waiting: 2, again: NOW + 60_000, needsYou: null });
+    });
+  });
+
 test("an attempt has a time limit, whatever fetch does", async () => {
   await answering(["silent"], async (url) => {
     const { sender } = await filled(url, 2, { timeLimitMs: 100 });
