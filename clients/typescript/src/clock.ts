@@ -73,5 +73,19 @@ export function checkedStarts(known: readonly Start[], now: number, uptime: Upti
   return [...others, [uptime.run, Math.min(before, start)] as const].slice(-MOST_RUNS);
 }
 
+/**
+ * How far the clock has jumped since a run last looked at it, and the looks to be kept. A run that has not looked yet
+ * believes the clock, as all do without runs. A jump within the skew is kept until such jumps add up.
+ */
+export function jumped(looks: readonly Start[], now: number, uptime: Uptime | null, skewMs: number): [jump: number, looks: readonly Start[]] {
+  if (uptime === null) return [0, []];
+  const start = now - uptime.elapsed;
+  const last = looks.find(([run]) => run === uptime.run)?.[1];
+  if (last === undefined) return [0, [...looks, [uptime.run, start] as const].slice(-MOST_RUNS)];
+  const jump = start - last;
+  // All runs are by one clock, so those of other tabs have seen it jump, too.
+  return Math.abs(jump) > skewMs ? [jump, looks.map(([run, time]) => [run, time + jump] as const)] : [0, looks];
+}
+
 const seconds = (duration: number): string => `${Math.floor(Math.abs(duration) / 1000).toLocaleString("en")} s`;
 const iso = (time: number): string => (Math.abs(time) <= LATEST ? new Date(time).toISOString() : String(time));

@@ -1,6 +1,6 @@
 /** A device of one user: it perturbs a value and encodes the report. */
 import { checkDigest, checked } from "./check.js";
-import { type Clock, checkedStarts, checkMilliseconds, SKEW_MS, type Start, SystemClock, type Uptime } from "./clock.js";
+import { type Clock, checkedStarts, checkMilliseconds, jumped, SKEW_MS, type Start, SystemClock, type Uptime } from "./clock.js";
 import { type Draws, KeptDraws, SystemDraws } from "./draws.js";
 import { type By, encode, type Held, type Pair, type Sym, type Value } from "./encoding.js";
 import { BudgetExceededError } from "./errors.js";
@@ -193,7 +193,9 @@ export class Device {
   private believed(content: LedgerContent, time: number, { now, uptime }: Reading): readonly Start[] {
     if (this.skewMs === null) return content.starts;
     const starts = checkedStarts(content.starts, now, uptime, time, this.skewMs);
-    content.spent = noticed(content.spent, now, this.skewMs);
+    const [jump, looks] = jumped(content.looks, now, uptime, this.skewMs);
+    content.spent = noticed(content.spent, now, jump, this.skewMs);
+    content.looks = content.spent.some(({ seen }) => seen !== null) ? looks : [];
     return starts;
   }
 

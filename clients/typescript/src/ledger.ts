@@ -16,6 +16,8 @@ export interface LedgerContent {
   /** What the user has spent over all collections. */
   spent: readonly Spending[];
   starts: readonly Start[];
+  /** When the runs began by the clock that they last looked at while spendings were ahead of it. */
+  looks: readonly Start[];
 }
 
 /**
@@ -26,7 +28,7 @@ export interface LedgerContent {
 export function changeLedger<T>(store: Store, edit: (content: LedgerContent) => T): Promise<T> {
   const salt = hex(crypto.getRandomValues(new Uint8Array(16)));
   return store.change(ENTRY, (text) => {
-    const content = text === null ? { salt, kept: {}, spent: [], starts: [] } : parsed(text);
+    const content = text === null ? { salt, kept: {}, spent: [], starts: [], looks: [] } : parsed(text);
     const result = edit(content);
     const written = sealed(ENTRY, content);
     return written === text ? { result } : { text: written, result };

@@ -5,8 +5,8 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /**
- * What some reports have spent together at the time of the last. `seen` is when the clock first showed an earlier time
- * than that, by more than the skew: then one of the two clocks was wrong.
+ * What some reports have spent together at the time of the last. `seen` is when the clock was found to be before that
+ * time by more than the skew, so that one of the two clocks was wrong; null if it is not before it now.
  */
 export interface Spending {
   time: number;
@@ -21,9 +21,12 @@ export function spentBy({ epsilon, lasting }: Spends, before: number): number {
   return before === 1 ? lasting - epsilon : 0;
 }
 
-/** Notes which spendings are ahead of the clock, and since when. */
-export function noticed(spent: readonly Spending[], now: number, skewMs: number): Spending[] {
-  return spent.map((each) => ({ ...each, seen: each.time - now > skewMs ? (each.seen ?? now) : null }));
+/**
+ * Notes which spendings are ahead of the clock, and since when. That time moves with a jump of the clock, so that only
+ * time that has passed counts; and none is later than now.
+ */
+export function noticed(spent: readonly Spending[], now: number, jump: number, skewMs: number): Spending[] {
+  return spent.map((each) => ({ ...each, seen: each.time - now > skewMs ? Math.min((each.seen ?? now) + jump, now) : null }));
 }
 
 /**
@@ -39,6 +42,20 @@ export function admittedAt(
   budget: { epsilon: number; every_ms: number },
 ): number {
   if (!epsilon) return time;
+  for (let first = time; ; ) {
+    const later = admittedAsCounted(spent, epsilon, first, budget);
+    if (later === first) return first;
+    first = later; // until then, more may have come to count by its own time
+  }
+}
+
+/** The same, if everything counted from the same time as it does at `time`. */
+function admittedAsCounted(
+  spent: readonly Spending[],
+  epsilon: number,
+  time: number,
+  budget: { epsilon: number; every_ms: number },
+): number {
   let left = budget.epsilon * (1 + 1e-9) - epsilon; // sums of floats may be off by that part
   const counted = spent.map((each) => ({ ...each, time: each.seen !== null && each.time > time ? each.seen : each.time }));
   for (const earlier of counted.sort((a, b) => b.time - a.time)) {
@@ -51,7 +68,7 @@ export function admittedAt(
 /** Enters a spending. Those of an hour become one at the last of them; those older than a year, one for each day. */
 export function record(spent: readonly Spending[], epsilon: number, time: number): Spending[] {
   const all = epsilon ? [...spent, { time, epsilon, seen: null }] : spent;
-  const newest = Math.max(...all.map((each) => each.time));
+  const newest = all.reduce((last, each) => (each.seen === null ? Math.max(last, each.time) : last), 0);
   const merged = new Map<string, Spending>();
   for (const each of all) {
     const span = newest - each.time < 365 * DAY ? HOUR : DAY;

@@ -8,6 +8,7 @@ import { FileStore } from "../dist/node.js";
 import { bounded, changed, DAY, HOUR, kept, NOW } from "./tables.mjs";
 
 const table = await bounded(4);
+const YEAR = 365 * DAY;
 
 /** A clock that a test sets, and the time that passes in truth. */
 class SetClock {
@@ -151,6 +152,64 @@ test("a clock of 2010 in a later run frees nothing when it is right again", asyn
   assert.equal(await reports(store, clock), 0);
   Object.assign(clock, { ahead: 0, passed: 30 * DAY });
   assert.equal(await reports(store, clock), 4);
+});
+
+test("years that a clock jumps while a device is silent are no time that passes", async () => {
+  const [store, clock] = setUp({ ahead: 12 * YEAR });
+  assert.equal(await reports(store, clock), 4);
+  clock.run = "second";
+  for (const ahead of [-3 * YEAR, 0, -16 * YEAR, -2 * HOUR, 0]) {
+    clock.ahead = ahead;
+    clock.passed += HOUR;
+    assert.equal(await reports(store, clock), 0);
+  }
+  clock.passed = HOUR + 30 * DAY - 1;
+  assert.equal(await reports(store, clock), 0);
+  clock.passed++;
+  assert.equal(await reports(store, clock), 4);
+});
+
+test("tabs that have both looked at a clock see one jump of it", async () => {
+  const [store, clock] = setUp({ ahead: 12 * YEAR });
+  assert.equal(await reports(store, clock), 4);
+  for (const [ahead, run] of [[-3 * YEAR, "a"], [-3 * YEAR, "b"], [0, "a"], [0, "b"]]) {
+    Object.assign(clock, { ahead, run, passed: clock.passed + HOUR });
+    assert.equal(await reports(store, clock), 0);
+  }
+  clock.passed = HOUR + 30 * DAY - 1;
+  assert.equal(await reports(store, clock), 0);
+  clock.passed++;
+  assert.equal(await reports(store, clock), 4);
+});
+
+test("a clock that is set back twice silences a device for a period", async () => {
+  const [store, clock] = setUp({ ahead: 12 * YEAR });
+  assert.equal(await reports(store, clock), 4);
+  for (const [run, ahead] of [["second", 11 * YEAR], ["third", 0]]) {
+    Object.assign(clock, { run, ahead });
+    assert.equal(await reports(store, clock), 0);
+  }
+  clock.passed = 30 * DAY;
+  assert.equal(await reports(store, clock), 4);
+});
+
+test("a device says when it can report again, also if its clock comes to the time of a wrong one before", async () => {
+  const [store, clock] = setUp({ ahead: 10 * DAY });
+  assert.equal(await reports(store, clock), 4);
+  Object.assign(clock, { run: "second", ahead: 0 });
+  await assert.rejects(new Device(table, { ledger: store, clock }).report("once", clock.now()), { until: NOW + 40 * DAY });
+});
+
+test("a spending of 2038 does not let those of a day count as one", async () => {
+  const [store, clock] = setUp({ ahead: 12 * YEAR });
+  const often = await changed(table, { budget: { epsilon: 4, every_ms: 6 * HOUR } });
+  const report = () => new Device(often, { ledger: store, clock }).report("once", clock.now());
+  await report();
+  Object.assign(clock, { run: "second", ahead: 0, passed: DAY });
+  for (let round = 0; round < 30; round++) {
+    clock.passed += 2 * HOUR;
+    await report();
+  }
 });
 
 test("a window of 2038 does not keep a device with kept responses from reporting", async () => {
