@@ -79,4 +79,19 @@ internal fun checkedStart(known: Start?, clock: Clock, time: Long, skewMs: Long)
     return if (known.time <= start.time) known else start
 }
 
+/** How far the clock has jumped since the ledger last looked at it, and what it keeps as the last look. */
+internal class Jump(val ms: Long, val look: Start?)
+
+/**
+ * Looks at the clock. In another run, or where nothing names runs, it is believed, and has not jumped. A jump within
+ * [skewMs] is kept until such jumps add up.
+ */
+internal fun jump(last: Start?, clock: Clock, skewMs: Long): Jump {
+    val uptime = clock.uptime() ?: return Jump(0, null)
+    val start = Start(uptime.boot, clock.now() - uptime.elapsed)
+    if (last == null || last.boot != start.boot) return Jump(0, start)
+    val ms = start.time - last.time
+    return if (abs(ms) > skewMs) Jump(ms, start) else Jump(0, last)
+}
+
 private fun seconds(durationMs: Long): String = "${abs(durationMs) / 1000} s"

@@ -108,7 +108,10 @@ public class Device @JvmOverloads constructor(
         // All slices share a response, so that a device whose slice changes spends no more.
         val key = key(content, if (isNamed) (symbol as Sym.OfPart).own else symbol)
         val until = key(content, "reported until")
-        check(time >= (content.kept[until]?.toLong() ?: 0)) {
+        val reported = content.kept[until]?.toLong() ?: 0
+        val latest = ledger?.latest()
+        // What a clock that was far ahead has reported to does not silence the device until then.
+        check(time >= reported || latest != null && reported > latest + table.windowMs) {
             "this device has reported to ${table.collection} in this window, or in a later one"
         }
         // Draws in any case, so that the time does not depend on whether the device has had this value before.

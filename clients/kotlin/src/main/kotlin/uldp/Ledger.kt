@@ -17,6 +17,8 @@ internal class LedgerContent(
     var spent: List<Spent> = emptyList(),
     /** When the machine started, as its clock said; null if that is not known. */
     var start: Start? = null,
+    /** The same, when the ledger last looked at spendings that were ahead of the clock; null if none are. */
+    var look: Start? = null,
 ) {
     fun key(vararg names: Any): String = sha256(salt + names.joinToString("\u0000"))
 }
@@ -44,14 +46,40 @@ public class Ledger @JvmOverloads constructor(
 
     internal fun now(): Long = clock.now()
 
-    /** Gives the content to one device at a time, for an observation of a time. If the edit throws, nothing has changed. */
+    /** The latest time that the ledger believes now; null if it believes all. */
+    internal fun latest(): Long? = skewMs?.let { clock.now() + it }
+
+    /**
+     * Gives the content to one device at a time, for an observation of a time. If the edit throws, nothing has changed, but
+     * that a ledger remembers since when spendings have been ahead of the clock, also if a budget refuses the report.
+     */
     internal fun <T> change(time: Long, edit: (LedgerContent) -> T): T = store.change(NAME) { text ->
         val content = if (text == null) LedgerContent() else contentOf(text)
         if (skewMs != null) content.start = checkedStart(content.start, clock, time, skewMs)
-        val result = edit(content)
-        Edited(sealed(NAME, JSON.encodeToString(LedgerContent.serializer(), content)), result)
+        if (skewMs != null) notice(content, skewMs)
+        try {
+            val result = edit(content)
+            Edited(textOf(content), Result.success(result))
+        } catch (refusal: BudgetExceededException) {
+            Edited(refused(text), Result.failure(refusal))
+        }
+    }.getOrThrow()
+
+    private fun notice(content: LedgerContent, skewMs: Long) {
+        val jump = jump(content.look, clock, skewMs)
+        content.spent = noticed(content.spent, clock.now(), jump.ms, skewMs)
+        content.look = if (content.spent.any { it.seen != null }) jump.look else null
+    }
+
+    /** What a refusal makes of a ledger; null if it has nothing to remember. */
+    private fun refused(text: String?): String? {
+        if (text == null || skewMs == null) return null
+        val content = contentOf(text).also { notice(it, skewMs) }
+        return textOf(content).takeIf { it != text }
     }
 }
+
+private fun textOf(content: LedgerContent): String = sealed(NAME, JSON.encodeToString(LedgerContent.serializer(), content))
 
 /**
  * Reads a ledger. If it is damaged, no report is made, because nobody knows any more what its user has spent. Neither the

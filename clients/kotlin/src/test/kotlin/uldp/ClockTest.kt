@@ -121,6 +121,101 @@ internal class ClockTest {
     }
 
     @Test
+    fun `a clock of 2038 in an earlier run silences a device for a period and not for years`() {
+        clock.ahead = 12 * YEAR_MS
+        assertEquals(4, reports())
+        restart("second", 0)
+        assertEquals(0, reports()) // nor does it double the budget
+        val before = store.textAt("ledger")
+        clock.passed = 30 * DAY_MS - 1
+        assertEquals(0, reports())
+        assertEquals(before, store.textAt("ledger"))
+        clock.passed = 30 * DAY_MS
+        assertEquals(4, reports())
+        clock.passed = 12 * YEAR_MS + DAY_MS // the time has come that the clock showed
+        assertEquals(0, reports())
+    }
+
+    @Test
+    fun `a clock of 2010 in a later run frees nothing when it is right again`() {
+        assertEquals(4, reports())
+        restart("second", -16 * YEAR_MS)
+        assertEquals(0, reports())
+        restart("third", 0)
+        clock.passed = DAY_MS
+        assertEquals(0, reports())
+        clock.ahead = -2 * HOUR_MS // a little back, from which 2010 must not count
+        assertEquals(0, reports())
+        clock.ahead = 0
+        clock.passed = 30 * DAY_MS
+        assertEquals(4, reports())
+    }
+
+    @Test
+    fun `years that a clock jumps while a device is silent are no time that passes`() {
+        clock.ahead = 12 * YEAR_MS
+        assertEquals(4, reports())
+        for (ahead in listOf(-3 * YEAR_MS, 0, -16 * YEAR_MS, -2 * HOUR_MS, 0)) {
+            restart("second", ahead)
+            clock.passed += HOUR_MS
+            assertEquals(0, reports())
+        }
+        clock.passed = HOUR_MS + 30 * DAY_MS - 1
+        assertEquals(0, reports())
+        clock.passed++
+        assertEquals(4, reports())
+    }
+
+    @Test
+    fun `a clock that is set back twice silences a device for a period`() {
+        clock.ahead = 12 * YEAR_MS
+        assertEquals(4, reports())
+        for ((boot, ahead) in listOf("second" to 11 * YEAR_MS, "third" to 0L)) {
+            restart(boot, ahead)
+            assertEquals(0, reports())
+        }
+        clock.passed = 30 * DAY_MS
+        assertEquals(4, reports())
+    }
+
+    @Test
+    fun `a device says when it can report again, also if its clock comes to the time of a wrong one before`() {
+        clock.ahead = 10 * DAY_MS
+        assertEquals(4, reports())
+        restart("second", 0)
+        val device = Device(tableWithBudget(4.0), ledger = Ledger(store, HOUR_MS, clock))
+        assertEquals(NOW + 40 * DAY_MS, assertFailsWith<BudgetExceededException> { device.report(ONCE) }.until)
+    }
+
+    @Test
+    fun `a spending of 2038 does not let those of a day count as one`() {
+        clock.ahead = 12 * YEAR_MS
+        val device = Device(tableWithBudget(4.0, 6 * HOUR_MS), ledger = Ledger(store, HOUR_MS, clock))
+        device.report(ONCE)
+        restart("second", 0)
+        clock.passed = DAY_MS
+        repeat(30) {
+            clock.passed += 2 * HOUR_MS
+            device.report(ONCE)
+        }
+    }
+
+    @Test
+    fun `a window of 2038 does not keep a device with kept responses from reporting`() {
+        clock.ahead = 12 * YEAR_MS
+        val device = Device(table("kept"), ledger = Ledger(store, HOUR_MS, clock))
+        device.report(ONCE)
+        restart("second", 0)
+        device.report(ONCE)
+        assertContains(assertFailsWith<IllegalStateException> { device.report(ONCE) }.message!!, "in this window, or in a later one")
+    }
+
+    private fun restart(boot: String, ahead: Long) {
+        clock.boot = boot
+        clock.ahead = ahead
+    }
+
+    @Test
     fun `in one run the clock never comes further than time and skew`() {
         val random = Random(5)
         repeat(200) {

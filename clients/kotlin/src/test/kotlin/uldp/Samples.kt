@@ -12,16 +12,17 @@ import org.sqlite.SQLiteDataSource
 internal const val NOW = 1_767_603_600_000
 internal const val HOUR_MS = 3_600_000L
 internal const val DAY_MS = 24 * HOUR_MS
+internal const val YEAR_MS = 365 * DAY_MS
 internal val ONCE = mapOf("" to Value.Text("once"))
 
 /** A table of the resources: `survey` has a budget of 1.5 in 30 days, and its reports spend 1; `kept` keeps responses. */
 internal fun table(name: String): DeviceTable = DeviceTable(textOf(name))
 
 /** The table of the survey with another budget. */
-internal fun tableWithBudget(epsilon: Double): DeviceTable {
+internal fun tableWithBudget(epsilon: Double, everyMs: Long = 30 * DAY_MS): DeviceTable {
     val budget = buildJsonObject {
         put("epsilon", epsilon)
-        put("every_ms", 30 * DAY_MS)
+        put("every_ms", everyMs)
     }
     val tree = JsonObject(Json.parseToJsonElement(textOf("survey")).jsonObject + ("budget" to budget))
     return DeviceTable(JsonObject(tree + ("digest" to JsonPrimitive(digestOf(tree)))).toString())
