@@ -29,17 +29,21 @@ typedef struct {
   uint64_t until_ms;
 } uldp_made;
 
-/* The body of a ledger: salt, the run of the machine and when it began, the number of spendings, the spendings in the
- * order of time, and the kept entries, each with its key and its length before it. */
+/* The body of a ledger: salt, the run of the machine and when it began, the same when the ledger last looked at spendings
+ * that were ahead of the clock, the number of spendings, the spendings in the order of time, and the kept entries, each
+ * with its key and its length before it. */
 #define ULDP_AT_BOOT 16
 #define ULDP_AT_START 56
-#define ULDP_AT_COUNT 64
-#define ULDP_AT_SPENT 72
-#define ULDP_SPENDING 16
+#define ULDP_AT_LOOK 64
+#define ULDP_LOOK 48
+#define ULDP_AT_COUNT 112
+#define ULDP_AT_SPENT 120
+#define ULDP_SPENDING 24
 #define ULDP_KEY 32
 
+/* `seen` is when the clock was found to be before `time`, so that one of the two clocks was wrong; 0 if it is not now. */
 typedef struct {
-  int64_t time;
+  int64_t time, seen;
   double epsilon;
 } uldp_spending;
 
@@ -49,6 +53,7 @@ static inline uldp_spending uldp_spent_at(const uldp_body *body, size_t i) {
   uldp_spending spending;
   uint64_t bits = uldp_read(uldp_spent_place(body, i) + 8, 8);
   spending.time = (int64_t)uldp_read(uldp_spent_place(body, i), 8);
+  spending.seen = (int64_t)uldp_read(uldp_spent_place(body, i) + 16, 8);
   memcpy(&spending.epsilon, &bits, sizeof bits);
   return spending;
 }
@@ -57,6 +62,7 @@ static inline void uldp_spent_put(uldp_body *body, size_t i, uldp_spending spend
   memcpy(&bits, &spending.epsilon, sizeof bits);
   uldp_little_endian(uldp_spent_place(body, i), (uint64_t)spending.time, 8);
   uldp_little_endian(uldp_spent_place(body, i) + 8, bits, 8);
+  uldp_little_endian(uldp_spent_place(body, i) + 16, (uint64_t)spending.seen, 8);
 }
 /* Changes how many spendings there are, from a place on. */
 static inline bool uldp_spent_resize(uldp_body *body, size_t place, size_t before, size_t now) {
@@ -66,16 +72,59 @@ static inline bool uldp_spent_resize(uldp_body *body, size_t place, size_t befor
   return true;
 }
 
-/* The first time, from `time` on, at which a report that spends `epsilon` keeps a budget; INT64_MAX if none does. */
+/* The first time, from `time` on, at which a report that spends `epsilon` keeps a budget; INT64_MAX if none does. What is
+ * ahead of the clock counts for a period from when that was seen, and once more from its own time on. */
 static inline int64_t uldp_admitted_at(const uldp_body *body, double epsilon, int64_t time, double budget, int64_t every) {
-  double left = budget * (1 + 1e-9) - epsilon; /* sums of doubles may be off by that part */
   if (!(epsilon > 0)) return time;
-  for (size_t i = uldp_spent_count(body); i-- > 0;) {
-    uldp_spending earlier = uldp_spent_at(body, i);
-    left -= earlier.epsilon;
-    if (!(left >= 0)) return earlier.time + every > time ? earlier.time + every : time;
+  for (;;) {
+    double left = budget * (1 + 1e-9) - epsilon; /* sums of doubles may be off by that part */
+    int64_t next = INT64_MAX;
+    for (size_t i = uldp_spent_count(body); i-- > 0;) {
+      uldp_spending each = uldp_spent_at(body, i);
+      int64_t until = (each.seen && each.time > time ? each.seen : each.time) + every;
+      if (until <= time) continue;
+      left -= each.epsilon;
+      if (until < next) next = until;
+    }
+    if (left >= 0 || next == INT64_MAX) return left >= 0 ? time : INT64_MAX;
+    time = next;
   }
-  return left >= 0 ? time : INT64_MAX;
+}
+/* How far the clock has jumped since the last look at it, which becomes this one. In another run of the machine, or where
+ * nothing names runs, it is believed. Jumps within the skew are kept until they add up. */
+static inline uint64_t uldp_jump(uint8_t look[ULDP_LOOK], const uldp_clock *clock, uint64_t skew) {
+  uint64_t start = clock->now_ms - clock->elapsed_ms, jump = 0;
+  if (clock->boot[0] && !memcmp(look, clock->boot, sizeof clock->boot)) {
+    jump = start - uldp_read(look + sizeof clock->boot, 8);
+    if (jump <= skew || (uint64_t)0 - jump <= skew) return 0;
+  }
+  memset(look, 0, ULDP_LOOK);
+  if (!clock->boot[0]) return 0;
+  memcpy(look, clock->boot, sizeof clock->boot);
+  uldp_little_endian(look + sizeof clock->boot, start, 8);
+  return jump;
+}
+/* Notes which spendings are ahead of the clock, and since when; returns whether that is news. That time moves with a jump
+ * of the clock, so that only time that has passed counts; and none is later than now. */
+static inline bool uldp_notice(uldp_body *body, const uldp_clock *clock, int64_t skew) {
+  uint8_t look[ULDP_LOOK];
+  int64_t now = clock->now_ms < INT64_MAX / 2 ? (int64_t)clock->now_ms : INT64_MAX / 2;
+  bool ahead = false, news = false;
+  if (skew < 0) return false;
+  memcpy(look, body->at + ULDP_AT_LOOK, sizeof look);
+  uint64_t jump = uldp_jump(look, clock, (uint64_t)skew);
+  for (size_t i = 0; i < uldp_spent_count(body); i++) {
+    uldp_spending each = uldp_spent_at(body, i);
+    int64_t before = each.seen, since = before ? (int64_t)((uint64_t)before + jump) : now;
+    each.seen = each.time - now <= skew ? 0 : since > now ? now : since > 0 ? since : 1;
+    ahead |= each.seen != 0;
+    news |= each.seen != before;
+    uldp_spent_put(body, i, each);
+  }
+  if (!ahead) memset(look, 0, sizeof look);
+  news |= memcmp(look, body->at + ULDP_AT_LOOK, sizeof look) != 0;
+  memcpy(body->at + ULDP_AT_LOOK, look, sizeof look);
+  return news;
 }
 static inline int64_t uldp_span(int64_t time, int64_t newest) {
   return newest - time < 365 * 24 * ULDP_HOUR_MS ? ULDP_HOUR_MS : 24 * ULDP_HOUR_MS;
@@ -86,16 +135,21 @@ static inline bool uldp_one_slot(int64_t one, int64_t other, int64_t newest) {
 }
 static inline uldp_spending uldp_merged(uldp_spending one, uldp_spending other) {
   one.time = one.time > other.time ? one.time : other.time;
+  one.seen = !one.seen || !other.seen ? 0 : one.seen > other.seen ? one.seen : other.seen;
   one.epsilon += other.epsilon;
   return one;
 }
-/* Enters a spending. Those of an hour become one at the last of them; those older than a year, one for each day. */
+/* Enters a spending. Those of an hour become one at the last of them; those a year older than the newest that is not ahead
+ * become one for each day. */
 static inline bool uldp_record(uldp_body *body, double epsilon, int64_t time) {
   size_t count = uldp_spent_count(body), kept = 0, place = 0;
   uldp_spending own;
   own.time = time;
+  own.seen = 0;
   own.epsilon = epsilon;
-  int64_t newest = count && uldp_spent_at(body, count - 1).time > time ? uldp_spent_at(body, count - 1).time : time;
+  int64_t newest = time;
+  for (size_t i = 0; i < count; i++)
+    if (!uldp_spent_at(body, i).seen && uldp_spent_at(body, i).time > newest) newest = uldp_spent_at(body, i).time;
   for (size_t i = 0; i < count; i++) {
     uldp_spending each = uldp_spent_at(body, i);
     bool joins = kept && uldp_one_slot(uldp_spent_at(body, kept - 1).time, each.time, newest);
@@ -182,7 +236,8 @@ static inline uldp_status uldp_ledger_body(const uldp_entry *entry, uldp_draws d
   if (body->length < ULDP_AT_SPENT || uldp_spent_count(body) > (body->length - ULDP_AT_SPENT) / ULDP_SPENDING) return ULDP_DAMAGED;
   for (size_t i = 0; i < uldp_spent_count(body); i++) {
     uldp_spending each = uldp_spent_at(body, i);
-    if (each.time < 0 || each.time > INT64_MAX / 2 || !(each.epsilon > 0 && each.epsilon < 1e308)) return ULDP_DAMAGED;
+    if (each.time < 0 || each.time > INT64_MAX / 2 || each.seen < 0 || each.seen > INT64_MAX / 2) return ULDP_DAMAGED;
+    if (!(each.epsilon > 0 && each.epsilon < 1e308)) return ULDP_DAMAGED;
   }
   size_t at = ULDP_AT_SPENT + uldp_spent_count(body) * ULDP_SPENDING;
   while (body->length - at >= ULDP_KEY + 4 && uldp_read(body->at + at + ULDP_KEY, 4) <= body->length - at - ULDP_KEY - 4)
@@ -204,6 +259,8 @@ typedef struct {
   uint8_t *out;
   size_t room;
   uldp_made made;
+  int64_t latest; /* the latest time that the ledger believes now; -1 if it believes all */
+  bool remember;  /* whether a refusal leaves something to remember */
 } uldp_reporting;
 
 /* Enters what a report spends that `before` others of the same response have had. */
@@ -268,7 +325,10 @@ static inline uldp_status uldp_report_kept(uldp_reporting *own, uldp_body *body,
   uldp_response_key(key, body, table, &symbol);
   place = uldp_find(body, until_key, &found);
   if (place && found != 8) return ULDP_DAMAGED;
-  if (place && own->time < (int64_t)uldp_read(place, 8)) return ULDP_REPORTED;
+  /* What a clock that was far ahead has reported to does not silence the device until then. */
+  if (place && own->time < (int64_t)uldp_read(place, 8) &&
+      (own->latest < 0 || (int64_t)uldp_read(place, 8) - own->latest <= (int64_t)table->window_ms))
+    return ULDP_REPORTED;
   uldp_payload drawn = uldp_permanent(table, &symbol, own->draws, own->work), kept = drawn;
   size_t length = drawn.length ? drawn.length : 8;
   place = uldp_find(body, key, &found);
@@ -291,16 +351,29 @@ static inline uldp_status uldp_report_in(uldp_reporting *own, uldp_entry *entry)
   uldp_symbol symbol;
   uldp_payload payload;
   uint8_t id[16];
+  uint8_t begun[ULDP_AT_LOOK - ULDP_AT_BOOT];
   uldp_clock clock = own->ledger->clock(own->ledger->clock_ctx);
+  int64_t skew = own->ledger->skew_ms;
   uldp_status status = uldp_ledger_body(entry, own->draws, &body);
-  if (!status) status = uldp_check_time(&body, &clock, own->time, own->ledger->skew_ms);
   if (status) return status;
+  size_t length = body.length;
+  memcpy(begun, body.at + ULDP_AT_BOOT, sizeof begun);
+  if ((status = uldp_check_time(&body, &clock, own->time, skew))) return status;
+  own->latest = skew < 0 ? -1 : clock.now_ms > (uint64_t)(INT64_MAX - skew) ? INT64_MAX : (int64_t)clock.now_ms + skew;
+  bool news = uldp_notice(&body, &clock, skew);
   if (own->table->kept) {
     status = uldp_report_kept(own, &body, &payload);
   } else {
     if (!uldp_encode(own->table, own->held, own->columns, own->part, own->draws, own->work, &symbol)) return ULDP_WRONG;
     status = uldp_spend(own, &body, 0);
     if (!status) payload = uldp_perturb(own->table, &symbol, own->draws, own->work);
+  }
+  if (status == ULDP_OVER_BUDGET && news && entry->exists) {
+    /* A device that sends nothing must remember, too, since when spendings have been ahead of its clock; and no more. */
+    body.length = length;
+    memcpy(body.at + ULDP_AT_BOOT, begun, sizeof begun);
+    uldp_sealed(entry, "ledger", &body);
+    own->remember = true;
   }
   if (status) return status;
   uldp_id(id, own->draws);
@@ -311,7 +384,7 @@ static inline uldp_status uldp_report_in(uldp_reporting *own, uldp_entry *entry)
 static inline uldp_edited uldp_report_edit(void *edit_ctx, uldp_entry *entry) {
   uldp_reporting *own = (uldp_reporting *)edit_ctx;
   own->made.status = uldp_report_in(own, entry);
-  return own->made.status ? ULDP_UNCHANGED : ULDP_CHANGED;
+  return own->made.status && !own->remember ? ULDP_UNCHANGED : ULDP_CHANGED;
 }
 
 /* As uldp_report, for every table: one change of the ledger decides whether the budget admits the report, and enters what

@@ -29,8 +29,42 @@ typedef struct {
   bool set_aside;    /* whether a damaged queue was kept under another name, and a new one begun; the program clears it */
 } uldp_queue;
 
-/* One attempt: sends the bytes, and returns the status of the answer, or 0 without one; and the seconds of Retry-After. */
-typedef int (*uldp_post)(void *post_ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s);
+/* What a server says: the status, 0 without an answer; the seconds of Retry-After; and the beginning of the text. */
+typedef struct {
+  int status;
+  uint64_t retry_after_s;
+  size_t length;
+  char text[512];
+} uldp_answer;
+/* One attempt: sends the bytes, and enters the answer, which is zeros before. */
+typedef void (*uldp_post)(void *post_ctx, const uint8_t *message, size_t length, uldp_answer *answer);
+/* Adds a part to the text of an answer, as curl's CURLOPT_WRITEFUNCTION does; what does not fit is left out. */
+static inline size_t uldp_hear(char *part, size_t size, size_t count, void *answer) {
+  uldp_answer *own = (uldp_answer *)answer;
+  size_t room = sizeof own->text - own->length, length = size * count < room ? size * count : room;
+  memcpy(own->text + own->length, part, length);
+  own->length += length;
+  return size * count;
+}
+/* Whether an answer is a JSON object with a `reason`: then it judges one message, and others of this sender may be sent. */
+static inline bool uldp_has_reason(const uldp_answer *answer) {
+  static const char key[] = "\"reason\"";
+  const char *text = answer->text;
+  size_t i = 0, depth = 0, begins = 0;
+  bool quoted = false;
+  while (i < answer->length && strchr(" \t\r\n", text[i]) && text[i]) i++;
+  if (i == answer->length || text[i] != '{') return false;
+  for (; i < answer->length; i++) {
+    if (quoted && text[i] == '\\') i++;
+    else if (text[i] == '"' && !quoted) begins = i, quoted = true;
+    else if (text[i] == '"') quoted = false;
+    else if (!quoted && (text[i] == '{' || text[i] == '[')) depth++;
+    else if (!quoted && (text[i] == '}' || text[i] == ']')) depth--;
+    else if (!quoted && text[i] == ':' && depth == 1 && i - begins >= sizeof key - 1 && !memcmp(text + begins, key, sizeof key - 1))
+      return true;
+  }
+  return false;
+}
 
 /* What became of a round. `again_ms` is the next attempt; 0 if nothing waits. `needs_you` is an answer that only a person
  * can change, as 401 or 404; 0 if there was none: the messages stay, and the round has ended. */
@@ -159,8 +193,13 @@ static inline uldp_status uldp_add(uldp_queue *queue, const uint8_t *message, si
   return uldp_stepped(&own, ULDP_ADD);
 }
 
+/* Whether other messages would get the same answer now: there is none, or the server asks this sender to wait. */
+static inline bool uldp_is_of_sender(const uldp_answer *answer) {
+  return !answer->status || ((answer->status == 429 || answer->status == 503) && !uldp_has_reason(answer));
+}
 /* When the next attempt is: 0 if there is none. A random part lets devices come back at different moments. */
-static inline void uldp_judge(uldp_stepping *own, int status, uint64_t retry_after_s, uldp_round *round) {
+static inline void uldp_judge(uldp_stepping *own, const uldp_answer *answer, uldp_round *round) {
+  int status = answer->status;
   uint64_t now = own->queue->clock(own->queue->clock_ctx).now_ms, asked = 0, wait = UINT64_C(500);
   own->next_ms = own->others_ms = 0;
   own->attempted = true;
@@ -172,9 +211,9 @@ static inline void uldp_judge(uldp_stepping *own, int status, uint64_t retry_aft
     for (uint64_t i = 0; i < own->attempts && wait < ULDP_LONGEST_BACKOFF_MS; i++) wait *= 2;
     if (wait > ULDP_LONGEST_BACKOFF_MS) wait = ULDP_LONGEST_BACKOFF_MS;
     wait = wait / 2 + uldp_below(own->draws, wait / 2 + 1);
-    if (status) asked = retry_after_s < ULDP_LONGEST_WAIT_MS / 1000 ? 1000 * retry_after_s : ULDP_LONGEST_WAIT_MS;
+    if (status) asked = answer->retry_after_s < ULDP_LONGEST_WAIT_MS / 1000 ? 1000 * answer->retry_after_s : ULDP_LONGEST_WAIT_MS;
     own->next_ms = now + (asked > wait ? asked : wait);
-    if (asked && (status == 429 || status == 503)) own->others_ms = now + asked; /* it asked this sender to wait */
+    if (asked && uldp_is_of_sender(answer)) own->others_ms = now + asked;
   } else {
     round->needs_you = status;
     own->next_ms = now;
@@ -188,6 +227,7 @@ static inline uldp_round uldp_flush(uldp_queue *queue, uldp_post post, void *pos
                                     size_t room) {
   uldp_stepping own;
   uldp_round round;
+  uldp_answer answer;
   int silent = 0;
   memset(&round, 0, sizeof round);
   round.status = ULDP_WRONG;
@@ -197,13 +237,13 @@ static inline uldp_round uldp_flush(uldp_queue *queue, uldp_post post, void *pos
   own.round = &round;
   own.due_ms = queue->clock(queue->clock_ctx).now_ms;
   for (size_t attempts = 0; attempts < queue->most && silent < 3 && !round.needs_you; attempts++) {
-    uint64_t retry_after_s = 0;
     own.next_ms = queue->clock(queue->clock_ctx).now_ms + queue->limit_ms + ULDP_SLACK_MS;
     if ((round.status = uldp_stepped(&own, ULDP_TAKE))) return round;
     if (!own.found) break;
-    int status = post(post_ctx, message, own.length, &retry_after_s);
-    silent = !status || status == 429 || status == 503 ? silent + 1 : 0;
-    uldp_judge(&own, status, retry_after_s, &round);
+    memset(&answer, 0, sizeof answer);
+    post(post_ctx, message, own.length, &answer);
+    silent = uldp_is_of_sender(&answer) ? silent + 1 : 0;
+    uldp_judge(&own, &answer, &round);
     if ((round.status = uldp_stepped(&own, ULDP_SETTLE))) return round;
   }
   if (own.too_long) round.status = ULDP_WRONG;

@@ -191,6 +191,15 @@ def test_a_clock_that_is_set_back_twice_silences_a_device_for_a_period(tmp_path:
     assert reports(path, clock) == 4
 
 
+def test_a_device_says_when_it_can_report_again_also_if_the_time_of_a_wrong_clock_comes_before(tmp_path: Path) -> None:
+    path, clock = tmp_path / "ledger.json", SetClock(ahead=10 * DAY)
+    assert reports(path, clock) == 4
+    clock.boot, clock.ahead = "second", 0
+    with pytest.raises(BudgetExceededError) as refused:
+        Device(SPEC, {}, ledger=FileLedger(path, clock=clock)).report(1, clock.now())
+    assert refused.value.until == START + 40 * DAY
+
+
 def test_a_spending_of_2038_does_not_let_those_of_a_day_count_as_one(tmp_path: Path) -> None:
     spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0}, budget={"epsilon": 4, "every": "6h"})
     clock = SetClock(ahead=12 * YEAR)

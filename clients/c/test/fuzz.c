@@ -35,11 +35,16 @@ static void put_junk(const char *name) {
   kept->exists = true;
 }
 
-static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s) {
+static void post(void *ctx, const uint8_t *message, size_t length, uldp_answer *answer) {
   static const int answers[] = {0, 202, 422, 429, 503, 401, -1, 500};
   (void)ctx;
-  *retry_after_s = number() % 2 ? number() % 9 : number();
-  return length ? answers[(number() + message[length - 1]) % 8] : 0;
+  answer->retry_after_s = number() % 2 ? number() % 9 : number();
+  static char texts[] = "{\"reason\":[{}]}\\";
+  answer->status = length ? answers[(number() + message[length - 1]) % 8] : 0;
+  for (uint64_t i = number() % 80; i > 0; i--) {
+    size_t from = number() % sizeof texts;
+    uldp_hear(texts + from, 1, number() % (sizeof texts - from), answer);
+  }
 }
 
 /* Reports and sends by a ledger and a queue that somebody has changed. */

@@ -2,11 +2,13 @@
  *   clock NOW ELAPSED BOOT        sets the clock; BOOT is - if it is not known
  *   report INDEX PART TIME        a report of a value; prints STATUS UNTIL
  *   spent                         prints the spendings, TIME EPSILON ...
+ *   ahead                         prints since when each has been ahead of the clock, 0 if it is not
  *   record EPSILON TIME           enters a spending, without a check
  *   admit EPSILON TIME EPSILON MS prints when a budget admits a report
  *   start                         prints when the run of the machine began
  *   add LENGTH                    puts a message of so many bytes into the queue; prints STATUS
  *   flush COUNT STATUS SECONDS... a round, with these answers; prints what was posted, and what became of the round
+ *   text TEXT                     what the server says in each answer, without white space
  *   buffer BYTES                  sets the room that a round has for a message
  *   within MS                     in the next attempt, another process begins a round after so long
  *   flip NAME PLACE               changes a byte of an entry
@@ -23,13 +25,15 @@ static uint64_t seconds[4096];
 static size_t answered;
 
 static uint64_t later;
+static char text[600];
 static bool within;
 
-static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s) {
+static void post(void *ctx, const uint8_t *message, size_t length, uldp_answer *answer) {
   static uint8_t other[1 << 20];
   printf("%02x%zu ", message[0], length);
-  *retry_after_s = seconds[answered];
-  int status = answers[answered++];
+  answer->retry_after_s = seconds[answered];
+  answer->status = answers[answered++];
+  uldp_hear(text, 1, strlen(text), answer);
   if (within) {
     within = false;
     set_clock.now_ms += later;
@@ -37,7 +41,6 @@ static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retr
     uldp_flush((uldp_queue *)ctx, post, ctx, uldp_system_draws(), other, sizeof other);
     printf("] ");
   }
-  return status;
 }
 
 /* Gives the body of the ledger to a function, as a device would change it. */
@@ -52,6 +55,8 @@ static uldp_edited look(void *ctx, uldp_entry *entry) {
   if (uldp_ledger_body(entry, uldp_system_draws(), &body)) printf("damaged");
   else if (own->step == 'a') printf("%" PRId64, uldp_admitted_at(&body, own->epsilon, own->time, own->budget, own->every));
   else if (own->step == 'b') printf("%.36s %" PRId64, (const char *)body.at + ULDP_AT_BOOT, (int64_t)uldp_read(body.at + ULDP_AT_START, 8));
+  else if (own->step == 'h')
+    for (size_t i = 0; i < uldp_spent_count(&body); i++) printf("%" PRId64 " ", uldp_spent_at(&body, i).seen);
   else if (own->step == 'r') uldp_record(&body, own->epsilon, own->time);
   else
     for (size_t i = 0; i < uldp_spent_count(&body); i++)
@@ -81,7 +86,8 @@ int main(void) {
       uldp_made made = uldp_ledger_report(&ledger, &NAMED(NAME, _table), &held, 1, part, time, uldp_system_draws(),
                                           &NAMED(NAME, _work), out, sizeof out);
       printf("%d %" PRIu64 "\n", (int)made.status, made.status == ULDP_OVER_BUDGET ? made.until_ms : (uint64_t)!made.bytes);
-    } else if (!strcmp(word, "spent") || !strcmp(word, "boot")) {
+    } else if (!strcmp(word, "spent") || !strcmp(word, "boot") || !strcmp(word, "ahead")) {
+      if (!strcmp(word, "ahead")) own.step = 'h';
       ledger.store.change(ledger.store.ctx, "ledger", look, &own);
     } else if (!strcmp(word, "record")) {
       if (scanf("%lf %" SCNd64, &own.epsilon, &own.time) != 2) return 2;
@@ -106,6 +112,8 @@ int main(void) {
       if (answered > count) return 3;
     } else if (!strcmp(word, "buffer")) {
       if (scanf("%zu", &buffer) != 1 || buffer > sizeof message) return 2;
+    } else if (!strcmp(word, "text")) {
+      if (scanf("%599s", text) != 1) return 2;
     } else if (!strcmp(word, "within")) {
       if (scanf("%" SCNu64, &later) != 1) return 2;
       within = true;

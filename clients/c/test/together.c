@@ -15,13 +15,12 @@
 
 static int port;
 
-static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retry_after_s) {
+static void post(void *ctx, const uint8_t *message, size_t length, uldp_answer *answer) {
   char text[512];
   struct sockaddr_in to;
   (void)ctx;
-  *retry_after_s = 0;
   int head = snprintf(text, sizeof text, "POST /v1/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n", length);
-  int own = socket(AF_INET, SOCK_STREAM, 0), status = 0;
+  int own = socket(AF_INET, SOCK_STREAM, 0);
   memset(&to, 0, sizeof to);
   to.sin_family = AF_INET;
   to.sin_port = htons((uint16_t)port);
@@ -31,10 +30,9 @@ static int post(void *ctx, const uint8_t *message, size_t length, uint64_t *retr
   if (!connect(own, (struct sockaddr *)&to, sizeof to) && send(own, text, all, MSG_NOSIGNAL) == (ssize_t)all) {
     for (ssize_t part = 1; part > 0 && got < sizeof text - 1; got += part > 0 ? (size_t)part : 0) part = recv(own, text + got, sizeof text - 1 - got, 0);
     text[got] = 0;
-    if (sscanf(text, "HTTP/1.%*d %d", &status) != 1) status = 0;
+    if (sscanf(text, "HTTP/1.%*d %d", &answer->status) != 1) answer->status = 0;
   }
   close(own);
-  return status;
 }
 
 static uldp_edited look(void *ctx, uldp_entry *entry) {

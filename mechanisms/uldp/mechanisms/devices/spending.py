@@ -70,7 +70,7 @@ def noticed(spent: Iterable[Spending], now: int, jumped: int, skew: int) -> list
     """
     return [
         each._replace(
-            seen=None if each.time - now <= skew else now if each.seen is None else min(each.seen + jumped, now)
+            seen=None if each.time - now <= skew else now if each.seen is None else max(0, min(each.seen + jumped, now))
         )
         for each in spent
     ]
