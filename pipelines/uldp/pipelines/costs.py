@@ -20,31 +20,18 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Costs:
-    """What a collection costs while it runs.
+    """What a collection costs while it runs."""
 
-    Attributes:
-        windows_of_a_report: The windows that count each report.
-        open_windows: The windows that are open at one time, with those that wait for late reports.
-        early_panes: The early estimates of each window.
-        future_windows: The windows that a clock may be ahead by.
-        past_windows: The windows that an old report may open.
-        windows_a_day: The windows that end in a day.
-        panes_a_day: The estimates of a day for each estimator, early ones included.
-        files_a_day: The files of a day.
-        id_bytes: Bytes of the ids that a job remembers, at the number of users in each window.
-        cell_bytes_a_day: Bytes of the estimates of a day.
-    """
-
-    windows_of_a_report: int
-    open_windows: int
-    early_panes: int
-    future_windows: int
-    past_windows: int
-    windows_a_day: int
-    panes_a_day: int
+    windows_of_a_report: int  # the windows that count each report
+    open_windows: int  # the windows that are open at one time, with those that wait for late reports
+    early_panes: int  # the early estimates of each window
+    future_windows: int  # the windows that a clock may be ahead by
+    past_windows: int  # the windows that an old report may open
+    windows_a_day: int  # the windows that end in a day
+    panes_a_day: int  # the estimates of a day for each estimator, early ones included
     files_a_day: int
-    id_bytes: int
-    cell_bytes_a_day: int
+    id_bytes: int  # bytes of the ids that a job remembers, at the number of users in each window
+    cell_bytes_a_day: int  # bytes of the estimates of a day
 
     @classmethod
     def of(cls, spec: CollectionSpec, users: int) -> "Costs":

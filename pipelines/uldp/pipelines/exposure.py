@@ -33,17 +33,11 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Spent:
-    """What a device spends on a value that stays.
+    """What a device spends on a value that stays."""
 
-    Attributes:
-        windows: The windows in which it could report.
-        reports: Those in which its budget lets it report.
-        epsilon: What these reports spend together, in nats; None without privacy.
-    """
-
-    windows: int
-    reports: int
-    epsilon: float | None
+    windows: int  # the windows in which it could report
+    reports: int  # those in which its budget lets it report
+    epsilon: float | None  # what these reports spend together, in nats; None without privacy
 
     @classmethod
     def of(cls, spec: CollectionSpec, guarantee: Guarantee, days: int) -> "Spent":

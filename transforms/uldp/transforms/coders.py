@@ -75,7 +75,6 @@ class AvroCoder(DeterministicCoder, Generic[T]):
         return out.getvalue()
 
     def decode(self, encoded: bytes) -> T:
-        """Read the body back."""
         value = fastavro.schemaless_reader(io.BytesIO(encoded), load_schema(self.schema), None)
         assert isinstance(value, dict)
         return type(self).read(value)
@@ -88,7 +87,6 @@ class StatisticCoder(AvroCoder[Statistic]):
     read = Statistic.from_avro
 
     def estimate_size(self, value: Statistic) -> int:
-        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         return itemsize_of(value.cells) * len(value.cells)
 
 
@@ -99,7 +97,6 @@ class EstimateCoder(AvroCoder[Estimate]):
     read = Estimate.from_avro
 
     def estimate_size(self, value: Estimate) -> int:
-        """Return about the encoded size without encoding."""
         return sum(array.nbytes for table in value.tables for array in table.arrays.values())
 
 
@@ -121,13 +118,11 @@ class MessageCoder(DeterministicCoder):
     """``message.avsc``, then the position in the source, which a message on disk does not contain."""
 
     def encode(self, value: Message) -> bytes:
-        """Write the message and its position."""
         out = io.BytesIO()
         fastavro.schemaless_writer(out, load_schema("message"), value.to_avro())
         return out.getvalue() + value.source.encode()
 
     def decode(self, encoded: bytes) -> Message:
-        """Read both back."""
         body = io.BytesIO(encoded)
         value = fastavro.schemaless_reader(body, load_schema("message"), None)
         assert isinstance(value, dict)
@@ -146,7 +141,6 @@ class ReportColumnsCoder(DeterministicCoder):
     _ORIGINS = 0x80
 
     def encode(self, value: ReportColumns) -> bytes:
-        """Write the columns one after the other."""
         return b"".join(self.pieces(value))
 
     def pieces(self, value: ReportColumns) -> list[Any]:
@@ -192,19 +186,16 @@ class MixedColumnsCoder(DeterministicCoder):
     _PART = ReportColumnsCoder()
 
     def encode(self, value: MixedColumns) -> bytes:
-        """Write the parts one after the other."""
         parts = list(map(self._PART.pieces, value))
         sizes = [sum(memoryview(piece).nbytes for piece in pieces) for pieces in parts]
         return b"".join((struct.pack(f"<I{len(sizes)}I", len(sizes), *sizes), *chain.from_iterable(parts)))
 
     def decode(self, encoded: bytes) -> MixedColumns:
-        """Read the parts; see ``ReportColumnsCoder``."""
         (k,) = struct.unpack_from("<I", encoded)
         ends = accumulate(struct.unpack_from(f"<{k}I", encoded, 4), initial=4 + 4 * k)
         return MixedColumns(tuple(self._PART.read(encoded, start, end) for start, end in pairwise(ends)))
 
     def estimate_size(self, value: MixedColumns) -> int:
-        """Return the largest encoded size without encoding; Beam would encode the value to sample its size."""
         return 4 + sum(4 + self._PART.estimate_size(part) for part in value)
 
 
@@ -225,7 +216,6 @@ class PartialCoder(DeterministicCoder):
     _SKETCHED = 1 << 31
 
     def encode(self, value: Partial) -> bytes:
-        """Write the version and all parts."""
         sketched = 0 if value.payloads is None else self._SKETCHED
         out = bytearray(self._HEAD.pack(self._VERSION, len(value), len(value.senders) | sketched))
         out += value.slots.tobytes()
@@ -242,11 +232,7 @@ class PartialCoder(DeterministicCoder):
         return bytes(out)
 
     def decode(self, encoded: bytes) -> Partial:
-        """Read the parts back.
-
-        Raises:
-            StateLayoutError: if another version of this software wrote the bytes.
-        """
+        """Read the parts back; StateLayoutError if another version of this software wrote the bytes."""
         if encoded[0] != self._VERSION:
             raise StateLayoutError(
                 f"another version of uldp wrote these partial counts: layout {encoded[0]}, expected {self._VERSION}"
@@ -273,7 +259,6 @@ class PartialCoder(DeterministicCoder):
         return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders, ends, payloads)
 
     def estimate_size(self, value: Partial) -> int:
-        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         counts = sum(len(_given(cells)) for cells in (value.cells, value.payloads) if cells is not None)
         return value.slots.nbytes + value.numbers.size + counts
 

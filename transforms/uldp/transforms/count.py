@@ -32,16 +32,11 @@ KeyedSpan = tuple[SpanKey, Partial]
 
 @dataclass
 class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[KeyedSpan]]):
-    """Count report columns into parts of statistics, an element for each bundle and span.
-
-    Attributes:
-        shards: See ``WindowKeys``; bounded columns do not need it.
-        coded: Whether the columns may come from a coder, which leaves them as views of one buffer.
-    """
+    """Count report columns into parts of statistics, an element for each bundle and span."""
 
     specs: Iterable[CollectionSpec]
-    shards: int = 1
-    coded: bool = True
+    shards: int = 1  # see ``WindowKeys``; bounded columns do not need it
+    coded: bool = True  # whether the columns may come from a coder, which leaves them as views of one buffer
 
     def expand(self, columns: PCollection[MixedColumns]) -> PCollection[KeyedSpan]:
         """Count within each bundle, so that little is shuffled."""
@@ -167,14 +162,10 @@ def at_their_times(served: ServedCollection, parts: Partial) -> Iterator[Windowe
 
 @dataclass
 class CollectSlices(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedSpan]]):
-    """Collect parts of slices, each at the time of its slice, into the spans of a bundle.
-
-    Attributes:
-        shards: As in ``CountSupport``.
-    """
+    """Collect parts of slices, each at the time of its slice, into the spans of a bundle."""
 
     specs: Iterable[CollectionSpec]
-    shards: int = 1
+    shards: int = 1  # as in ``CountSupport``
 
     def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[KeyedSpan]:
         """Add the parts of each span."""
@@ -210,19 +201,15 @@ class SumCounts(beam.CombineFn):
     """Adds partial counts, of one window or of spans."""
 
     def create_accumulator(self) -> Partial:
-        """Return the zero of the monoid."""
         return Partial()
 
     def add_input(self, mutable_accumulator: Partial, element: Partial) -> Partial:
-        """Add one part."""
         return mutable_accumulator + element
 
     def merge_accumulators(self, accumulators: Iterable[Partial]) -> Partial:
-        """Add many parts."""
         return sum(accumulators, self.create_accumulator())
 
     def extract_output(self, accumulator: Partial) -> Partial:
-        """Return the sum."""
         return accumulator
 
     def get_accumulator_coder(self) -> Coder:

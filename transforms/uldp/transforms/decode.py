@@ -36,22 +36,16 @@ from uldp.transforms.windows import at_time, globally
 
 
 class DecodedReports(NamedTuple):
-    """The outputs of ``DecodeReports``.
+    """The outputs of ``DecodeReports``."""
 
-    Attributes:
-        columns: Reports to be counted unless they are duplicates, keyed by shard of their ids.
-        accounting: The accounting of late and rejected reports and of missing messages, for each collection and
-            version, at the time of their slice.
-        late: Messages that hold the late reports; none in a bounded collection.
-        rejected: Records that hold the reports that cannot be counted.
-        missing: Records of messages that the source lost.
-    """
-
+    #: Reports to be counted unless they are duplicates, keyed by shard of their ids.
     columns: PCollection[tuple[int, MixedColumns]]
+    #: The accounting of late and rejected reports and of missing messages, for each collection and version, at the time
+    #: of their slice.
     accounting: PCollection[KeyedPartial]
-    late: PCollection[Message]
-    rejected: PCollection[Rejected]
-    missing: PCollection[Missing]
+    late: PCollection[Message]  # messages that hold the late reports; none in a bounded collection
+    rejected: PCollection[Rejected]  # records that hold the reports that cannot be counted
+    missing: PCollection[Missing]  # records of messages that the source lost
 
 
 @dataclass
@@ -59,13 +53,10 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     """Decode messages into report columns, keyed by shard of their ids.
 
     Passing a message as an element of its own costs as much as all other work on it, so our sources give chunks.
-
-    Attributes:
-        shards: The number of parts of all ids; None if the reports are not to be deduplicated.
     """
 
     specs: Iterable[CollectionSpec]
-    shards: int | None
+    shards: int | None  # the number of parts of all ids; None if the reports are not to be deduplicated
     freeze_heap: bool = False
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)

@@ -45,14 +45,10 @@ from uldp.transforms.windows import globally
 
 
 class DeduplicatedReports(NamedTuple):
-    """The outputs of ``DeduplicateReports``.
+    """The outputs of ``DeduplicateReports``."""
 
-    Attributes:
-        columns: Reports without copies.
-        accounting: The accounting of dropped copies, for each collection and version, at the time of their slice.
-    """
-
-    columns: PCollection[MixedColumns]
+    columns: PCollection[MixedColumns]  # reports without copies
+    #: The accounting of dropped copies, for each collection and version, at the time of their slice.
     accounting: PCollection[KeyedPartial]
 
 

@@ -32,29 +32,20 @@ from uldp.transforms.windows import at_time, globally
 
 
 class LimitedReports(NamedTuple):
-    """The outputs of ``LimitSenders``.
+    """The outputs of ``LimitSenders``."""
 
-    Attributes:
-        columns: The reports to be counted.
-        accounting: The accounting of the others, for each collection and version, at the time of their slice.
-        rejected: Records that hold the others.
-    """
-
-    columns: PCollection[MixedColumns]
+    columns: PCollection[MixedColumns]  # the reports to be counted
+    #: The accounting of the others, for each collection and version, at the time of their slice.
     accounting: PCollection[KeyedPartial]
-    rejected: PCollection[Rejected]
+    rejected: PCollection[Rejected]  # records that hold the others
 
 
 @dataclass
 class LimitSenders(beam.PTransform[PCollection[MixedColumns], LimitedReports]):
-    """Reject what is over the limit of a sender, in collections whose spec asks for it.
-
-    Attributes:
-        shards: The number of parts of all senders.
-    """
+    """Reject what is over the limit of a sender, in collections whose spec asks for it."""
 
     specs: Iterable[CollectionSpec]
-    shards: int
+    shards: int  # the number of parts of all senders
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, columns: PCollection[MixedColumns]) -> LimitedReports:

@@ -40,15 +40,10 @@ from uldp.transforms.windows import at_time
 
 @dataclass
 class FirePanes(beam.PTransform[PCollection[KeyedSpan], PCollection[Statistic]]):
-    """Sum the spans of a stream in windows, and give the panes of each: early, on time, and late.
+    """Sum the spans of a stream in windows, and give the panes of each: early, on time, and late."""
 
-    Attributes:
-        specs: The collections to serve.
-        simulated_clock: Whether publish times come from a simulation, and so say nothing about the present.
-    """
-
-    specs: Iterable[CollectionSpec]
-    simulated_clock: bool = False
+    specs: Iterable[CollectionSpec]  # the collections to serve
+    simulated_clock: bool = False  # whether publish times come from a simulation, and so say nothing about the present
 
     def expand(self, spans: PCollection[KeyedSpan]) -> PCollection[Statistic]:
         """Fire the windows of each key."""

@@ -25,29 +25,17 @@ _LATE_PART = 6
 
 @dataclass(frozen=True)
 class Answers:
-    """What somebody wants to collect.
+    """What somebody wants to collect."""
 
-    Attributes:
-        collection: The name of the collection.
-        values: The values of which a device holds one; empty for a number.
-        sensitive: Those that are protected; empty for all.
-        number: The ends of the range of a number; None for values.
-        distribution: Of a number, whether its distribution is asked for, and not its mean alone.
-        epsilon: The budget of one report, in nats.
-        window: The length of a window.
-        reports: How many reports a device may send in 30 days, or in a window if that is longer.
-        users: The number of users who report in a window.
-    """
-
-    collection: str
-    values: Sequence[str]
-    sensitive: Sequence[str]
-    number: tuple[float, float] | None
-    distribution: bool
-    epsilon: float
-    window: timedelta
-    reports: int
-    users: int
+    collection: str  # the name of the collection
+    values: Sequence[str]  # the values of which a device holds one; empty for a number
+    sensitive: Sequence[str]  # those that are protected; empty for all
+    number: tuple[float, float] | None  # the ends of the range of a number; None for values
+    distribution: bool  # of a number, whether its distribution is asked for, and not its mean alone
+    epsilon: float  # the budget of one report, in nats
+    window: timedelta  # the length of a window
+    reports: int  # how many reports a device may send in 30 days, or in a window if that is longer
+    users: int  # the number of users who report in a window
 
 
 def first_keys(answers: Answers, progress: Callable[[str], None]) -> dict[str, Any]:

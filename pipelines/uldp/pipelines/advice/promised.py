@@ -34,17 +34,12 @@ class OfTables(Protocol):
 
 @dataclass(frozen=True)
 class Promise:
-    """What a mechanism for a record promises.
+    """What a mechanism for a record promises."""
 
-    Attributes:
-        mechanism: Its keys.
-        pairs: The root of the mean squared l2 distance of the tables of two attributes from the truth; None without.
-        single: That of the tables of one attribute.
-    """
-
-    mechanism: Mapping[str, Any]
+    mechanism: Mapping[str, Any]  # its keys
+    #: The root of the mean squared l2 distance of the tables of two attributes from the truth; None without.
     pairs: float | None
-    single: float
+    single: float  # that of the tables of one attribute
 
 
 def promised_spec(path: Path, below: Path | None) -> CollectionSpec | None:
@@ -89,11 +84,7 @@ def promised_advice(path: Path, spec: CollectionSpec, below: Path | None, epsilo
 
 
 def _decoder(keys: Mapping[str, Any], path: Path, below: Path | None) -> Decoder:
-    """Return the decoder of all users.
-
-    Raises:
-        ValueError: if the mechanism does not suit the domain.
-    """
+    """Return the decoder of all users; ValueError if the mechanism does not suit the domain."""
     return build_protocol(CollectionSpec.parse(keys, base=path.parent, below=below)).of_all.decoder
 
 

@@ -29,30 +29,21 @@ _USERS = 1 << 16
 
 @dataclass(frozen=True)
 class Question:
-    """A domain and a truth, and two of epsilon, users and error; the third is asked for.
+    """A domain and a truth, and two of epsilon, users and error; the third is asked for."""
 
-    Attributes:
-        keys: The keys of the spec, without its mechanism.
-        base: The folder of the files that the spec names.
-        truth: A truth file, or None for shares in the ratio of 1, 1/2, 1/3, ... in a random order.
-        epsilon: The budget of one report in nats.
-        users: The number of users who report in a window.
-        error: The l1 distance between the published shares and the truth that may be expected; of strings, the least
-            share of a string that is found.
-        lasting_epsilon: The budget of two or more reports of one value, if devices keep their responses. One report has
-            the same probabilities with and without it.
-        below: The folder below which these files may be; None for ``base``.
-        own: Further keys of the mechanism of the spec, such as ``sizes``: a mechanism that takes one has it.
-    """
-
-    keys: Mapping[str, Any]
-    base: Path
-    truth: Path | None
-    epsilon: float | None
-    users: int | None
+    keys: Mapping[str, Any]  # the keys of the spec, without its mechanism
+    base: Path  # the folder of the files that the spec names
+    truth: Path | None  # a truth file, or None for shares in the ratio of 1, 1/2, 1/3, ... in a random order.
+    epsilon: float | None  # the budget of one report in nats
+    users: int | None  # the number of users who report in a window
+    #: The l1 distance between the published shares and the truth that may be expected; of strings, the least share of a
+    #: string that is found.
     error: float | None
+    #: The budget of two or more reports of one value, if devices keep their responses. One report has the same
+    #: probabilities with and without it.
     lasting_epsilon: float | None = None
-    below: Path | None = None
+    below: Path | None = None  # the folder below which these files may be; None for ``base``
+    #: Further keys of the mechanism of the spec, such as ``sizes``: a mechanism that takes one has it.
     own: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,10 +118,8 @@ def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any],
 
     The keys are those without the mechanism and the estimators.
 
-    Of values there are no ``own`` keys: each of their mechanisms has parameters of another meaning.
-
-    Raises:
-        ValueError: if the spec is invalid, or has zones.
+    Of values there are no ``own`` keys: each of their mechanisms has parameters of another meaning. ValueError if the
+    spec is invalid, or has zones.
     """
     spec = CollectionSpec.load(path, below=below)
     for tag in spec.variables[""].tags:

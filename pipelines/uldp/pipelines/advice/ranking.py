@@ -35,29 +35,17 @@ _LEAST_EPSILON, _MOST_USERS = 0.01, 1e12
 
 @dataclass(frozen=True)
 class Advice:
-    """A mechanism, and what it would do.
+    """A mechanism, and what it would do."""
 
-    Attributes:
-        mechanism: Its name.
-        spec: The spec with it.
-        epsilon: The budget of one report: that of the question, or the least that suffices.
-        users: The number of users: that of the question, or the least that suffices.
-        errors: The errors to expect; of strings, with the least share that is found in place of l1.
-        payload: The most bytes of a payload.
-        draws: The numbers that a device draws for a report.
-        weight: The number of users for whom one forged report counts.
-        kept: Whether devices may keep their responses, and whether these would link the reports of a device.
-    """
-
-    mechanism: str
-    spec: dict[str, Any]
-    epsilon: float
-    users: int
-    errors: Errors
-    payload: int
-    draws: int
-    weight: float
-    kept: str
+    mechanism: str  # its name
+    spec: dict[str, Any]  # the spec with it
+    epsilon: float  # the budget of one report: that of the question, or the least that suffices
+    users: int  # the number of users: that of the question, or the least that suffices
+    errors: Errors  # the errors to expect; of strings, with the least share that is found in place of l1
+    payload: int  # the most bytes of a payload
+    draws: int  # the numbers that a device draws for a report
+    weight: float  # the number of users for whom one forged report counts
+    kept: str  # whether devices may keep their responses, and whether these would link the reports of a device
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,10 @@ from uldp.schemas.specs.tables import Table
 
 @dataclass(frozen=True)
 class Wanted:
-    """The groups that were asked for.
+    """The groups that were asked for."""
 
-    Attributes:
-        sums: The names of the values of each group.
-        patterns: Patterns of the names of values; ``attribute=pattern`` is one of an attribute of a record.
-    """
-
-    sums: Mapping[str, Sequence[str]]
-    patterns: Sequence[str]
+    sums: Mapping[str, Sequence[str]]  # the names of the values of each group
+    patterns: Sequence[str]  # patterns of the names of values; ``attribute=pattern`` is one of an attribute of a record
 
     @classmethod
     def read(cls, sums: Sequence[str], file: Path | None, patterns: Sequence[str]) -> "Wanted":

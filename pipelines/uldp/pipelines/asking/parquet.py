@@ -19,11 +19,7 @@ def check_parquet(target: Path) -> None:
 
 
 def write_answers(target: Path, answers: Sequence[Row]) -> None:
-    """Write answers as rows, and replace an older file.
-
-    Raises:
-        OSError: if the operating system refuses to write the file.
-    """
+    """Write answers as rows, and replace an older file; OSError if the operating system refuses to write the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -22,7 +22,7 @@ def put(
     tables: Sequence[WantedTable] = (),
     beside: Asked | None = None,
 ) -> Iterator[Answer]:
-    """Yield the answers.
+    """Yield the answers; RequestError if a name or a group is unknown, or the counts give no answer.
 
     Args:
         asked: The counts.
@@ -35,9 +35,6 @@ def put(
         levels: The levels of quantiles, between 0 and 1.
         tables: The tables, if no sums are asked for; all without one.
         beside: Counts of other reports, of which the second time of a comparison is; None if both are of one folder.
-
-    Raises:
-        RequestError: if a name or a group is unknown, or the counts give no answer.
     """
     if over:
         return asked.over_time()

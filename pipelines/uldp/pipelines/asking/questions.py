@@ -29,17 +29,12 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class Asked:
-    """The spans that a question is about.
+    """The spans that a question is about."""
 
-    Attributes:
-        spans: The spans of each version, or of all versions of each collection together, in order.
-        every: The length of periods; None for windows.
-        estimator: The estimator; None for the first of each spec.
-    """
-
+    #: The spans of each version, or of all versions of each collection together, in order.
     spans: Sequence[Sequence[Span]]
-    every: Every | None
-    estimator: str | None
+    every: Every | None  # the length of periods; None for windows
+    estimator: str | None  # the estimator; None for the first of each spec
 
     @classmethod
     def of(
@@ -54,11 +49,8 @@ class Asked:
     ) -> "Asked":
         """Sum the kept counts, of all slices together, or of those that ``groups_by`` finds.
 
-        With ``pooled``, estimates of a collection are of all of its versions together.
-
-        Raises:
-            RequestError: if there is no such zone, windows and periods do not fit, versions cannot be pooled, or one
-                has not the public attributes of ``by``.
+        With ``pooled``, estimates of a collection are of all of its versions together. RequestError if there is no such
+        zone, windows and periods do not fit, versions cannot be pooled, or one has not the public attributes of ``by``.
         """
         calendar = zone_of(zone)
         rolled: dict[tuple[str, str], list[RollUp]] = {}

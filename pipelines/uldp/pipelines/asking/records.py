@@ -14,17 +14,11 @@ from uldp.schemas.table import Table, TableName
 
 @dataclass(frozen=True)
 class WantedTable:
-    """A table that was asked for.
+    """A table that was asked for."""
 
-    Attributes:
-        text: The option.
-        attributes: The names of its attributes.
-        given: That among whose values the others are counted; None for shares of all users.
-    """
-
-    text: str
-    attributes: tuple[str, ...]
-    given: str | None
+    text: str  # the option
+    attributes: tuple[str, ...]  # the names of its attributes
+    given: str | None  # that among whose values the others are counted; None for shares of all users
 
     @classmethod
     def read(cls, text: str, given: str | None) -> "WantedTable":

@@ -38,19 +38,12 @@ MOST_LINES = 20
 
 @dataclass(frozen=True)
 class Audit:
-    """The outcome of an audit.
+    """The outcome of an audit."""
 
-    Attributes:
-        messages: Number of messages in the source that the job has read, or should have.
-        reports: Number of their reports.
-        faults: Lines that name what is lost, double or damaged.
-        notes: Lines that name what is not complete yet, or cannot be compared any more.
-    """
-
-    messages: int
-    reports: int
-    faults: Sequence[str]
-    notes: Sequence[str]
+    messages: int  # number of messages in the source that the job has read, or should have
+    reports: int  # number of their reports
+    faults: Sequence[str]  # lines that name what is lost, double or damaged
+    notes: Sequence[str]  # lines that name what is not complete yet, or cannot be compared any more
 
 
 def audit(endpoint: Endpoint, out: Path, *, private: Path | None = None, places: Sequence[Endpoint] = ()) -> Audit:

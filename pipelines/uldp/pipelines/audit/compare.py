@@ -36,21 +36,14 @@ class Lost:
 
 @dataclass
 class Compared:
-    """The windows of which source and panes say something else.
+    """The windows of which source and panes say something else."""
 
-    Attributes:
-        lacking: How many reports of a window are in no pane.
-        extra: How many reports of a pane are not in the source.
-        later: How many reports of a window are late in its pane, and not by their publish times in the source.
-        others: Lines about windows with as many reports, but not the same.
-        open: The windows that have not fired yet.
-    """
-
-    lacking: dict[WindowKey, int] = field(default_factory=dict)
-    extra: dict[WindowKey, int] = field(default_factory=dict)
+    lacking: dict[WindowKey, int] = field(default_factory=dict)  # how many reports of a window are in no pane
+    extra: dict[WindowKey, int] = field(default_factory=dict)  # how many reports of a pane are not in the source
+    #: How many reports of a window are late in its pane, and not by their publish times in the source.
     later: dict[WindowKey, int] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
-    open: set[WindowKey] = field(default_factory=set)
+    others: list[str] = field(default_factory=list)  # lines about windows with as many reports, but not the same
+    open: set[WindowKey] = field(default_factory=set)  # the windows that have not fired yet
 
 
 def compare(

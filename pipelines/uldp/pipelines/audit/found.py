@@ -26,29 +26,19 @@ from uldp.transforms.io.stored_files import left
 
 @dataclass(frozen=True)
 class Found:
-    """The results of a job.
+    """The results of a job."""
 
-    Attributes:
-        specs: The specs beside them.
-        job: The identity of the job.
-        panes: The newest pane of each window.
-        lacking: The windows and estimators without an estimate of the newest pane that is not held back.
-        unsure: Those of them whose windows have other estimates, while no journal says which the spec named by then.
-        late: Number of late reports that are stored.
-        rejected: Number of rejected reports that are stored, by reason.
-        missing: Number of messages that the job knows to be lost.
-        missing_sources: The parts of the source that have lost them.
-    """
-
-    specs: Specs
-    job: JobIdentity
-    panes: dict[WindowKey, PaneHeader]
+    specs: Specs  # the specs beside them
+    job: JobIdentity  # the identity of the job
+    panes: dict[WindowKey, PaneHeader]  # the newest pane of each window
+    #: The windows and estimators without an estimate of the newest pane that is not held back.
     lacking: list[tuple[WindowKey, str]]
+    #: Those of them whose windows have other estimates, while no journal says which the spec named by then.
     unsure: list[tuple[WindowKey, str]]
-    late: int
-    rejected: Counter[str]
-    missing: int
-    missing_sources: frozenset[str]
+    late: int  # number of late reports that are stored
+    rejected: Counter[str]  # number of rejected reports that are stored, by reason
+    missing: int  # number of messages that the job knows to be lost
+    missing_sources: frozenset[str]  # the parts of the source that have lost them
 
     @classmethod
     def read(cls, out: Path, private: Path, signed: Signed, damaged: Damaged) -> "Found":

@@ -9,19 +9,12 @@ from uldp.pipelines.results.signed import Signed
 
 @dataclass(frozen=True)
 class Reading:
-    """What a job has read of its stream, and what is there now.
+    """What a job has read of its stream, and what is there now."""
 
-    Attributes:
-        unread: The segments that are there, and that the job has not read.
-        waiting: Those of them behind all that it has read.
-        gone: The segments that it has read, and that are not there.
-        replaced: The segments that were others when it read them.
-    """
-
-    unread: frozenset[str]
-    waiting: frozenset[str]
-    gone: frozenset[str]
-    replaced: frozenset[str]
+    unread: frozenset[str]  # the segments that are there, and that the job has not read
+    waiting: frozenset[str]  # those of them behind all that it has read
+    gone: frozenset[str]  # the segments that it has read, and that are not there
+    replaced: frozenset[str]  # the segments that were others when it read them
 
     @classmethod
     def of(cls, signed: Signed, source: StreamSource) -> "Reading":

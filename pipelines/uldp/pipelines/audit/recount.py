@@ -32,18 +32,13 @@ _NO_KEY = bytes(32)
 
 @dataclass(slots=True)
 class Tally:
-    """The numbers of reports of some messages.
+    """The numbers of reports of some messages."""
 
-    Attributes:
-        received: All reports; a message that cannot be decoded counts as one.
-        slices: The accounting of each time slice. It counts copies too, because which one is a copy depends on the
-            order of reading.
-        reasons: The rejected reports, by reason.
-    """
-
-    received: int = 0
+    received: int = 0  # all reports; a message that cannot be decoded counts as one
+    #: The accounting of each time slice. It counts copies too, because which one is a copy depends on the order of
+    #: reading.
     slices: dict[SliceKey, Accounting] = field(default_factory=lambda: defaultdict(Accounting))
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)  # the rejected reports, by reason
 
     @classmethod
     def of(cls, decoded: Decoded, served: SharedSpecs) -> "Tally":

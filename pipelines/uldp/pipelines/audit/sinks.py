@@ -16,15 +16,10 @@ from uldp.transforms.io.row_sink import RowSink
 
 
 class Answers(NamedTuple):
-    """Lines about places of rows.
+    """Lines about places of rows."""
 
-    Attributes:
-        faults: Those that lack windows, or do not answer.
-        notes: Those that cannot be asked, or that results alone name.
-    """
-
-    faults: list[str]
-    notes: list[str]
+    faults: list[str]  # those that lack windows, or do not answer
+    notes: list[str]  # those that cannot be asked, or that results alone name
 
 
 def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Answers:

@@ -28,16 +28,10 @@ Damaged = Callable[[ValueError], object]
 
 
 class Part(NamedTuple):
-    """Some messages of a part of a source; all of a part come one after the other.
+    """Some messages of a part of a source; all of a part come one after the other."""
 
-    Attributes:
-        name: The file, or the offsets of a partition.
-        clock: Names whose clock gave the publish times, see ``Recount.add``.
-        messages: The messages.
-    """
-
-    name: str
-    clock: str
+    name: str  # the file, or the offsets of a partition
+    clock: str  # names whose clock gave the publish times, see ``Recount.add``
     messages: PackedMessages
 
 
@@ -54,15 +48,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ArchiveSource:
-    """Files of messages on this machine.
+    """Files of messages on this machine."""
 
-    Attributes:
-        path: The file, or the folder.
-        published: As in ``packed_messages``.
-    """
-
-    path: Path
-    published: int | None = None
+    path: Path  # the file, or the folder
+    published: int | None = None  # as in ``packed_messages``
     closed = True
 
     def read(self, damaged: Damaged) -> Iterator[Part]:
@@ -122,14 +111,10 @@ def _read_file(
 
 @dataclass(frozen=True)
 class TopicSource:
-    """A topic of Kafka, up to where it can be read now.
+    """A topic of Kafka, up to where it can be read now."""
 
-    Attributes:
-        endpoint: The topic.
-        notes: Lines about what it no longer has, or does not give yet, from the last reading.
-    """
-
-    endpoint: KafkaEndpoint
+    endpoint: KafkaEndpoint  # the topic
+    #: Lines about what it no longer has, or does not give yet, from the last reading.
     notes: list[str] = field(default_factory=list)
     closed = False
 

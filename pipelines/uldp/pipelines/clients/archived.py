@@ -21,17 +21,12 @@ MAX_REPORTS, MAX_BYTES = 1_000_000, 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class Archived:
-    """Reports of devices that all hold one value.
+    """Reports of devices that all hold one value."""
 
-    Attributes:
-        path: The archive.
-        payloads: The payloads of n reports, in the order of the archive.
-        devices: Shape (n,): the number of the device that made each report, in the order of their first reports.
-            Without permanent responses, each report counts as one of a device of its own.
-    """
-
-    path: str
-    payloads: Payloads
+    path: str  # the archive
+    payloads: Payloads  # the payloads of n reports, in the order of the archive
+    #: Shape (n,): the number of the device that made each report, in the order of their first reports. Without
+    #: permanent responses, each report counts as one of a device of its own.
     devices: Symbols
 
     @property

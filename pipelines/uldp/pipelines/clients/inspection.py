@@ -27,16 +27,11 @@ GOOD, NOT_JUDGED = "counted", "not judged"
 
 @dataclass
 class Inspection:
-    """What a collector with some specs makes of messages.
+    """What a collector with some specs makes of messages."""
 
-    Attributes:
-        specs: The specs; none, if only the messages themselves are to be read.
-        registry_ids: What the ids of a schema registry mean, as the collector is told.
-        verdicts: The number of reports with each verdict: ``GOOD``, ``NOT_JUDGED`` or a reason.
-    """
-
-    specs: Sequence[CollectionSpec]
-    registry_ids: Mapping[int, str] | None = None
+    specs: Sequence[CollectionSpec]  # the specs; none, if only the messages themselves are to be read
+    registry_ids: Mapping[int, str] | None = None  # what the ids of a schema registry mean, as the collector is told
+    #: The number of reports with each verdict: ``GOOD``, ``NOT_JUDGED`` or a reason.
     verdicts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

@@ -24,14 +24,11 @@ _AT_ONCE = 8192
 
 
 def sent_messages(source: str, published: int = UNKNOWN) -> Iterator[Message]:
-    """Yield the messages of a source.
+    """Yield the messages of a source; ValueError if it is neither; says what to do.
 
     Args:
         source: A path, see ``archived_messages``; or if there is no file of this name, a message in hexadecimal digits.
         published: The publish time of a message that comes without one.
-
-    Raises:
-        ValueError: if it is neither; says what to do.
     """
     if _exists(source):
         yield from archived_messages(source, published)

@@ -65,10 +65,7 @@ class Recorded:
 def vectors(spec: CollectionSpec) -> dict[str, Any]:
     """Return the table of a spec, and what its devices send, as JSON; the same spec gives the same.
 
-    Integers above 2^53 are texts, because JavaScript would round them.
-
-    Raises:
-        ValueError: if the spec has no table for devices.
+    Integers above 2^53 are texts, because JavaScript would round them. ValueError if the spec has no table for devices.
     """
     case = {"name": spec.collection, "table": device_table(spec), "devices": list(devices_of(spec, spec.collection))}
     return cast(dict[str, Any], readable(case))

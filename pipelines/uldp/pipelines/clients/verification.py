@@ -39,47 +39,32 @@ COVERAGE = 0.95
 
 
 class Given(NamedTuple):
-    """An archive, and what its devices hold.
+    """An archive, and what its devices hold."""
 
-    Attributes:
-        archive: A file or directory of messages.
-        values: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
-        tags: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
-    """
-
-    archive: str
+    archive: str  # a file or directory of messages
+    #: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
     values: Sequence[str]
+    #: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
     tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """The reports of one value, and the tests of them.
+    """The reports of one value, and the tests of them."""
 
-    Attributes:
-        sent: The reports.
-        inputs: The distribution of the symbols of its devices; or the symbol of a string, or
-            of strata of strings its symbol in each part.
-        checks: The tests.
-    """
-
-    sent: Archived
+    sent: Archived  # the reports
+    #: The distribution of the symbols of its devices; or the symbol of a string, or of strata of strings its symbol in
+    #: each part.
     inputs: Inputs
-    checks: Sequence[Check]
+    checks: Sequence[Check]  # the tests
 
 
 class Loss(NamedTuple):
-    """What reports of two values show of epsilon, beside what is promised.
+    """What reports of two values show of epsilon, beside what is promised."""
 
-    Attributes:
-        of: The reports whose epsilon it is, in words.
-        bound: The bound.
-        promised: The promise, in nats; None without privacy.
-    """
-
-    of: str
+    of: str  # the reports whose epsilon it is, in words
     bound: Bound
-    promised: float | None
+    promised: float | None  # the promise, in nats; None without privacy
 
     @property
     def at_least(self) -> str:
@@ -105,15 +90,10 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """The tests of a client.
+    """The tests of a client."""
 
-    Attributes:
-        tested: The tests of each archive.
-        losses: The bounds on epsilon, if there are two archives.
-    """
-
-    tested: Sequence[Tested]
-    losses: Sequence[Loss]
+    tested: Sequence[Tested]  # the tests of each archive
+    losses: Sequence[Loss]  # the bounds on epsilon, if there are two archives
 
     @property
     def checks(self) -> list[Check]:
@@ -140,7 +120,7 @@ def verify(
     registry_ids: Mapping[int, str] | None = None,
     by: Sequence[str] = (),
 ) -> Verification:
-    """Test the reports in an archive.
+    """Test the reports in an archive; ValueError if the archive cannot show anything; says what to do.
 
     Args:
         spec: The spec of the reports.
@@ -149,9 +129,6 @@ def verify(
         level: The level of privacy of the devices, if the spec has levels.
         registry_ids: As in ``Inspection``.
         by: The value of each public attribute of the devices, as ``ATTRIBUTE=VALUE``.
-
-    Raises:
-        ValueError: if the archive cannot show anything; says what to do.
     """
     inspection = Inspection([spec], registry_ids)
     slice_number = _slice(spec, by)

@@ -58,11 +58,7 @@ def serve(out: tuple[Path, ...], port: int, host: str, token_file: Path | None, 
 
 
 def _token(file: Path | None) -> str | None:
-    """Read the token.
-
-    Raises:
-        RequestError: if it is too short to be one, or not ASCII.
-    """
+    """Read the token; RequestError if it is too short to be one, or not ASCII."""
     where = f"${TOKEN}" if file is None else plain(str(file))
     text = os.environ.get(TOKEN) if file is None else file.read_text(encoding="utf-8", errors="replace")
     if text is None:

@@ -130,11 +130,7 @@ class Intake:
         return Response(table.text, media_type="application/json", headers=headers)
 
     def _sender(self, headers: dict[bytes, bytes]) -> str | None:
-        """Return who sends a post, if tokens say so.
-
-        Raises:
-            EdgeError: if nobody may send it.
-        """
+        """Return who sends a post, if tokens say so; EdgeError if nobody may send it."""
         # A browser sends some requests of any page without asking, so CORS alone would only hide the answer.
         origin = headers.get(b"origin")
         if origin is not None and "*" not in self._origins and origin.decode("latin-1") not in self._origins:

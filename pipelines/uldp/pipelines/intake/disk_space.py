@@ -25,11 +25,7 @@ class DiskSpace:
         return shutil.disk_usage(self._path).free
 
     def check(self) -> None:
-        """Do nothing while the disk has enough free space.
-
-        Raises:
-            EndpointError: if it has not.
-        """
+        """Do nothing while the disk has enough free space; EndpointError if it has not."""
         disk = shutil.disk_usage(self._path)
         floor = min(_FLOOR, int(_SHARE * disk.total))
         if disk.free < floor:

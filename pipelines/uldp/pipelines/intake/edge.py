@@ -97,11 +97,7 @@ def again(seconds: int) -> dict[str, str]:
 
 
 def inflated(data: bytes) -> bytes:
-    """Inflate a message that gzip has compressed.
-
-    Raises:
-        EdgeError: if it is none, or too large.
-    """
+    """Inflate a message that gzip has compressed; EdgeError if it is none, or too large."""
     inflater = zlib.decompressobj(_GZIP)
     try:
         found = inflater.decompress(data, MOST_BYTES + 1)

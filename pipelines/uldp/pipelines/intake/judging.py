@@ -33,15 +33,10 @@ _ADMISSION = Admission(sender_key=True, caps_senders=True)
 
 
 class Refusal(NamedTuple):
-    """Why no report of a message can be counted.
+    """Why no report of a message can be counted."""
 
-    Attributes:
-        reason: The reason of its first report.
-        detail: What ``uldp decode`` says about that report.
-    """
-
-    reason: Reason
-    detail: str
+    reason: Reason  # the reason of its first report
+    detail: str  # what ``uldp decode`` says about that report
 
     def to_json(self) -> dict[str, str]:
         """Return what the sender hears."""
@@ -54,25 +49,16 @@ class Refusal(NamedTuple):
 
 
 class Again(NamedTuple):
-    """When to send a message again that cannot be counted now.
+    """When to send a message again that cannot be counted now."""
 
-    Attributes:
-        seconds: After so many seconds.
-        refusal: Why not now.
-    """
-
-    seconds: int
-    refusal: Refusal
+    seconds: int  # after so many seconds
+    refusal: Refusal  # why not now
 
 
 class Late(NamedTuple):
-    """How many reports of a message are late by the clock of the stream: they are kept, and in no estimate.
+    """How many reports of a message are late by the clock of the stream: they are kept, and in no estimate."""
 
-    Attributes:
-        late: Their number.
-    """
-
-    late: int
+    late: int  # their number
 
 
 class Judge:

@@ -13,15 +13,10 @@ _NAME = re.compile(r"([a-z0-9-]{1,64})-v([1-9][0-9]{0,9})")
 
 
 class Table(NamedTuple):
-    """A table for devices.
+    """A table for devices."""
 
-    Attributes:
-        digest: The digest that it holds.
-        text: The table as JSON.
-    """
-
-    digest: str
-    text: str
+    digest: str  # the digest that it holds
+    text: str  # the table as JSON
 
 
 class Tables:

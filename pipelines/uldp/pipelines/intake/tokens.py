@@ -21,10 +21,9 @@ class Tokens:
     """
 
     def __init__(self, senders: Mapping[str, str]) -> None:
-        """Take the sender of each token.
+        """Take the sender of each token; RequestError if a token is too short, or a sender has no name.
 
-        Raises:
-            RequestError: if a token is too short, or a sender has no name. The message shows no token.
+        The message shows no token.
         """
         if not senders:
             raise RequestError("the file has no tokens; write one a line, as TOKEN,SENDER")
@@ -40,10 +39,9 @@ class Tokens:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a CSV table with the header ``token,sender``.
+        """Read a CSV table with the header ``token,sender``; RequestError if it is no such table.
 
-        Raises:
-            RequestError: if it is no such table. The message names file and line, and shows no token.
+        The message names file and line, and shows no token.
         """
         found: dict[str, str] = {}
         try:

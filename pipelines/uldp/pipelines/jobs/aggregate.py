@@ -8,16 +8,12 @@ from uldp.transforms.aggregate import Aggregate
 
 @dataclass
 class JobAggregate(Aggregate):
-    """``Aggregate`` in workers that run nothing else, so that each may freeze its heap.
+    """``Aggregate`` in workers that run nothing else, so that each may freeze its heap."""
 
-    Attributes:
-        simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
-            in the future by the wall clock.
-        keep_ids: Whether the ids of counted reports are an output.
-    """
-
+    #: Whether publish times come from a simulation, so that a window may be complete although it ends in the future by
+    #: the wall clock.
     simulated_clock: bool = False
-    keep_ids: bool = False
+    keep_ids: bool = False  # whether the ids of counted reports are an output
 
     def __post_init__(self) -> None:
         super().__post_init__()

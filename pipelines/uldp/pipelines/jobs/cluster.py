@@ -99,27 +99,16 @@ def _refuse_memory(source: Endpoint, options: PipelineOptions) -> None:
 
 @dataclass(frozen=True)
 class BrokerJob:
-    """A job that follows a broker's stream.
+    """A job that follows a broker's stream."""
 
-    Attributes:
-        specs: The collections to serve.
-        source: The stream.
-        watermark_delay_ms: For how long after a message another one may arrive that was published before it.
-        simulated_clock: Whether publish times come from a simulation.
-        publishing: Where the job publishes estimates and rejected reports.
-        newest_only: As in ``WriteResults``.
-        registry_ids: As in ``Aggregate``.
-        keep_ids: As in ``backfill`` of ``uldp.pipelines.jobs.local``.
-    """
-
-    specs: Sequence[CollectionSpec] | SharedSpecs
-    source: Endpoint
-    watermark_delay_ms: int
-    simulated_clock: bool = False
-    publishing: Publishing = NOWHERE
-    newest_only: bool = False
-    registry_ids: Mapping[int, str] | None = None
-    keep_ids: bool = False
+    specs: Sequence[CollectionSpec] | SharedSpecs  # the collections to serve
+    source: Endpoint  # the stream
+    watermark_delay_ms: int  # for how long after a message another one may arrive that was published before it
+    simulated_clock: bool = False  # whether publish times come from a simulation
+    publishing: Publishing = NOWHERE  # where the job publishes estimates and rejected reports
+    newest_only: bool = False  # as in ``WriteResults``
+    registry_ids: Mapping[int, str] | None = None  # as in ``Aggregate``
+    keep_ids: bool = False  # as in ``backfill`` of ``uldp.pipelines.jobs.local``
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""

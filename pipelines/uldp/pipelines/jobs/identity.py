@@ -31,33 +31,26 @@ _MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class JobIdentity:
-    """The properties of a job that determine its counts.
+    """The properties of a job that determine its counts."""
 
-    Attributes:
-        command: The command that runs the job.
-        source: The source that the job reads, as the user named it.
-        content: The content of the source, which distinguishes another stream of the same name.
-        specs: By ``<collection>-v<version>``, the parts of a spec that decide which reports are counted, and where.
-        resumes: Whether the job can resume where it was stopped. Such a job may then serve other specs and reject other
-            reports. A job that reads its source again may not: its earlier rejected records would stay, and it would
-            count these reports too.
-        apart: Whether the job may run on after its command has ended, as on a cluster. A job that resumes is one.
-        state: The version of the job's state, see ``STATE``.
-        registry_ids: By id, as text, the schema that an id of a schema registry means; see ``Aggregate``.
-        sinks: The places of rows of estimates that the job was ever started with, as ``RowSink.recorded``.
-        shard_key: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when
-            the job first runs. No other property of a job is secret.
-    """
-
-    command: Command
-    source: str
-    content: str
+    command: Command  # the command that runs the job
+    source: str  # the source that the job reads, as the user named it
+    content: str  # the content of the source, which distinguishes another stream of the same name
+    #: By ``<collection>-v<version>``, the parts of a spec that decide which reports are counted, and where.
     specs: Mapping[str, Mapping[str, Any]]
+    #: Whether the job can resume where it was stopped. Such a job may then serve other specs and reject other reports.
+    #: A job that reads its source again may not: its earlier rejected records would stay, and it would count these
+    #: reports too.
     resumes: bool = False
+    #: Whether the job may run on after its command has ended, as on a cluster. A job that resumes is one.
     apart: bool = False
-    state: int = STATE
+    state: int = STATE  # the version of the job's state, see ``STATE``
+    #: By id, as text, the schema that an id of a schema registry means; see ``Aggregate``.
     registry_ids: Mapping[str, str] = field(default_factory=dict)
+    #: The places of rows of estimates that the job was ever started with, as ``RowSink.recorded``.
     sinks: tuple[str, ...] = ()
+    #: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when the job first
+    #: runs. No other property of a job is secret.
     shard_key: int = field(default_factory=partial(secrets.randbits, 128), repr=False)
 
     @classmethod
@@ -85,11 +78,7 @@ class JobIdentity:
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read an identity that ``encode`` wrote.
-
-        Raises:
-            ValueError: if ``text`` is not the identity of a job.
-        """
+        """Read an identity that ``encode`` wrote; ValueError if ``text`` is not the identity of a job."""
         with suppress(ValueError):  # ValidationError is one
             fields = parse_json(text)
             # A job of an earlier version did not record its sinks.

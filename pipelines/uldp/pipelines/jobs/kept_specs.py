@@ -28,16 +28,11 @@ class KeptSpec:
 
     Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
     because another release may choose others. Two of them are equal whatever the order of their keys is.
-
-    Attributes:
-        name: The name of its folder.
-        data: Its keys, with values as of JSON.
-        beside: The content of the files beside it, by name.
     """
 
-    name: str
-    data: Mapping[str, Any]
-    beside: Mapping[str, bytes]
+    name: str  # the name of its folder
+    data: Mapping[str, Any]  # its keys, with values as of JSON
+    beside: Mapping[str, bytes]  # the content of the files beside it, by name
 
     @classmethod
     def of(cls, spec: CollectionSpec) -> Self:

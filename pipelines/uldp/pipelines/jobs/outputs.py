@@ -25,20 +25,13 @@ from uldp.transforms.io.remote import check_scheme
 
 @dataclass(frozen=True)
 class Claim:
-    """The places of a job's results, and the secrets of the job.
+    """The places of a job's results, and the secrets of the job."""
 
-    Attributes:
-        results: The location of the results directory for the workers: the URL, or an absolute path.
-        private: The location of the directory of late and rejected reports, and of cells of few reports; it may be the
-            same.
-        shard_key: The key that the job gives to ``Aggregate``, now and when it resumes.
-        sender_key: Likewise; None if no spec limits reports per sender.
-    """
-
-    results: str
+    results: str  # the location of the results directory for the workers: the URL, or an absolute path
+    #: The location of the directory of late and rejected reports, and of cells of few reports; it may be the same.
     private: str
-    shard_key: int = field(repr=False)
-    sender_key: bytes | None = field(default=None, repr=False)
+    shard_key: int = field(repr=False)  # the key that the job gives to ``Aggregate``, now and when it resumes
+    sender_key: bytes | None = field(default=None, repr=False)  # likewise; None if no spec limits reports per sender
 
     def keyed(self, aggregate: Aggregate) -> Aggregate:
         """Return a transform with the keys of the job."""

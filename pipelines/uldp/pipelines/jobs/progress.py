@@ -176,15 +176,13 @@ def next_end(window: WindowSpec, after: int) -> int:
 def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None) -> str:
     """Summarize the accounting of all reports in ``out``, by collection and in total.
 
-    If the decoder rejected a report before it could assign a window, only the total includes the report.
+    If the decoder rejected a report before it could assign a window, only the total includes the report. ResultsError
+    if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
 
     Args:
         out: A results directory.
         damaged: Called for each damaged file; no figure includes the contents of such a file.
         private: The directory that holds the late and rejected reports, if that is another one.
-
-    Raises:
-        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
     folder = ResultsFolder(out, damaged, private)
     specs, reasons = folder.specs, count_reasons(folder.rejected())

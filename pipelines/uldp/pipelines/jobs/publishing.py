@@ -48,15 +48,10 @@ def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
 
 @dataclass(frozen=True)
 class Publishing:
-    """Where a job publishes what it finds, beside its results.
+    """Where a job publishes what it finds, beside its results."""
 
-    Attributes:
-        estimates_to: The topic, table or folder that takes estimates, if any.
-        rejected_to: The topic that takes rejected reports, if any.
-    """
-
-    estimates_to: Endpoint | None = None
-    rejected_to: Endpoint | None = None
+    estimates_to: Endpoint | None = None  # the topic, table or folder that takes estimates, if any
+    rejected_to: Endpoint | None = None  # the topic that takes rejected reports, if any
 
     def check(self, *, here: bool) -> None:
         """Ask whether both are there and take what is published; see ``Endpoint.check``.
@@ -135,17 +130,11 @@ NOWHERE = Publishing()
 
 @dataclass
 class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
-    """Publish the rows of estimates. A bundle that is tried again publishes the same rows under the same keys.
+    """Publish the rows of estimates. A bundle that is tried again publishes the same rows under the same keys."""
 
-    Attributes:
-        to: The topic, table or folder that takes them.
-        specs: The specs of the job.
-        native: Whether the runner's own connector is used where there is one.
-    """
-
-    to: Endpoint
-    specs: Iterable[CollectionSpec]
-    native: bool = False
+    to: Endpoint  # the topic, table or folder that takes them
+    specs: Iterable[CollectionSpec]  # the specs of the job
+    native: bool = False  # whether the runner's own connector is used where there is one
 
     def expand(self, estimates: PCollection[Estimate]) -> None:
         """Let the endpoint do it."""
@@ -154,15 +143,10 @@ class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
 
 @dataclass
 class PublishRejected(beam.PTransform[PCollection[Rejected], None]):
-    """Publish rejected reports; as ``PublishEstimates``.
+    """Publish rejected reports; as ``PublishEstimates``."""
 
-    Attributes:
-        to: The topic that takes them.
-        native: As in ``PublishEstimates``.
-    """
-
-    to: Endpoint
-    native: bool = False
+    to: Endpoint  # the topic that takes them
+    native: bool = False  # as in ``PublishEstimates``
 
     def expand(self, rejected: PCollection[Rejected]) -> None:
         """Key the records; the endpoint does the rest."""

@@ -184,16 +184,12 @@ def _refuse_future(start: ResumePoint, stream: LocalStream, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Unwritten:
-    """Leaves out what an earlier run has written.
+    """Leaves out what an earlier run has written."""
 
-    Attributes:
-        opened: The start of the last sealed window of each collection and version, in milliseconds, or a later time
-            before the start of the next; None if no window is sealed.
-        segment: The first segment of which late and rejected reports may not be written yet.
-    """
-
+    #: The start of the last sealed window of each collection and version, in milliseconds, or a later time before the
+    #: start of the next; None if no window is sealed.
     opened: Mapping[CollectionKey, int] | None
-    segment: str
+    segment: str  # the first segment of which late and rejected reports may not be written yet
 
     @classmethod
     def after(cls, point: ResumePoint, specs: SharedSpecs) -> Self:

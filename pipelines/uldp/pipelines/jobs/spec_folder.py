@@ -41,14 +41,11 @@ _NAMES = (
 
 @dataclass
 class Looked:
-    """What a look at the folder has found.
+    """What a look at the folder has found."""
 
-    Attributes:
-        taken: The specs that are new or have changed, as the job takes them.
-        lines: A line about each, and about each file that was refused and was not before in this form.
-    """
-
+    #: The specs that are new or have changed, as the job takes them.
     taken: list[CollectionSpec] = field(default_factory=list)
+    #: A line about each, and about each file that was refused and was not before in this form.
     lines: list[str] = field(default_factory=list)
 
 
@@ -62,17 +59,11 @@ class SpecFile(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        digest: A digest of the listing of all its files.
-        files: Those that are called as specs.
-        others: Why each other entry is left out, by name.
-    """
-
-    digest: str
-    files: tuple[SpecFile, ...]
-    others: Mapping[str, str]
+    digest: str  # a digest of the listing of all its files
+    files: tuple[SpecFile, ...]  # those that are called as specs
+    others: Mapping[str, str]  # why each other entry is left out, by name
 
 
 class SpecFolder:
@@ -262,11 +253,7 @@ class SpecFolder:
         return f"{self.path}: holds no file that ends with .yaml or .yml; put specs there"
 
     def _read_here(self, digest: str, here: Path) -> Found:
-        """Read the folder, or its copy on this machine.
-
-        Raises:
-            EndpointError: if it cannot be listed.
-        """
+        """Read the folder, or its copy on this machine; EndpointError if it cannot be listed."""
         try:
             paths, others = spec_files(here)
         except OSError as error:

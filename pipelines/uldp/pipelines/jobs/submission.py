@@ -31,13 +31,11 @@ class Submitted(NamedTuple):
 def latest_read(out: str, private: str | None, *, from_savepoint: bool) -> int | None:
     """Return an upper bound of the publish times, in milliseconds, of the messages that earlier runs may have read.
 
-    On a real clock, no reader gives a message a publish time behind the present.
+    On a real clock, no reader gives a message a publish time behind the present. EndpointError if a place of results
+    cannot be listed.
 
     Returns:
         None if no run has read a message that left a trace: there is no savepoint and no result.
-
-    Raises:
-        EndpointError: if a place of results cannot be listed.
     """
     if from_savepoint or any(map(has_results, {out, private or out})):
         return time.time_ns() // 1_000_000 + AHEAD_MS

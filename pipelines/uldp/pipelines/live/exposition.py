@@ -152,5 +152,4 @@ class _Collected(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """Return it."""
         return self._metrics

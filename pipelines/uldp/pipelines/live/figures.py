@@ -22,23 +22,14 @@ from uldp.transforms.io.folders import MISSING
 
 @dataclass(frozen=True)
 class CollectionFigures:
-    """Figures of a version of a collection.
+    """Figures of a version of a collection."""
 
-    Attributes:
-        accounting: Where the reports went that could be given to a window, each once.
-        panes: The number of panes that are there.
-        windows: The number of windows that have fired.
-        flagged: The number of windows by the flags of their newest panes.
-        last: The newest pane of the last window that has fired on time, or of the last one if none has.
-        written: When a pane was last written, in seconds since 1970.
-    """
-
-    accounting: Accounting
-    panes: int
-    windows: int
-    flagged: Mapping[str, int]
-    last: PaneHeader
-    written: float
+    accounting: Accounting  # where the reports went that could be given to a window, each once
+    panes: int  # the number of panes that are there
+    windows: int  # the number of windows that have fired
+    flagged: Mapping[str, int]  # the number of windows by the flags of their newest panes
+    last: PaneHeader  # the newest pane of the last window that has fired on time, or of the last one if none has
+    written: float  # when a pane was last written, in seconds since 1970
 
     @property
     def rejected_share(self) -> float:
@@ -53,19 +44,12 @@ class CollectionFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a results folder.
+    """Figures of a results folder."""
 
-    Attributes:
-        collections: Those of each version of a collection that has a pane.
-        rejected: The number of all rejected reports by reason, those of no window included.
-        missing: The number of messages that the source lost.
-        damaged: The number of damaged files of counts, whose panes are left out.
-    """
-
-    collections: Mapping[CollectionKey, CollectionFigures]
-    rejected: Mapping[str, int]
-    missing: int
-    damaged: int
+    collections: Mapping[CollectionKey, CollectionFigures]  # those of each version of a collection that has a pane
+    rejected: Mapping[str, int]  # the number of all rejected reports by reason, those of no window included
+    missing: int  # the number of messages that the source lost
+    damaged: int  # the number of damaged files of counts, whose panes are left out
 
     @property
     def accounting(self) -> Accounting:

@@ -17,19 +17,13 @@ from uldp.transforms.io.results.names import version_name
 
 
 class Fired(NamedTuple):
-    """The panes of a results folder.
+    """The panes of a results folder."""
 
-    Attributes:
-        state: The name of the state of the folder.
-        panes: The headers of all panes, in no order.
-        written: When a file of counts was last written, in seconds since 1970, by ``<collection>-v<version>``.
-        damaged: The number of damaged files of counts.
-    """
-
-    state: str = ""
-    panes: Sequence[PaneHeader] = ()
+    state: str = ""  # the name of the state of the folder
+    panes: Sequence[PaneHeader] = ()  # the headers of all panes, in no order
+    #: When a file of counts was last written, in seconds since 1970, by ``<collection>-v<version>``.
     written: Mapping[str, float] = {}
-    damaged: int = 0
+    damaged: int = 0  # the number of damaged files of counts
 
 
 class Headers:

@@ -21,31 +21,18 @@ POSITION = ".position.json"
 
 @dataclass(frozen=True)
 class Position:
-    """How far a job of a local stream is; times are in milliseconds since 1970.
+    """How far a job of a local stream is; times are in milliseconds since 1970."""
 
-    Attributes:
-        at: When this was so.
-        begun: When the job began.
-        process: The number of its process.
-        simulated: Whether the stream has a simulated clock, so that its watermark says nothing of the lag.
-        watermark: The watermark; None before the first message.
-        segments: The number of segments that the job has read since it began.
-        messages: The number of messages in them.
-        ahead: The number of segments that are there and that it has not begun to read.
-        asked: When the runner last asked for an event. While it counts a segment or writes a pane, it does not ask.
-        spec_refused: The number of files of specs that the job refuses as they are now; see ``SpecFolder``.
-    """
-
-    at: int
-    begun: int
-    process: int
-    simulated: bool
-    watermark: int | None
-    segments: int
-    messages: int
-    ahead: int
-    asked: int
-    spec_refused: int = 0
+    at: int  # when this was so
+    begun: int  # when the job began
+    process: int  # the number of its process
+    simulated: bool  # whether the stream has a simulated clock, so that its watermark says nothing of the lag
+    watermark: int | None  # the watermark; None before the first message
+    segments: int  # the number of segments that the job has read since it began
+    messages: int  # the number of messages in them
+    ahead: int  # the number of segments that are there and that it has not begun to read
+    asked: int  # when the runner last asked for an event. While it counts a segment or writes a pane, it does not ask.
+    spec_refused: int = 0  # the number of files of specs that the job refuses as they are now; see ``SpecFolder``
 
     def lag(self, now: int) -> int | None:
         """Return by how many milliseconds the watermark is behind a time; None if nobody can know."""

@@ -13,21 +13,13 @@ from uldp.pipelines.results.folder import ResultsFolder
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """One results folder.
+    """One results folder."""
 
-    Attributes:
-        name: Its name in paths.
-        path: The folder.
-        watch: What tells whether it has changed.
-        headers: The newest header of each window.
-        figures: Its figures for monitors.
-    """
-
-    name: str
-    path: Path
-    watch: Watch
-    headers: Headers = field(repr=False)
-    figures: FiguresOf = field(repr=False)
+    name: str  # its name in paths
+    path: Path  # the folder
+    watch: Watch  # what tells whether it has changed
+    headers: Headers = field(repr=False)  # the newest header of each window
+    figures: FiguresOf = field(repr=False)  # its figures for monitors
 
     @classmethod
     def of(cls, name: str, path: Path, private: Path | None = None) -> "Served":

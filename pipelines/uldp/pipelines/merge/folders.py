@@ -38,16 +38,11 @@ NO_IDS: Ids = np.empty(0, f"S{_ID}")
 
 @dataclass(frozen=True)
 class Merging:
-    """A folder of results to merge. Headers of panes are in memory, and the panes of a few files.
+    """A folder of results to merge. Headers of panes are in memory, and the panes of a few files."""
 
-    Attributes:
-        name: The folder as it was given, or its URL.
-        path: The folder, or a copy of what a merge reads of the URL.
-        private: The folders that hold its late reports, its ids and its cells of few reports, if they are there.
-    """
-
-    name: str
-    path: Path
+    name: str  # the folder as it was given, or its URL
+    path: Path  # the folder, or a copy of what a merge reads of the URL
+    #: The folders that hold its late reports, its ids and its cells of few reports, if they are there.
     private: tuple[Path, ...]
 
     @cached_property
@@ -134,20 +129,12 @@ class Merging:
         return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
-        """Compare the panes that are there with those that a local job has signed.
-
-        Raises:
-            ResultsError: if one is not there.
-        """
+        """Compare the panes that are there with those that a local job has signed; ResultsError if one is not there."""
         for lost in Signed.read(self.path).lost_panes(self.path, panes, ALL, lambda _: False):
             raise lost
 
     def check_cells(self, panes: Iterable[PaneHeader]) -> None:
-        """Check that panes to join have their cells.
-
-        Raises:
-            ResultsError: if those of one are apart, and not there.
-        """
+        """Check that panes to join have their cells; ResultsError if those of one are apart, and not there."""
         for pane in panes:
             if not isinstance(pane, Statistic):
                 raise ResultsError(

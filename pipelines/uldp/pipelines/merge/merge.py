@@ -47,15 +47,10 @@ PROVENANCE = "provenance.jsonl"
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge has written.
+    """What a merge has written."""
 
-    Attributes:
-        windows: The number of windows, by why each of their reports is counted once.
-        reports: The number of counted reports.
-    """
-
-    windows: Mapping[Proof, int]
-    reports: int
+    windows: Mapping[Proof, int]  # the number of windows, by why each of their reports is counted once
+    reports: int  # the number of counted reports
 
     def __str__(self) -> str:
         of = "; ".join(f"of {number:,} {proof}" for proof, number in self.windows.items())

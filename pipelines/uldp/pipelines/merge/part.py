@@ -33,22 +33,15 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The panes of a window in a folder, or in several that were joined.
+    """The panes of a window in a folder, or in several that were joined."""
 
-    Attributes:
-        folders: The numbers of the folders.
-        panes: The newest pane, and the newest that is not held back if that is another. Those of which the cells cannot
-            be read are headers.
-        estimates: The newest estimate of each estimator.
-        ids: The ids of reports that the folder keeps of the window; they count if there is one for each report.
-        proof: Why each report is counted once.
-    """
-
-    folders: tuple[int, ...]
+    folders: tuple[int, ...]  # the numbers of the folders
+    #: The newest pane, and the newest that is not held back if that is another. Those of which the cells cannot be read
+    #: are headers.
     panes: tuple[PaneHeader, ...]
-    estimates: tuple[Estimate, ...]
-    ids: Ids
-    proof: Proof = field(default=Proof.ALONE)
+    estimates: tuple[Estimate, ...]  # the newest estimate of each estimator
+    ids: Ids  # the ids of reports that the folder keeps of the window; they count if there is one for each report
+    proof: Proof = field(default=Proof.ALONE)  # why each report is counted once
 
     @property
     def has_ids(self) -> bool:
@@ -135,14 +128,11 @@ def _added(ranges: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def summed_accounting(parts: Sequence[Accounting], late: Sequence[Accounting]) -> Accounting:
-    """Add the accounting of parts without a report in common.
+    """Add the accounting of parts without a report in common; ValueError if the parts know of fewer late reports.
 
     Args:
         parts: The accounting of each part, but those of ``late``.
         late: That of each backfill of late reports, which a stream among ``parts`` has received already.
-
-    Raises:
-        ValueError: if the parts know of fewer late reports.
     """
     again, known = sum(each.received for each in late), sum(each.late for each in parts)
     if again > known:

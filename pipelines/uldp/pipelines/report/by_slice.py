@@ -19,19 +19,13 @@ SHOWN, COMPARED = 24, 400
 
 @dataclass(frozen=True)
 class Compared:
-    """A quantity of each slice.
+    """A quantity of each slice."""
 
-    Attributes:
-        of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
-        headings: What the figures are: the values that most users hold, or a mean.
-        rows: Of each slice, the most reports first, its name, its n and the figures.
-        size: The number of slices that have tables.
-    """
-
-    of: str
-    headings: Sequence[str]
+    of: str  # the end of a phrase that names the attribute of a record; empty if the collection has one variable
+    headings: Sequence[str]  # what the figures are: the values that most users hold, or a mean
+    #: Of each slice, the most reports first, its name, its n and the figures.
     rows: Sequence[tuple[str, int, Sequence[str]]]
-    size: int
+    size: int  # the number of slices that have tables
 
 
 def compared(estimate: Estimate, spec: CollectionSpec) -> Iterator[Compared]:

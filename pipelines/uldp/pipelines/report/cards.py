@@ -52,25 +52,15 @@ class Entries:
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about one variable.
+    """What is known about one variable."""
 
-    Attributes:
-        of: The attributes of a record; empty if the collection has one variable.
-        n: The number of reports behind it.
-        figures: Single numbers with their names.
-        found: Of strings, what was found in words; of keys with numbers, how many are withheld; else empty.
-        shares: The shares of its values.
-        matrix: Which candidate is ranked above which.
-        others: All other tables.
-    """
-
-    of: str
-    n: int
-    figures: Sequence[Entry]
-    found: str
-    shares: Shares | None
-    matrix: Matrix | None
-    others: Sequence[Entries]
+    of: str  # the attributes of a record; empty if the collection has one variable
+    n: int  # the number of reports behind it
+    figures: Sequence[Entry]  # single numbers with their names
+    found: str  # of strings, what was found in words; of keys with numbers, how many are withheld; else empty
+    shares: Shares | None  # the shares of its values
+    matrix: Matrix | None  # which candidate is ranked above which
+    others: Sequence[Entries]  # all other tables
 
 
 def cards_of(estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None) -> list[Card]:

@@ -74,41 +74,24 @@ class Window:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One version of one collection.
-
-    Attributes:
-        spec: Its spec.
-        mechanism: The mechanism in words.
-        guarantee: The privacy guarantee in sentences.
-        truth: Whether its true shares are known.
-        maps: The maps of its last window.
-        windows: The number of its windows.
-        reports: The number of reports that they counted.
-        lines: Its quantities over time.
-        together: Those of all versions together, at the newest one; None of a collection with one version.
-        sections: The estimates of its last windows with their tables, the last first, pooled ones before the others.
-        all_values: The tables of all values of its last window.
-        compared: The slices of its last window side by side.
-        slices: The largest slices of its last window.
-        named: The estimates of its last windows, the last first.
-        unnamed: The number of windows before those that are named.
-    """
+    """One version of one collection."""
 
     spec: CollectionSpec
-    mechanism: str
-    guarantee: str
-    truth: bool
-    maps: Sequence[Maps]
-    windows: int
-    reports: int
-    lines: Lines
-    together: Lines | None
+    mechanism: str  # the mechanism in words
+    guarantee: str  # the privacy guarantee in sentences
+    truth: bool  # whether its true shares are known
+    maps: Sequence[Maps]  # the maps of its last window
+    windows: int  # the number of its windows
+    reports: int  # the number of reports that they counted
+    lines: Lines  # its quantities over time
+    together: Lines | None  # those of all versions together, at the newest one; None of a collection with one version
+    #: The estimates of its last windows with their tables, the last first, pooled ones before the others.
     sections: Sequence[Section]
-    all_values: Sequence[AllValues]
-    compared: Sequence[Compared]
-    slices: Sequence[Section]
-    named: Sequence[Window]
-    unnamed: int
+    all_values: Sequence[AllValues]  # the tables of all values of its last window
+    compared: Sequence[Compared]  # the slices of its last window side by side
+    slices: Sequence[Section]  # the largest slices of its last window
+    named: Sequence[Window]  # the estimates of its last windows, the last first
+    unnamed: int  # the number of windows before those that are named
 
     @property
     def anchor(self) -> str:

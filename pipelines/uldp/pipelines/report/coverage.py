@@ -15,20 +15,14 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Covered:
-    """The share of the intervals of one kind that cover the truth, None where there is no such value.
+    """The share of the intervals of one kind that cover the truth, None where there is no such value."""
 
-    Attributes:
-        intervals: ``shown``, those of the shares; ``visible``, those of what was measured; ``band``, those that hold
-            whatever is behind the tags.
-        everywhere: Of all values.
-        occupied: Of those that some user holds.
-        hidden: Of those that some user hides.
-    """
-
+    #: ``shown``, those of the shares; ``visible``, those of what was measured; ``band``, those that hold whatever is
+    #: behind the tags.
     intervals: str
-    everywhere: float
-    occupied: float | None
-    hidden: float | None
+    everywhere: float  # of all values
+    occupied: float | None  # of those that some user holds
+    hidden: float | None  # of those that some user hides
 
 
 def covered(share: Table, visible: Table | None, band: Table | None, truth: KnownShares) -> list[Covered]:

@@ -25,23 +25,14 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The figure of a table of bins.
+    """The figure of a table of bins."""
 
-    Attributes:
-        bars: The path of the outline of the histogram.
-        curve: The path of the share of users at or below each bin.
-        band: The path of the area between the ends of its intervals; empty without intervals.
-        quantiles: The quantiles of the same estimate, if it has them.
-        ticks: Places in percent of the width with the name of what is there.
-        most: The share of the fullest bin, which is the height of the histogram.
-    """
-
-    bars: str
-    curve: str
-    band: str
-    quantiles: Sequence[Quantile]
-    ticks: Sequence[tuple[float, str]]
-    most: float
+    bars: str  # the path of the outline of the histogram
+    curve: str  # the path of the share of users at or below each bin
+    band: str  # the path of the area between the ends of its intervals; empty without intervals
+    quantiles: Sequence[Quantile]  # the quantiles of the same estimate, if it has them
+    ticks: Sequence[tuple[float, str]]  # places in percent of the width with the name of what is there
+    most: float  # the share of the fullest bin, which is the height of the histogram
 
 
 def distribution_of(

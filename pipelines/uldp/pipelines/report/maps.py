@@ -32,15 +32,10 @@ STEPS = 6
 
 @dataclass(frozen=True)
 class Grid:
-    """The squares of a map: blocks of cells, which are cells themselves unless there are more than ``MOST``.
+    """The squares of a map: blocks of cells, which are cells themselves unless there are more than ``MOST``."""
 
-    Attributes:
-        size: The number of cells.
-        columns: The number of cells in a row.
-    """
-
-    size: int
-    columns: int
+    size: int  # the number of cells
+    columns: int  # the number of cells in a row
 
     @property
     def rows(self) -> int:
@@ -92,41 +87,25 @@ class Grid:
 
 @dataclass(frozen=True)
 class Map:
-    """A quantity on a grid.
+    """A quantity on a grid."""
 
-    Attributes:
-        title: The quantity.
-        text: What it is, in some words.
-        squares: The squares as SVG, each with its name and figures; names are escaped.
-        edges: The ends of the steps of its scale, in percent.
-    """
-
-    title: str
-    text: str
-    squares: str
-    edges: Sequence[str]
+    title: str  # the quantity
+    text: str  # what it is, in some words
+    squares: str  # the squares as SVG, each with its name and figures; names are escaped
+    edges: Sequence[str]  # the ends of the steps of its scale, in percent
 
 
 @dataclass(frozen=True)
 class Maps:
-    """The maps of one variable in one window.
+    """The maps of one variable in one window."""
 
-    Attributes:
-        of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
-        grid: Their squares.
-        drawn: The maps.
-        outline: The path around the squares with sensitive cells; empty if no cell is, or each.
-        below: Whether an estimate is below zero.
-        hidden: The masses of the tags, the largest first.
-        background: Whether background knowledge says where each tag hides users; None if it does so for some tags.
-    """
-
-    of: str
-    grid: Grid
-    drawn: Sequence[Map]
-    outline: str
-    below: bool
-    hidden: Sequence[Hidden]
+    of: str  # the end of a phrase that names the attribute of a record; empty if the collection has one variable
+    grid: Grid  # their squares
+    drawn: Sequence[Map]  # the maps
+    outline: str  # the path around the squares with sensitive cells; empty if no cell is, or each
+    below: bool  # whether an estimate is below zero
+    hidden: Sequence[Hidden]  # the masses of the tags, the largest first
+    #: Whether background knowledge says where each tag hides users; None if it does so for some tags.
     background: bool | None
 
     @property

@@ -16,19 +16,12 @@ _COLOURS = 5
 
 @dataclass(frozen=True)
 class Cell:
-    """A share.
+    """A share."""
 
-    Attributes:
-        text: The share in percent; a dash if nothing was estimated.
-        interval: Its interval; empty without one, or if there is no room for it.
-        colour: The class of its colour: ``more-3`` is above a half, ``less-3`` below; empty near a half.
-        decided: Whether its interval is on one side of a half.
-    """
-
-    text: str
-    interval: str
-    colour: str
-    decided: bool
+    text: str  # the share in percent; a dash if nothing was estimated
+    interval: str  # its interval; empty without one, or if there is no room for it
+    colour: str  # the class of its colour: ``more-3`` is above a half, ``less-3`` below; empty near a half
+    decided: bool  # whether its interval is on one side of a half
 
 
 @dataclass(frozen=True)

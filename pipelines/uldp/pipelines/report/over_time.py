@@ -67,22 +67,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """All lines of a version of a collection.
+    """All lines of a version of a collection."""
 
-    Attributes:
-        ticks: Places of times, in percent of the width, and the times.
-        lines: The lines.
-        reports: The chart of the reports in each window, which is one of them.
-        every: What a point of a line is, such as ``each window``.
-        points: The number of points.
-        flagged: Of each point with a flag, its place in percent of the width, and its flags.
-    """
-
-    ticks: Sequence[tuple[float, str]]
+    ticks: Sequence[tuple[float, str]]  # places of times, in percent of the width, and the times
     lines: Sequence[Line]
-    reports: Chart
-    every: str
-    points: int
+    reports: Chart  # the chart of the reports in each window, which is one of them
+    every: str  # what a point of a line is, such as ``each window``
+    points: int  # the number of points
+    #: Of each point with a flag, its place in percent of the width, and its flags.
     flagged: Sequence[tuple[float, Sequence[str]]]
 
     @property

@@ -72,15 +72,13 @@ def pooled_points_of(
 ) -> tuple[list[Point], str]:
     """Return the points of several versions together, and what a point is.
 
-    Where one version alone has reports, the point is that of its first estimator.
+    Where one version alone has reports, the point is that of its first estimator. RequestError if windows cannot be
+    summed, or have other lengths in each version.
 
     Args:
         versions: Of each version its spec, and estimates of one estimator in the order of time; the newest last.
         found: The results, which have the counts of the estimates.
         every: The period of a point; None to choose it by the number of windows.
-
-    Raises:
-        RequestError: if windows cannot be summed, or have other lengths in each version.
     """
     estimates = sorted((each for _, of in versions for each in of), key=attrgetter("window_start", "window_end"))
     if every is None and len({(each.window_start, each.window_end) for each in estimates}) > MOST:

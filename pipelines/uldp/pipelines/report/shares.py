@@ -29,33 +29,21 @@ Interval = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Row:
-    """One of the largest values.
+    """One of the largest values."""
 
-    Attributes:
-        label: The name of the value.
-        sensitive: Whether to mark it as sensitive.
-        share: The estimate.
-        interval: The ends of its interval, if there is one; those of the band where ``carried``.
-        forged: The ends of the interval that allows for forgers, if the spec assumes any.
-        visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
-        band: With tags, the ends of the interval that holds whatever is behind the tags.
-        carried: Whether background puts more than a tenth of the share.
-        p_value: Of a candidate, the probability of so large an estimate if nobody holds it.
-        found: Whether that is significant among all candidates.
-        truth: The true share, if it is known.
-    """
-
-    label: str
-    sensitive: bool
-    share: float
+    label: str  # the name of the value
+    sensitive: bool  # whether to mark it as sensitive
+    share: float  # the estimate
+    #: The ends of its interval, if there is one; those of the band where ``carried``.
     interval: tuple[float, float] | None
-    forged: tuple[float, float] | None
+    forged: tuple[float, float] | None  # the ends of the interval that allows for forgers, if the spec assumes any
+    #: With tags, the part of the share that was measured; background knowledge puts the rest there.
     visible: float | None
-    band: tuple[float, float] | None
-    carried: bool
-    p_value: float | None
-    found: bool
-    truth: float | None
+    band: tuple[float, float] | None  # with tags, the ends of the interval that holds whatever is behind the tags
+    carried: bool  # whether background puts more than a tenth of the share
+    p_value: float | None  # of a candidate, the probability of so large an estimate if nobody holds it
+    found: bool  # whether that is significant among all candidates
+    truth: float | None  # the true share, if it is known
 
 
 @dataclass(frozen=True)
@@ -114,40 +102,24 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares of one variable of a collection.
+    """The shares of one variable of a collection."""
 
-    Attributes:
-        of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
-        size: The number of values.
-        unit: ``values``, or ``bins`` of a number.
-        n: Number of reports behind the shares.
-        intervals: A description of the intervals; None without intervals.
-        any_background: Whether the intervals of the shares are their bands, because no background has a strength.
-        half: Half of an interval, the mean over all values; None without intervals.
-        score: The errors of the estimate, if the truth is known.
-        places: The number of decimals of a share in percent.
-        rows: The largest values.
-        scale: The scale of the bars of ``rows``.
-        distribution: The figure of all bins of a number, or of all values in an order; it needs no scatter plot.
-        hidden: The tags of the variable.
-        bound: The largest l1 error from wrong background, if there are tags.
-    """
-
-    of: str
-    size: int
-    unit: str
-    n: int
-    intervals: str | None
-    any_background: bool
-    half: float | None
-    score: Score | None
-    places: int
-    rows: Sequence[Row]
-    scale: Scale
+    of: str  # the end of a phrase that names the attribute of a record; empty if the collection has one variable
+    size: int  # the number of values
+    unit: str  # ``values``, or ``bins`` of a number
+    n: int  # number of reports behind the shares
+    intervals: str | None  # a description of the intervals; None without intervals
+    any_background: bool  # whether the intervals of the shares are their bands, because no background has a strength
+    half: float | None  # half of an interval, the mean over all values; None without intervals
+    score: Score | None  # the errors of the estimate, if the truth is known
+    places: int  # the number of decimals of a share in percent
+    rows: Sequence[Row]  # the largest values
+    scale: Scale  # the scale of the bars of ``rows``
     scatter: Picture | None
+    #: The figure of all bins of a number, or of all values in an order; it needs no scatter plot.
     distribution: Distribution | None
-    hidden: Sequence[Hidden]
-    bound: float | None
+    hidden: Sequence[Hidden]  # the tags of the variable
+    bound: float | None  # the largest l1 error from wrong background, if there are tags
 
 
 def shares_of(
@@ -231,21 +203,13 @@ def shares_of(
 
 @dataclass(frozen=True)
 class AllValues:
-    """A table of all values of a variable.
+    """A table of all values of a variable."""
 
-    Attributes:
-        of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
-        size: The number of values.
-        unit: ``values``, or ``bins`` of a number.
-        headings: The names of the columns behind that of the labels.
-        rows: The rows as HTML, with escaped labels.
-    """
-
-    of: str
-    size: int
-    unit: str
-    headings: Sequence[str]
-    rows: str
+    of: str  # the end of a phrase that names the attribute of a record; empty if the collection has one variable
+    size: int  # the number of values
+    unit: str  # ``values``, or ``bins`` of a number
+    headings: Sequence[str]  # the names of the columns behind that of the labels
+    rows: str  # the rows as HTML, with escaped labels
 
 
 def all_values_of(

@@ -24,21 +24,13 @@ _TICKS = 4
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A quantity in some windows, in the order of time.
+    """A quantity in some windows, in the order of time."""
 
-    Attributes:
-        starts: Starts of the windows in milliseconds, of shape (w,).
-        ends: Their ends, of shape (w,).
-        values: The quantity in each window, of shape (w,).
-        low: Lower ends of its intervals, of shape (w,); None without intervals.
-        high: Upper ends.
-    """
-
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    values: Floats
-    low: Floats | None = field(default=None)
-    high: Floats | None = field(default=None)
+    starts: npt.NDArray[np.int64]  # starts of the windows in milliseconds, of shape (w,)
+    ends: npt.NDArray[np.int64]  # their ends, of shape (w,)
+    values: Floats  # the quantity in each window, of shape (w,)
+    low: Floats | None = field(default=None)  # lower ends of its intervals, of shape (w,); None without intervals
+    high: Floats | None = field(default=None)  # upper ends
 
     @property
     def middles(self) -> Floats:

@@ -35,21 +35,13 @@ _NONE = ""
 
 
 class Learned(NamedTuple):
-    """The background of one tag.
+    """The background of one tag."""
 
-    Attributes:
-        attribute: The attribute of the record; empty without a record.
-        tag: The name of the tag.
-        labels: The zones.
-        found: Their shares, and the background.
-        values: A name for each value.
-    """
-
-    attribute: str
-    tag: str
-    labels: Sequence[str]
-    found: ZoneShares
-    values: Sequence[str]
+    attribute: str  # the attribute of the record; empty without a record
+    tag: str  # the name of the tag
+    labels: Sequence[str]  # the zones
+    found: ZoneShares  # their shares, and the background
+    values: Sequence[str]  # a name for each value
 
     @property
     def file(self) -> str:
@@ -86,17 +78,11 @@ def whole_weights(distribution: Floats, total: int) -> Counts:
 
 
 class Pooled(NamedTuple):
-    """The statistics of several windows as one.
+    """The statistics of several windows as one."""
 
-    Attributes:
-        windows: The number of windows.
-        cells: The sum of their cells.
-        reports: The sum of their reports.
-    """
-
-    windows: int
-    cells: Counts
-    reports: int
+    windows: int  # the number of windows
+    cells: Counts  # the sum of their cells
+    reports: int  # the sum of their reports
 
 
 def spec_with_nested_tags(specs: Specs, collection: str | None) -> CollectionSpec:

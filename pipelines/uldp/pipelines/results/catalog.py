@@ -43,21 +43,13 @@ _MEANWHILE = "uldp prune removed it meanwhile; run the command again"
 
 @dataclass(frozen=True)
 class Catalog:
-    """The panes of a folder of results.
+    """The panes of a folder of results."""
 
-    Attributes:
-        out: The folder.
-        files: The files whose headers were read.
-        signed: What its job has signed.
-        selection: Other panes may be missing.
-        damaged: Called for each file that cannot be read.
-    """
-
-    out: Path
-    files: Sequence[PaneFile]
-    signed: Signed
-    selection: Selection
-    damaged: Damaged
+    out: Path  # the folder
+    files: Sequence[PaneFile]  # the files whose headers were read
+    signed: Signed  # what its job has signed
+    selection: Selection  # other panes may be missing
+    damaged: Damaged  # called for each file that cannot be read
     _entries: dict[str, list[Any]] = field(default_factory=dict, repr=False, compare=False)
     _held: dict[Path, dict[int, Any]] = field(default_factory=dict, repr=False, compare=False)
 

@@ -31,11 +31,7 @@ Damaged = Callable[[ResultsError], object]
 
 
 def check_directory(out: Path) -> None:
-    """Refuse what is no directory.
-
-    Raises:
-        ResultsError: if ``out`` is no directory.
-    """
+    """Refuse what is no directory; ResultsError if ``out`` is no directory."""
     if not out.is_dir():
         raise ResultsError(mismatch(out, Kind.RESULTS))
 

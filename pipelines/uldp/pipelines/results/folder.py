@@ -28,15 +28,10 @@ from uldp.transforms.io.results.names import PaneFileName
 
 @dataclass(frozen=True)
 class Published:
-    """The estimates of ``Current``, which iteration reads from their files, for a long history.
+    """The estimates of ``Current``, which iteration reads from their files, for a long history."""
 
-    Attributes:
-        unpublished: The header of the newest pane of each window without a published estimate.
-        headers: The estimates without their tables.
-    """
-
-    unpublished: list[PaneHeader]
-    headers: list[Estimate]
+    unpublished: list[PaneHeader]  # the header of the newest pane of each window without a published estimate
+    headers: list[Estimate]  # the estimates without their tables
     _catalog: Catalog
     _entries: list[Entry[Estimate]]
 

@@ -29,17 +29,12 @@ from uldp.transforms.io.folders import FEW
 
 @dataclass(frozen=True)
 class Kept:
-    """The kept statistics of the selected windows of a results directory.
+    """The kept statistics of the selected windows of a results directory."""
 
-    Attributes:
-        folder: The directory.
-        versions: The versions that have windows, by collection and version.
-        left_out: The number of reports of each window that has none of its cells here, by collection and version and
-            by the reason.
-    """
-
-    folder: ResultsFolder
-    versions: dict[CollectionKey, Version]
+    folder: ResultsFolder  # the directory
+    versions: dict[CollectionKey, Version]  # the versions that have windows, by collection and version
+    #: The number of reports of each window that has none of its cells here, by collection and version and by the
+    #: reason.
     left_out: dict[tuple[CollectionKey, str], list[int]]
     _panes: dict[CollectionKey, dict[Key, tuple[PaneHeader, Entry[PaneHeader]]]]
     _catalog: Catalog

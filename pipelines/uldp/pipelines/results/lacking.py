@@ -10,15 +10,10 @@ from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
 
 @dataclass(frozen=True)
 class Lacking:
-    """The newest estimates that a place lacks.
+    """The newest estimates that a place lacks."""
 
-    Attributes:
-        windows: Their windows.
-        strange: The number of windows of the same collections and versions that the place has and the results lack.
-    """
-
-    windows: list[Key]
-    strange: int
+    windows: list[Key]  # their windows
+    strange: int  # the number of windows of the same collections and versions that the place has and the results lack
     _folder: ResultsFolder
     _estimates: Published
 

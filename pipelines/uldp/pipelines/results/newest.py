@@ -52,18 +52,13 @@ def identity(pane: PaneHeader) -> tuple[Any, ...]:
 
 
 class Current(NamedTuple):
-    """The newest state of the windows in a results directory.
+    """The newest state of the windows in a results directory."""
 
-    Attributes:
-        estimates: The newest estimate of each window and estimator.
-        unpublished: The header of the newest pane of each window without a published estimate.
-        statistics: The statistics that the estimates were computed from, by firing, unless their cells are apart.
-        held: The header of the newest pane of each window of which some reports are held back, until more have come.
-    """
-
-    estimates: list[Estimate]
-    unpublished: list[PaneHeader]
+    estimates: list[Estimate]  # the newest estimate of each window and estimator
+    unpublished: list[PaneHeader]  # the header of the newest pane of each window without a published estimate
+    #: The statistics that the estimates were computed from, by firing, unless their cells are apart.
     statistics: Mapping[tuple[Any, ...], Statistic]
+    #: The header of the newest pane of each window of which some reports are held back, until more have come.
     held: list[PaneHeader]
 
     @classmethod

@@ -39,17 +39,12 @@ from uldp.transforms.io.results.pane_files import PaneFolder, check_whole, heade
 
 @dataclass(frozen=True)
 class Panes(Generic[PaneRecord]):
-    """A kind of pane.
+    """A kind of pane."""
 
-    Attributes:
-        files: The folder and the schema of its files.
-        header: Returns the header of the pane that a value of the schema describes; of an estimate, all but its tables.
-        read: Returns the whole pane.
-    """
-
-    files: PaneFolder[Any]
+    files: PaneFolder[Any]  # the folder and the schema of its files
+    #: Returns the header of the pane that a value of the schema describes; of an estimate, all but its tables.
     header: Callable[[Mapping[str, Any]], PaneRecord]
-    read: Callable[[Mapping[str, Any]], PaneRecord]
+    read: Callable[[Mapping[str, Any]], PaneRecord]  # returns the whole pane
 
     @property
     def folder(self) -> str:
@@ -65,38 +60,24 @@ KINDS: tuple[Panes[Any], ...] = (PANES, FEW_PANES, ESTIMATES)
 
 
 class Entry(NamedTuple, Generic[PaneRecord]):
-    """A pane in a file.
+    """A pane in a file."""
 
-    Attributes:
-        header: Its header, and of an estimate all but its tables.
-        file: The file.
-        number: Its number among the records of the file.
-    """
-
-    header: PaneRecord
+    header: PaneRecord  # its header, and of an estimate all but its tables
     file: Path
-    number: int
+    number: int  # its number among the records of the file
 
 
 @dataclass(frozen=True)
 class PaneFile:
-    """A file of panes, as it was when its header was read.
+    """A file of panes, as it was when its header was read."""
 
-    Attributes:
-        path: The file.
-        kind: The kind of its panes.
-        name: What its name says; None if no job writes a file under it.
-        state: Its number on the disk, its size, and when it was written, in nanoseconds.
-        headers: The headers of its panes, as far as they can be read, by their numbers among the records of the file.
-        damage: The error of a file that cannot be read; none of its panes counts.
-    """
-
-    path: Path
-    kind: Panes[Any]
-    name: PaneFileName | None
-    state: tuple[int, int, int]
+    path: Path  # the file
+    kind: Panes[Any]  # the kind of its panes
+    name: PaneFileName | None  # what its name says; None if no job writes a file under it
+    state: tuple[int, int, int]  # its number on the disk, its size, and when it was written, in nanoseconds
+    #: The headers of its panes, as far as they can be read, by their numbers among the records of the file.
     headers: Mapping[int, PaneHeader] = field(default_factory=dict)
-    damage: ResultsError | None = None
+    damage: ResultsError | None = None  # the error of a file that cannot be read; none of its panes counts
 
     def may_have(self, key: Key) -> bool:
         """Return whether the file may have a pane of a window, by its headers, or else by its name."""

@@ -45,22 +45,16 @@ _OF_ONE_VERSION = {
 
 @dataclass(frozen=True)
 class Pooled:
-    """The pooled estimate of a window.
+    """The pooled estimate of a window."""
 
-    Attributes:
-        versions: An estimate of each version, the newest version last.
-        spec: The spec of the newest version; its labels, background and limits hold for the pooled estimate.
-        estimate: The pooled estimate, as one of the newest version. Its accounting is the sum over the versions, and
-            its flags are those of any.
-        compared: The number of estimates that the versions were compared in: of symbols, or of means.
-        contradictory: The number of those in which two versions contradict each other.
-    """
-
-    versions: tuple[Estimate, ...]
+    versions: tuple[Estimate, ...]  # an estimate of each version, the newest version last
+    #: The spec of the newest version; its labels, background and limits hold for the pooled estimate.
     spec: CollectionSpec
+    #: The pooled estimate, as one of the newest version. Its accounting is the sum over the versions, and its flags are
+    #: those of any.
     estimate: Estimate
-    compared: int
-    contradictory: int
+    compared: int  # the number of estimates that the versions were compared in: of symbols, or of means
+    contradictory: int  # the number of those in which two versions contradict each other
 
     @property
     def title(self) -> str:

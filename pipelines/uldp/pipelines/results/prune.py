@@ -123,17 +123,12 @@ def _is_few(name: str) -> bool:
 
 
 class _Alike(NamedTuple):
-    """What panes share of which the newest stays.
+    """What panes share of which the newest stays."""
 
-    Attributes:
-        pane: The window, and the estimator.
-        kind: The kind: the header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
-        held: Whether they are held back, and so replace no published pane.
-    """
-
-    pane: tuple[object, ...]
+    pane: tuple[object, ...]  # the window, and the estimator
+    #: The kind: the header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
     kind: str
-    held: bool
+    held: bool  # whether they are held back, and so replace no published pane
 
     @classmethod
     def of(cls, kind: Panes[Any], pane: PaneHeader) -> Self:

@@ -21,20 +21,15 @@ SEGMENT_MESSAGES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of rejected reports.
+    """What became of rejected reports."""
 
-    Attributes:
-        sent: They are in the stream again.
-        exhausted: They had been tried as often as is allowed, and were left alone.
-        cut: Only the beginning of them was stored, because they were too large, or nothing, because they were many and
-            none that a client sends.
-        copies: They are equal to others that were sent, and a report counts once. A file that claims to stand for any
-            number of messages is as large as one.
-    """
-
-    sent: int
-    exhausted: int
+    sent: int  # they are in the stream again
+    exhausted: int  # they had been tried as often as is allowed, and were left alone
+    #: Only the beginning of them was stored, because they were too large, or nothing, because they were many and none
+    #: that a client sends.
     cut: int
+    #: They are equal to others that were sent, and a report counts once. A file that claims to stand for any number of
+    #: messages is as large as one.
     copies: int = 0
 
     def __str__(self) -> str:

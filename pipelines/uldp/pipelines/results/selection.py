@@ -12,11 +12,7 @@ Key = tuple[str, int, int, int]
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
-    """Check that a name is None or among ``names``.
-
-    Raises:
-        RequestError: if the name is not among ``names``.
-    """
+    """Check that a name is None or among ``names``; RequestError if the name is not among ``names``."""
     if name is not None and name not in names:
         hint = near(name, names)
         choose = f"choose one of: {', '.join(sorted(names))}"
@@ -25,21 +21,14 @@ def require(kind: str, name: str | None, names: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Selection:
-    """A selection of windows and estimators: a None attribute excludes nothing, and all other attributes must match.
+    """A selection of windows and estimators: a None attribute excludes nothing, and all other attributes must match."""
 
-    Attributes:
-        collection: The name of a collection; selects all of its versions.
-        since: A time in milliseconds; selects windows that end after it.
-        until: A time in milliseconds; selects windows that begin before it.
-        last: A number of windows; selects the windows of each collection that end last, published or not.
-        estimator: The name of an estimator.
-    """
-
-    collection: str | None = None
-    since: int | None = None
-    until: int | None = None
+    collection: str | None = None  # the name of a collection; selects all of its versions
+    since: int | None = None  # a time in milliseconds; selects windows that end after it
+    until: int | None = None  # a time in milliseconds; selects windows that begin before it
+    #: A number of windows; selects the windows of each collection that end last, published or not.
     last: int | None = None
-    estimator: str | None = None
+    estimator: str | None = None  # the name of an estimator
 
     def in_time(self, start: int, end: int) -> bool:
         """Return whether a window, or one of those in this time, may begin and end as selected."""

@@ -34,20 +34,15 @@ _RESTORE = "restore it from a backup, or run the job again"
 
 @dataclass
 class Signed:
-    """The last entry of each segment, pane and file.
+    """The last entry of each segment, pane and file."""
 
-    Attributes:
-        segments: What was read, by the name of the segment's file.
-        given_up: The segments that were taken as given up, by the number of the first.
-        panes: What the newest pane of a window accounts for.
-        files: The files of late and rejected reports, by their paths below the folder of private results.
-        left_open: The windows that their job has left open, with the reports that the newest pane accounted for.
-    """
-
-    segments: dict[str, SegmentRead] = field(default_factory=dict)
+    segments: dict[str, SegmentRead] = field(default_factory=dict)  # what was read, by the name of the segment's file
+    #: The segments that were taken as given up, by the number of the first.
     given_up: dict[int, GivenUpTaken] = field(default_factory=dict)
-    panes: dict[PaneKey, Extent] = field(default_factory=dict)
+    panes: dict[PaneKey, Extent] = field(default_factory=dict)  # what the newest pane of a window accounts for
+    #: The files of late and rejected reports, by their paths below the folder of private results.
     files: dict[str, FileWritten] = field(default_factory=dict)
+    #: The windows that their job has left open, with the reports that the newest pane accounted for.
     left_open: dict[Key, int] = field(default_factory=dict)
 
     @classmethod

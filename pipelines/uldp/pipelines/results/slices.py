@@ -13,15 +13,10 @@ VALUES = 3
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A quantity of all users, and of each slice.
+    """A quantity of all users, and of each slice."""
 
-    Attributes:
-        total: The table of all users.
-        slices: The tables of slices, the largest first.
-    """
-
-    total: Table
-    slices: Sequence[Table]
+    total: Table  # the table of all users
+    slices: Sequence[Table]  # the tables of slices, the largest first
 
 
 def without_slices(estimate: Estimate) -> Estimate:

@@ -30,11 +30,7 @@ def kept_text(data: Mapping[str, Any]) -> str:
 
 
 def load_kept(path: Path) -> CollectionSpec:
-    """Read a spec beside results.
-
-    Raises:
-        SpecError: if it is invalid, or a job has written it and its end is missing.
-    """
+    """Read a spec beside results; SpecError if it is invalid, or a job has written it and its end is missing."""
     spec = CollectionSpec.load(path)
     text = path.read_text(encoding="utf-8")
     if text.startswith(_HEAD) and not text.endswith(_END):

@@ -189,11 +189,7 @@ ANSWERS: Mapping[str, tuple[Answerer, tuple[str, ...]]] = {
 
 
 def encoded(answer: Mapping[str, Any]) -> bytes:
-    """Write an answer as JSON.
-
-    Raises:
-        LargeAnswerError: if it is too long.
-    """
+    """Write an answer as JSON; LargeAnswerError if it is too long."""
     parts, size = [], 0
     for part in json.JSONEncoder().iterencode(answer):
         parts.append(part)
@@ -214,11 +210,7 @@ def _bounded(things: Iterable[Any]) -> list[Any]:
 
 
 def _selection(served: Served, folder: ResultsFolder, query: Query, *, in_memory: bool) -> Selection:
-    """Return the selection of a query.
-
-    Raises:
-        LargeAnswerError: if it is of more windows than an answer may have.
-    """
+    """Return the selection of a query; LargeAnswerError if it is of more windows than an answer may have."""
     selection = folder.select(**query.selection())
     keys = selection.windows(served.headers.newest())
     if len(keys) > MOST_WINDOWS:

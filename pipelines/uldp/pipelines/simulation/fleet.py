@@ -16,34 +16,25 @@ class Fleet:
 
     The network publishes each report after a random delay, so reports arrive in another order than their event times.
     Each report arrives in one of four ways: intact, twice, late or damaged.
-
-    Attributes:
-        spec: The collection.
-        truth: The distribution of the users' values and tags.
-        users: The number of users.
-        seed: The seed of all randomness, together with the collection, its version and ``start_ms``. Fleets that differ
-            in one of these have no report id in common.
-        start_ms: The first time at which users report, in milliseconds since 1970-01-01 UTC.
-        duration_ms: The number of milliseconds in which all users report.
-        batch_size: The largest number of reports in a message, if a gateway batches them; None for one report per
-            message.
-        duplicates: Share of reports that are published twice, with the same id.
-        late: Share of reports that the network holds back until their windows are over. It publishes about half of them
-            (none, if the spec allows no lateness) during the allowed lateness, and the others after it, within the size
-            of a window or an hour, whichever is shorter.
-        malformed: Share of reports that arrive damaged. Each has one random fault that is possible in its collection.
-            If the columns of a batch cannot hold this fault, the report has its own message.
     """
 
-    spec: CollectionSpec
-    truth: Truth
-    users: int
+    spec: CollectionSpec  # the collection
+    truth: Truth  # the distribution of the users' values and tags
+    users: int  # the number of users
+    #: The seed of all randomness, together with the collection, its version and ``start_ms``. Fleets that differ in one
+    #: of these have no report id in common.
     seed: int
-    start_ms: int
-    duration_ms: int
+    start_ms: int  # the first time at which users report, in milliseconds since 1970-01-01 UTC
+    duration_ms: int  # the number of milliseconds in which all users report
+    #: The largest number of reports in a message, if a gateway batches them; None for one report per message.
     batch_size: int | None = None
-    duplicates: float = 0.0
+    duplicates: float = 0.0  # share of reports that are published twice, with the same id
+    #: Share of reports that the network holds back until their windows are over. It publishes about half of them (none,
+    #: if the spec allows no lateness) during the allowed lateness, and the others after it, within the size of a window
+    #: or an hour, whichever is shorter.
     late: float = 0.0
+    #: Share of reports that arrive damaged. Each has one random fault that is possible in its collection. If the
+    #: columns of a batch cannot hold this fault, the report has its own message.
     malformed: float = 0.0
 
     def __post_init__(self) -> None:
@@ -65,23 +56,14 @@ def _shapes(variables: Mapping[str, Variable]) -> dict[str, tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of the reports that a fleet has published; the sum of two summaries is again a summary.
+    """Counts of the reports that a fleet has published; the sum of two summaries is again a summary."""
 
-    Attributes:
-        received: Published reports, including second copies and damaged reports.
-        duplicates: Second copies.
-        late_duplicates: Second copies that were published after their windows had closed.
-        late_within: Reports that were held back, and published before their windows had closed.
-        late_after: Sound reports, including copies, that were published after their windows had closed.
-        malformed: Damaged reports.
-    """
-
-    received: int = 0
-    duplicates: int = 0
-    late_duplicates: int = 0
-    late_within: int = 0
-    late_after: int = 0
-    malformed: int = 0
+    received: int = 0  # published reports, including second copies and damaged reports
+    duplicates: int = 0  # second copies
+    late_duplicates: int = 0  # second copies that were published after their windows had closed
+    late_within: int = 0  # reports that were held back, and published before their windows had closed
+    late_after: int = 0  # sound reports, including copies, that were published after their windows had closed
+    malformed: int = 0  # damaged reports
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(*map(sum, zip(astuple(self), astuple(other), strict=True)))

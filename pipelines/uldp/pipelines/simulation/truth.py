@@ -47,31 +47,22 @@ _Field = tuple[Value, int]
 
 @dataclass(frozen=True, eq=False)
 class KnownShares:
-    """The truth about the values of one variable.
+    """The truth about the values of one variable."""
 
-    Attributes:
-        shares: Shape (|X|,): the share of users who hold each value.
-        visible: Shape (|X|,): the share of users who hold it and do not hide it; None if that is not known.
-    """
-
-    shares: Floats
+    shares: Floats  # shape (|X|,): the share of users who hold each value
+    #: Shape (|X|,): the share of users who hold it and do not hide it; None if that is not known.
     visible: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The joint distribution of what users hold, as m cells.
+    """The joint distribution of what users hold, as m cells."""
 
-    Attributes:
-        variables: The variables of the spec, by name.
-        columns: For each variable, what the users of each cell hold, of length m; and then the position of their value
-            of each public attribute.
-        probabilities: Shape (m,): the share of users in each cell; the shares sum to 1.
-    """
-
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, Variable]  # the variables of the spec, by name
+    #: For each variable, what the users of each cell hold, of length m; and then the position of their value of each
+    #: public attribute.
     columns: tuple[Held, ...]
-    probabilities: Floats
+    probabilities: Floats  # shape (m,): the share of users in each cell; the shares sum to 1
 
     @classmethod
     def load(cls, path: Path, spec: CollectionSpec) -> Self:

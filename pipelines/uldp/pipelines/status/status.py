@@ -28,46 +28,27 @@ FOLDERS = ("estimates", COUNTS, FEW, "rejected", "late", IDS, MISSING)
 
 @dataclass(frozen=True)
 class Disk:
-    """What a folder takes.
+    """What a folder takes."""
 
-    Attributes:
-        nbytes: The sizes of its files.
-        oldest: When the oldest of them was written, in seconds since 1970; None without a file.
-    """
-
-    nbytes: int
-    oldest: float | None
+    nbytes: int  # the sizes of its files
+    oldest: float | None  # when the oldest of them was written, in seconds since 1970; None without a file
 
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a results directory; times are in milliseconds since 1970.
+    """The state of a results directory; times are in milliseconds since 1970."""
 
-    Attributes:
-        at: When this was so.
-        job: The command and the source of the job; None if no job has begun, or if nobody can tell which.
-        unknown: Whether nobody can tell which, because the file that identifies the job is damaged.
-        signed: Whether a backfill has signed its results, as it does when it ends; None of another job.
-        running: Whether a job of this machine writes to the directory.
-        position: The last position that a job of a local stream has written; None if it has ended.
-        resumes: The watermark from which such a job goes on; None if there is none.
-        figures: Where the reports went.
-        disk: What each folder takes that there is.
-        free: The bytes that are free beside the results.
-        faults: A line for whatever is damaged, missing or given up.
-    """
-
-    at: int
-    job: str | None
-    unknown: bool
-    signed: bool | None
-    running: bool
-    position: Position | None
-    resumes: int | None
-    figures: Figures
-    disk: Mapping[str, Disk]
-    free: int
-    faults: Sequence[str]
+    at: int  # when this was so
+    job: str | None  # the command and the source of the job; None if no job has begun, or if nobody can tell which
+    unknown: bool  # whether nobody can tell which, because the file that identifies the job is damaged
+    signed: bool | None  # whether a backfill has signed its results, as it does when it ends; None of another job
+    running: bool  # whether a job of this machine writes to the directory
+    position: Position | None  # the last position that a job of a local stream has written; None if it has ended
+    resumes: int | None  # the watermark from which such a job goes on; None if there is none
+    figures: Figures  # where the reports went
+    disk: Mapping[str, Disk]  # what each folder takes that there is
+    free: int  # the bytes that are free beside the results
+    faults: Sequence[str]  # a line for whatever is damaged, missing or given up
 
     @classmethod
     def of(cls, out: Path, private: Path | None = None) -> "Status":

@@ -31,31 +31,19 @@ _KNOWN = ("verdict", "detail", "remedy")
 
 @dataclass
 class Group:
-    """Messages that were not counted for one reason.
+    """Messages that were not counted for one reason."""
 
-    Attributes:
-        name: The reason of rejection; of late reports, the collection and version.
-        reports: The number of reports.
-        messages: The number of their messages.
-        first: The earliest publish time that is stored, in milliseconds.
-        last: The latest.
-        senders: Reports by the value of the attribute ``uldp-sender``; of messages without it, under None.
-        others: Reports of further senders.
-        sample: A message whose bytes are stored; None if there is none.
-        source: Where the sample is in the source.
-        detail: What was found wrong with one message.
-    """
-
-    name: str
-    reports: int = 0
-    messages: int = 0
-    first: int = 0
-    last: int = 0
+    name: str  # the reason of rejection; of late reports, the collection and version
+    reports: int = 0  # the number of reports
+    messages: int = 0  # the number of their messages
+    first: int = 0  # the earliest publish time that is stored, in milliseconds
+    last: int = 0  # the latest
+    #: Reports by the value of the attribute ``uldp-sender``; of messages without it, under None.
     senders: Counter[str | None] = field(default_factory=Counter)
-    others: int = 0
-    sample: Message | None = None
-    source: str = ""
-    detail: str = ""
+    others: int = 0  # reports of further senders
+    sample: Message | None = None  # a message whose bytes are stored; None if there is none
+    source: str = ""  # where the sample is in the source
+    detail: str = ""  # what was found wrong with one message
 
     def add(self, reports: int, messages: int, times: Sequence[int], sender: str | None) -> None:
         """Count messages of one sender."""
@@ -91,11 +79,7 @@ class Late(NamedTuple):
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``Message.to_avro`` returned.
-
-        Raises:
-            ValueError: if no job has read it.
-        """
+        """Read a value that ``Message.to_avro`` returned; ValueError if no job has read it."""
         message = Message(value["data"], value["publish_time"], value["attributes"])
         return cls(message, report_store().decode(message.data)[1])
 
@@ -126,12 +110,9 @@ def _ordered(groups: Mapping[str, Group]) -> list[Group]:
 
 @dataclass(frozen=True)
 class Digests:
-    """Names senders without telling who they are.
+    """Names senders without telling who they are."""
 
-    Attributes:
-        key: The key of the job's digests; flags then name the same ones. None to draw one for this process.
-    """
-
+    #: The key of the job's digests; flags then name the same ones. None to draw one for this process.
     key: bytes | None = None
     _drawn: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 

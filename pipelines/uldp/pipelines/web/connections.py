@@ -102,7 +102,6 @@ class InTime(H11Protocol):
         self._places = places
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request, if there is a place."""
         super().connection_made(transport)
         self.host = network_of(self.client[0] if self.client else "")
         if self._places.enter(self):
@@ -111,7 +110,6 @@ class InTime(H11Protocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of a request."""
         super().data_received(data)
         self._look()
 
@@ -156,19 +154,16 @@ class InTime(H11Protocol):
         self.transport.close()
 
     def pause_writing(self) -> None:
-        """Begin to wait for a reader."""
         super().pause_writing()
         self._paused = True
         self._look()
 
     def resume_writing(self) -> None:
-        """Go on writing."""
         super().resume_writing()
         self._paused = False
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
         self._places.leave(self)
         if self._timer is not None:
             self._timer.cancel()

@@ -27,16 +27,11 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class Guard:
-    """Lets requests through to an application.
+    """Lets requests through to an application."""
 
-    Attributes:
-        app: The application.
-        names: The names of hosts that requests may have besides addresses and ``localhost``.
-        token: What requests must bring, as a bearer token or as the password of any user; None for nothing.
-    """
-
-    app: ASGIApp
-    names: Collection[str] = ()
+    app: ASGIApp  # the application
+    names: Collection[str] = ()  # the names of hosts that requests may have besides addresses and ``localhost``
+    #: What requests must bring, as a bearer token or as the password of any user; None for nothing.
     token: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -37,15 +37,12 @@ def is_loopback(host: str) -> bool:
 
 
 def bound(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Open a port.
+    """Open a port; EndpointError if it is taken, or the address is none of this machine.
 
     Args:
         host: An address of this machine.
         port: The port; 0 for any.
         option: The option that names the port, for errors.
-
-    Raises:
-        EndpointError: if it is taken, or the address is none of this machine.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

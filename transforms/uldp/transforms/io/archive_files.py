@@ -22,16 +22,11 @@ _HIDDEN = (".", "_")
 
 @dataclass
 class ArchiveFiles:
-    """The files of an archive.
+    """The files of an archive."""
 
-    Attributes:
-        read: The paths or URLs of the files to read, in order of name.
-        left_out: The others, by reason.
-        unreadable: A line about each folder that cannot be listed, and each file of messages that is not there.
-    """
-
-    read: list[str] = field(default_factory=list)
-    left_out: dict[Reason, LeftOut] = field(default_factory=dict)
+    read: list[str] = field(default_factory=list)  # the paths or URLs of the files to read, in order of name
+    left_out: dict[Reason, LeftOut] = field(default_factory=dict)  # the others, by reason
+    #: A line about each folder that cannot be listed, and each file of messages that is not there.
     unreadable: list[str] = field(default_factory=list)
 
     def leave_out(self, reason: Reason, name: str) -> None:

@@ -45,13 +45,11 @@ class ChunkSize:
     """How many messages to request, so that the bytes of a chunk are bounded too.
 
     Flink's runner keeps the output of a bundle on its heap until the bundle ends.
-
-    Attributes:
-        message_bytes: The mean size of the last messages that came; before the first, a guess that is rather too high.
     """
 
     BYTES: ClassVar[int] = 256 << 10
 
+    #: The mean size of the last messages that came; before the first, a guess that is rather too high.
     message_bytes: int = 4096
 
     def messages(self, most: int) -> int:
@@ -86,7 +84,6 @@ class ChunkCoder(Coder):
     _HEADER = struct.Struct("<IQIII")
 
     def encode(self, value: Chunk) -> bytes:
-        """Write all messages."""
         messages = PackedMessages.of(value.messages)
         attributes = io.BytesIO()
         if messages.attributes:
@@ -119,11 +116,6 @@ class ChunkCoder(Coder):
         )
 
     def decode(self, encoded: bytes) -> Chunk:
-        """Read the messages back.
-
-        Raises:
-            ValueError: if the bytes are not a chunk, or more bytes follow it.
-        """
         try:
             at = len(encoded) - self._HEADER.unpack_from(encoded)[-1]
             return Chunk(self._messages(encoded, at), self._missing(encoded[at:]))
@@ -164,7 +156,6 @@ class ChunkCoder(Coder):
         return PackedMessages(bodies, times, attributes, NumberedRuns(decoded, firsts, text_rows, numbers))
 
     def estimate_size(self, value: Chunk) -> int:
-        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         return 16 * len(value) + PackedMessages.of(value.messages).nbytes
 
     def __eq__(self, other: object) -> bool:

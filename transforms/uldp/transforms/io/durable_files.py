@@ -109,16 +109,13 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
 
     On this machine, the disk then holds the file, its name, and the names of the folders that the function has to
-    create. A power cut before leaves the file as it was.
+    create. A power cut before leaves the file as it was. OSError if the operating system of this machine refuses it.
 
     Args:
         path: A path, or a URL of another file system.
         content: The bytes of the file.
         private: Whether only the owner may read the file, and the folders that the function has to create. Applies to
             this machine; on other file systems, rights belong to a bucket and not to a file.
-
-    Raises:
-        OSError: if the operating system of this machine refuses it.
     """
     if is_remote(path):
         folder, _, name = path.rpartition("/")

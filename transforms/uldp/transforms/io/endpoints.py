@@ -69,11 +69,7 @@ class Writer(Protocol):
         """Return the present by the stream's clock, in milliseconds."""
 
     def flush(self) -> None:
-        """Wait until all messages have been accepted.
-
-        Raises:
-            ValueError: if any was refused.
-        """
+        """Wait until all messages have been accepted; ValueError if any was refused."""
 
     def give_up(self, seconds: float) -> None:
         """Wait for brokers no longer than so many seconds from now, because the process ends.

@@ -39,14 +39,10 @@ def published(endpoint: Endpoint, by: int | None) -> Endpoint:
 
 @dataclass(frozen=True)
 class FilesEndpoint(Endpoint):
-    """A directory or file of messages.
+    """A directory or file of messages."""
 
-    Attributes:
-        location: A path on this machine, or a URL.
-        published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
-    """
-
-    location: str
+    location: str  # a path on this machine, or a URL
+    #: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
     published: int | None = None
 
     def __str__(self) -> str:
@@ -59,7 +55,6 @@ class FilesEndpoint(Endpoint):
 
     @property
     def name(self) -> str:
-        """The URL, or the absolute path."""
         return self.location if self.path is None else str(self.path.absolute())
 
     def check(self, access: Access) -> None:
@@ -80,15 +75,12 @@ class FilesEndpoint(Endpoint):
         return digest if self.published is None else f"{digest}@{self.published}"
 
     def left_out(self) -> Mapping[Reason, LeftOut]:
-        """Return the files that ``archive_files`` does not read."""
         return archive_files(self.location).left_out
 
     def damage(self) -> Sequence[str]:
-        """Decode all messages."""
         return damaged_files(archive_files(self.location).read, decode=True, published=self.published)
 
     def overlaps(self, out: str) -> bool:
-        """Compare resolved paths, or URLs."""
         if self.path is not None and not is_remote(out):
             one, other = self.path.resolve(), Path(out).resolve()
             return one == other or one in other.parents or other in one.parents
@@ -98,7 +90,6 @@ class FilesEndpoint(Endpoint):
         return False
 
     def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
-        """Read all files."""
         archived: PCollection[Chunk] = pipeline | "ReadArchive" >> ReadArchive(self.location, self.published)
         return archived
 

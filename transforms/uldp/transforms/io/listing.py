@@ -52,11 +52,7 @@ def ends_with(name: str, endings: str | tuple[str, ...]) -> bool:
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return all entries of a folder, in order of name.
-
-    Raises:
-        OSError: if there is no such folder, or it cannot be listed.
-    """
+    """Return all entries of a folder, in order of name; OSError if there is no such folder, or it cannot be listed."""
     with os.scandir(folder) as found:
         return sorted(found, key=lambda entry: entry.name)
 
@@ -100,10 +96,7 @@ def files_below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 def spec_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
     """Return what is called as a spec in a folder, and why each other entry is left out, by name.
 
-    Specs name files in CSV that are beside them, which are not left out.
-
-    Raises:
-        OSError: if the folder cannot be listed.
+    Specs name files in CSV that are beside them, which are not left out. OSError if the folder cannot be listed.
     """
     read, others = [], {}
     for entry in entries(folder):

@@ -81,7 +81,7 @@ def opened(path: str | Path) -> IO[bytes]:
 def packed_messages(
     file: IO[bytes], path: str, published: int | None = None, *, root: str = ""
 ) -> Iterator[PackedMessages]:
-    """Read an open container file of messages, in parts of bounded size.
+    """Read an open container file of messages, in parts of bounded size; StreamError if it is not a file of messages.
 
     Messages come with their known attributes only, because whoever wrote the file may have sent any others.
 
@@ -91,9 +91,6 @@ def packed_messages(
         published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
         root: The folder or URL of which it is one of several files, if so: messages of two files have two places, also
             if the files have one name in two folders.
-
-    Raises:
-        StreamError: if it is not a file of messages.
     """
     below = root.rstrip("/") + "/"
     name = path.removeprefix(below) if root and path.startswith(below) else os.path.basename(path)

@@ -25,12 +25,9 @@ _MAX_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class ChunkSource(UnboundedSource):
-    """A source of chunks.
+    """A source of chunks."""
 
-    Attributes:
-        placement: A number without a meaning, which changes the hash by which Flink places the reader.
-    """
-
+    #: A number without a meaning, which changes the hash by which Flink places the reader.
     placement: int = field(default=0, kw_only=True)
 
     @abstractmethod
@@ -55,11 +52,9 @@ class ChunkReader(UnboundedReader):
     _chunk = Chunk(())
 
     def start(self) -> bool:
-        """Fetch the first chunk."""
         return self.advance()
 
     def get_current(self) -> Chunk:
-        """Return the chunk."""
         return self._chunk
 
     def get_current_timestamp(self) -> Timestamp:

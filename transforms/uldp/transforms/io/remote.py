@@ -81,11 +81,7 @@ _EXTRAS = {
 
 
 def check_scheme(url: str) -> None:
-    """Check that Beam has a file system for a URL.
-
-    Raises:
-        EndpointError: if it has none; the message says what to install.
-    """
+    """Check that Beam has a file system for a URL; EndpointError if it has none; the message says what to install."""
     from apache_beam.io.filesystem import FileSystem
 
     _file_systems()  # its module imports each file system that is installed

@@ -21,19 +21,12 @@ Made: TypeAlias = tuple[Estimate, CollectionSpec]
 
 
 class KeptPane(NamedTuple):
-    """A pane of which a place has rows.
+    """A pane of which a place has rows."""
 
-    Attributes:
-        window: Its collection, version and window, as ``window_name`` writes them.
-        device_digest: Its device digest.
-        estimator: Its estimator.
-        age: The text by which the panes of a window are ordered.
-    """
-
-    window: str
+    window: str  # its collection, version and window, as ``window_name`` writes them
     device_digest: str
     estimator: str
-    age: str
+    age: str  # the text by which the panes of a window are ordered
 
     @classmethod
     def of(cls, estimate: Estimate) -> Self:

@@ -41,11 +41,7 @@ def newest_panes(milliseconds: str, table: str = TABLE) -> str:
 
 
 def check_columns(name: str, found: Iterable[str], remedy: str) -> None:
-    """Check that a table has the columns of rows.
-
-    Raises:
-        EndpointError: if not.
-    """
+    """Check that a table has the columns of rows; EndpointError if not."""
     there = set(found)
     if missing := [column for column in STORED_COLUMNS if column not in there]:
         raise EndpointError(f"{name}: the table {TABLE} has no column {missing[0]}; {remedy}")

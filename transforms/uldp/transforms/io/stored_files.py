@@ -33,17 +33,11 @@ Open = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
 class StoredFile(NamedTuple):
-    """What the header of a file of late or rejected reports says.
+    """What the header of a file of late or rejected reports says."""
 
-    Attributes:
-        name: The name under which the job wrote it, without its ending.
-        source: What the numbers of its late messages are of; empty if they have none.
-        runs: These numbers.
-    """
-
-    name: str
-    source: str = ""
-    runs: Runs = ()
+    name: str  # the name under which the job wrote it, without its ending
+    source: str = ""  # what the numbers of its late messages are of; empty if they have none
+    runs: Runs = ()  # these numbers
 
     def to_metadata(self) -> dict[str, str]:
         """Return the entries of the header."""

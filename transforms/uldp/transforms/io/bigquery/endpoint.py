@@ -28,36 +28,26 @@ MAX_BYTES = 5 << 20
 
 
 def parse(uri: str, config: Path | None = None) -> "BigQueryEndpoint":
-    """Read ``bigquery:PROJECT.DATASET.TABLE``. No config is needed.
-
-    Raises:
-        BigQueryError: if it has another form.
-    """
+    """Read ``bigquery:PROJECT.DATASET.TABLE``. No config is needed; BigQueryError if it has another form."""
     return BigQueryEndpoint(parse_table(uri.removeprefix(_SCHEME)))
 
 
 @dataclass(frozen=True)
 class BigQueryEndpoint(RowSink):
-    """A table to which jobs append rows; see ``deploy/bigquery`` for the table and its view.
+    """A table to which jobs append rows; see ``deploy/bigquery`` for the table and its view."""
 
-    Attributes:
-        table: ``PROJECT.DATASET.TABLE``.
-    """
-
-    table: str
+    table: str  # ``PROJECT.DATASET.TABLE``
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.table}"
 
     def check_estimates(self) -> None:
-        """Ask BigQuery; see ``check_table``."""
         check_table(self.table)
 
     def write(self, estimates: Sequence[Made]) -> None:
-        """Append all rows, in requests of a size that BigQuery accepts.
+        """Append all rows, in requests of a size that BigQuery accepts; BigQueryError if it refuses a row.
 
-        Raises:
-            BigQueryError: if it refuses a row. The bundle is then tried again, so that no row is lost silently.
+        The bundle is then tried again, so that no row is lost silently.
         """
         with closing(new_client(self.table)) as client:
             for request in _requests(chain.from_iterable(starmap(json_rows, estimates))):

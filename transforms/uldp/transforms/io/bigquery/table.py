@@ -64,11 +64,7 @@ class Client(Protocol):
 
 
 def parse_table(text: str) -> str:
-    """Return the name of a table, ``PROJECT.DATASET.TABLE``.
-
-    Raises:
-        BigQueryError: if it has another form.
-    """
+    """Return the name of a table, ``PROJECT.DATASET.TABLE``; BigQueryError if it has another form."""
     # A project's name may begin with a domain: example.com:project.
     if not re.fullmatch(r"[a-z][a-z0-9.:-]*\.\w+\.[\w-]+", text):
         raise BigQueryError(f"{text!r}: not a table of BigQuery; write PROJECT.DATASET.TABLE")
@@ -84,11 +80,7 @@ def columns() -> list[dict[str, str]]:
 
 
 def new_client(table: str) -> Client:
-    """Connect with the process's own credentials.
-
-    Raises:
-        BigQueryError: if the client library is not installed.
-    """
+    """Connect with the process's own credentials; BigQueryError if the client library is not installed."""
     try:
         import google.cloud.bigquery as bigquery
     except ImportError:

@@ -37,11 +37,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def parse(uri: str, config: Path | None = None) -> "DuckDBEndpoint":
-    """Read ``duckdb:FILE``. No config is needed.
-
-    Raises:
-        EndpointError: if it names no file of this machine.
-    """
+    """Read ``duckdb:FILE``. No config is needed; EndpointError if it names no file of this machine."""
     name = uri.removeprefix(_SCHEME)
     if not name or name.startswith((":", "md:")) or "://" in name:
         raise EndpointError(f"{uri}: not a file of this machine; write duckdb:FILE")
@@ -50,13 +46,9 @@ def parse(uri: str, config: Path | None = None) -> "DuckDBEndpoint":
 
 @dataclass(frozen=True)
 class DuckDBEndpoint(RowSink):
-    """A file of DuckDB. It is open only while rows are written, because one process at a time may have it open.
+    """A file of DuckDB. It is open only while rows are written, because one process at a time may have it open."""
 
-    Attributes:
-        path: The absolute path of the file.
-    """
-
-    path: str
+    path: str  # the absolute path of the file
 
     only_here = True
     on_network = False
@@ -79,7 +71,6 @@ class DuckDBEndpoint(RowSink):
             connection.execute(f"{_UPSERT} {TABLE} WHERE false")
 
     def write(self, estimates: Sequence[Made]) -> None:
-        """Write all rows in one transaction."""
         with self._open() as connection:
             connection.begin()
             for batch in arrow_batches(estimates):
@@ -89,7 +80,6 @@ class DuckDBEndpoint(RowSink):
             connection.commit()
 
     def panes(self) -> Iterator[KeptPane]:
-        """Ask for the newest panes in one query."""
         if not Path(self.path).exists():
             return
         with self._open(read_only=True) as connection:

@@ -16,22 +16,15 @@ from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
 @dataclass(slots=True)
 class Position:
-    """A reader's position in one partition.
+    """A reader's position in one partition."""
 
-    Attributes:
-        next: Offset of the next message; -1 means the first message that the partition has.
-        end: Offset at which reading stops; -1 means that it never stops.
-        read_until: The reader has read all messages published before this time in ms, except for messages that come out
-            of order; -1 means unknown.
-        lost_from: Offset of the first message before ``next`` that was lost, and that no chunk has named yet.
-        lost_to: The offset behind the last of these messages; 0 if there are none.
-    """
-
-    next: int = -1
-    end: int = -1
+    next: int = -1  # offset of the next message; -1 means the first message that the partition has
+    end: int = -1  # offset at which reading stops; -1 means that it never stops
+    #: The reader has read all messages published before this time in ms, except for messages that come out of order; -1
+    #: means unknown.
     read_until: int = -1
-    lost_from: int = 0
-    lost_to: int = 0
+    lost_from: int = 0  # offset of the first message before ``next`` that was lost, and that no chunk has named yet
+    lost_to: int = 0  # the offset behind the last of these messages; 0 if there are none
 
     @property
     def finished(self) -> bool:
@@ -66,17 +59,11 @@ class Position:
 
 @dataclass(frozen=True)
 class KafkaMark(CheckpointMark):
-    """A checkpoint mark: a reader's position in each of its partitions.
+    """A checkpoint mark: a reader's position in each of its partitions."""
 
-    Attributes:
-        positions: The positions by partition.
-        topic: The topic.
-        known_until: The reader knows all partitions that were there at this time in ms; -1 if it knows none.
-    """
-
-    positions: Mapping[int, Position]
+    positions: Mapping[int, Position]  # the positions by partition
     topic: KafkaTopic
-    known_until: int = -1
+    known_until: int = -1  # the reader knows all partitions that were there at this time in ms; -1 if it knows none
 
     def finalize_checkpoint(self) -> None:
         """Commit the offsets to the consumer group, if the topic's config names one.
@@ -113,7 +100,6 @@ class KafkaMarkCoder(Coder):
     _ENTRY = struct.Struct("<iqqqqq")
 
     def encode(self, value: KafkaMark) -> bytes:
-        """Write all positions."""
         entries = (self._ENTRY.pack(each, *astuple(at)) for each, at in sorted(value.positions.items()))
         return self._HEAD.pack(self._VERSION, value.known_until) + b"".join(entries)
 
@@ -135,5 +121,4 @@ class KafkaMarkCoder(Coder):
         return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic, known_until)
 
     def is_deterministic(self) -> bool:
-        """Return true: equal marks have equal bytes."""
         return True

@@ -38,15 +38,12 @@ class KafkaEndpoint(Endpoint):
         return str(self.topic)
 
     def check(self, access: Access) -> None:
-        """Ask a broker; see ``KafkaTopic.check``."""
         self.topic.check(access)
 
     def identity(self) -> str:
-        """Return the id that the brokers gave to the topic."""
         return self.topic.identity()
 
     def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
-        """Read to where each partition ends when reading begins."""
         self.check("READ")
         chunks: PCollection[Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(self.topic, stop_at_end=True))
         # Reading ends where the topic ended when it began: no window needs to fire before.
@@ -54,23 +51,16 @@ class KafkaEndpoint(Endpoint):
         return chunks
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
-        """Follow all partitions."""
         clock, readers = following.simulated_clock, max(following.slots, KafkaSource.readers)
         source = KafkaSource(self.topic, following.delay_ms, simulated_clock=clock, readers=readers)
         followed: PCollection[Message | Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(source)
         return followed
 
     def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
-        """Write each record under its key. No runner has a connector of its own."""
         _ = records | "WriteToKafka" >> WriteToKafka(self.topic)
 
     @contextmanager
     def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
-        """Append messages with the publish times that they have.
-
-        Raises:
-            EndpointError: if the topic is not there, or the brokers refuse a message.
-        """
         self.check("WRITE")
         writer = TopicWriter(KafkaProducer(self.topic))
         yield writer
@@ -95,11 +85,7 @@ class TopicWriter:
         return int(time.time() * 1000)
 
     def flush(self) -> None:
-        """Wait until the brokers have everything.
-
-        Raises:
-            EndpointError: if they refused anything.
-        """
+        """Wait until the brokers have everything; EndpointError if they refused anything."""
         self.producer.flush()
 
     def give_up(self, seconds: float) -> None:

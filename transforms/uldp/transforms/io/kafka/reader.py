@@ -80,11 +80,7 @@ class KafkaReader(ChunkReader):
         self._positions, self._known_until = positions, known_until
 
     def advance(self) -> bool:
-        """Poll for the next chunk, for a fraction of a second.
-
-        Raises:
-            EndpointError: if no chunk can ever come.
-        """
+        """Poll for the next chunk, for a fraction of a second; EndpointError if no chunk can ever come."""
         self._chunk = Chunk(())
         with CONSUMERS.acquire(self._source, self._topic) as consumer:
             try:
@@ -342,7 +338,6 @@ class KafkaReader(ChunkReader):
         return read_until - self._source.delay_ms
 
     def get_checkpoint_mark(self) -> KafkaMark:
-        """Return the positions at which the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
         return KafkaMark(positions, self._topic, self._known_until)
 

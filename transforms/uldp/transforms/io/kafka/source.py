@@ -61,7 +61,6 @@ class KafkaSource(ChunkSource):
         return KafkaReader(self, {partition: replace(at) for partition, at in mark.positions.items()}, mark.known_until)
 
     def get_checkpoint_mark_coder(self) -> Coder:
-        """Return the coder of positions."""
         return KafkaMarkCoder(self.topic)
 
 

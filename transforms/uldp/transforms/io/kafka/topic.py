@@ -44,11 +44,7 @@ _NO_ANSWER = (
 
 
 def library() -> Any:
-    """Import the client.
-
-    Raises:
-        EndpointError: if it is not installed.
-    """
+    """Import the client; EndpointError if it is not installed."""
     try:
         import confluent_kafka.admin
     except ImportError:
@@ -61,10 +57,8 @@ def read_config(path: str) -> Mapping[str, str]:
     """Read a file of librdkafka's settings, one ``NAME=VALUE`` a line, as other librdkafka tools use: TLS, SASL.
 
     The file holds secrets, so the command line and a job contain its name and never its content. Each worker reads its
-    own copy, once. An error gives the number of the line, not its text.
-
-    Raises:
-        EndpointError: if the file cannot be read, or a line is not a setting.
+    own copy, once. An error gives the number of the line, not its text. EndpointError if the file cannot be read, or a
+    line is not a setting.
     """
     try:
         lines = read_regular(path).decode("utf-8-sig").splitlines()

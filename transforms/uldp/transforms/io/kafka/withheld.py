@@ -36,19 +36,12 @@ def offsets(
 
 @dataclass
 class Withheld:
-    """Messages of a partition that cannot be read yet.
+    """Messages of a partition that cannot be read yet."""
 
-    Attributes:
-        first: Offset of the first.
-        noticed: When a reader first found them, in ms.
-        since: Publish time of the first in ms; -1 if it is not known yet.
-        said: Whether the log has a line about them.
-    """
-
-    first: int
-    noticed: int
-    since: int = -1
-    said: bool = False
+    first: int  # offset of the first
+    noticed: int  # when a reader first found them, in ms
+    since: int = -1  # publish time of the first in ms; -1 if it is not known yet
+    said: bool = False  # whether the log has a line about them
 
     def left(self, topic: KafkaTopic, partition: int, messages: int) -> str:
         """Return the line about so many messages that are behind the end at which reading stops."""
@@ -74,14 +67,10 @@ class Withheld:
 
 @dataclass(eq=False)
 class Uncommitted:
-    """A connection to a topic that gets the messages of open transactions too.
-
-    Attributes:
-        topic: The topic.
-        withheld: By partition, the messages that were withheld when a reader last asked.
-    """
+    """A connection to a topic that gets the messages of open transactions too."""
 
     topic: KafkaTopic
+    #: By partition, the messages that were withheld when a reader last asked.
     withheld: dict[int, Withheld] = field(default_factory=dict)
     _client: Any = None
     _fetched: dict[int, int] = field(default_factory=dict)

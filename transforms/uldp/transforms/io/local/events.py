@@ -133,12 +133,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._folder.cleanup()
 
     def check_whole(self) -> None:
-        """Check that the job has read the stream to its end, now that its runner says so.
+        """Check that the job has read the stream to its end, now that its runner says so; StreamError if it has not.
 
         The runner takes whatever ends the events for the end of the stream.
-
-        Raises:
-            StreamError: if it has not.
         """
         if not self._ended or self.segments != self.announced or self._given_up:
             raise StreamError(

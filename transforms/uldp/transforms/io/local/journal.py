@@ -41,48 +41,30 @@ class JournalError(DataError):
 
 
 class SegmentRead(NamedTuple):
-    """A segment that was read to its end.
+    """A segment that was read to its end."""
 
-    Attributes:
-        segment: Its name, without an ending.
-        marker: Its sync marker, in hexadecimal digits: random bytes that its writer drew.
-        nbytes: The size of the file.
-        messages: The number of its messages.
-    """
-
-    segment: str
-    marker: str
-    nbytes: int
-    messages: int
+    segment: str  # its name, without an ending
+    marker: str  # its sync marker, in hexadecimal digits: random bytes that its writer drew
+    nbytes: int  # the size of the file
+    messages: int  # the number of its messages
 
 
 class GivenUpTaken(NamedTuple):
-    """Segments that were given up, and that the job took as such: it has accounted their messages as missing.
+    """Segments that were given up, and that the job took as such: it has accounted their messages as missing."""
 
-    Attributes:
-        first: The number of the first segment.
-        last: The number of the last one.
-        messages: The number of their messages, without those before its resume point.
-        bound: Empty if that number is exact. At least so many, if the stream does not know it. At most so many are
-            missing, if the job had read some of the segments before: windows that could not change have their reports.
-    """
-
-    first: int
-    last: int
-    messages: int
+    first: int  # the number of the first segment
+    last: int  # the number of the last one
+    messages: int  # the number of their messages, without those before its resume point
+    #: Empty if that number is exact. At least so many, if the stream does not know it. At most so many are missing, if
+    #: the job had read some of the segments before: windows that could not change have their reports.
     bound: Literal["", "at least", "at most"]
 
 
 class Extent(NamedTuple):
-    """What a pane accounts for. Of two panes of a window, the greater one replaces the other.
+    """What a pane accounts for. Of two panes of a window, the greater one replaces the other."""
 
-    Attributes:
-        existed: The number of reports, received or missing.
-        received: The number of reports that were received.
-    """
-
-    existed: int
-    received: int
+    existed: int  # the number of reports, received or missing
+    received: int  # the number of reports that were received
 
     @classmethod
     def of(cls, accounting: Accounting) -> Self:
@@ -91,29 +73,17 @@ class Extent(NamedTuple):
 
 
 class PaneWritten(NamedTuple):
-    """A pane that was written: its statistic, or one of its estimates.
+    """A pane that was written: its statistic, or one of its estimates."""
 
-    Attributes:
-        collection: The name of the collection.
-        version: Its version.
-        window_start: In milliseconds.
-        window_end: In milliseconds.
-        estimator: The estimator of an estimate; empty for the statistic.
-        existed: The number of reports that the pane accounts for, received or missing.
-        revision: The number of the pane.
-        apart: Whether the cells of the statistic are apart, because of too few reports.
-        missing: The number of these that are missing.
-    """
-
-    collection: str
+    collection: str  # the name of the collection
     version: int
-    window_start: int
-    window_end: int
-    estimator: str
-    existed: int
-    revision: int
-    apart: bool
-    missing: int = 0
+    window_start: int  # in milliseconds
+    window_end: int  # in milliseconds
+    estimator: str  # the estimator of an estimate; empty for the statistic
+    existed: int  # the number of reports that the pane accounts for, received or missing
+    revision: int  # the number of the pane
+    apart: bool  # whether the cells of the statistic are apart, because of too few reports
+    missing: int = 0  # the number of these that are missing
 
     @property
     def extent(self) -> "Extent":
@@ -122,35 +92,21 @@ class PaneWritten(NamedTuple):
 
 
 class FileWritten(NamedTuple):
-    """A file of late or rejected reports that was written.
+    """A file of late or rejected reports that was written."""
 
-    Attributes:
-        name: Its path, below the folder of private results.
-        time: When, in seconds since 1970, rounded up.
-        digest: The first 16 hexadecimal digits of a digest of its content.
-    """
-
-    name: str
-    time: int
-    digest: str
+    name: str  # its path, below the folder of private results
+    time: int  # when, in seconds since 1970, rounded up
+    digest: str  # the first 16 hexadecimal digits of a digest of its content
 
 
 class LeftOpen(NamedTuple):
-    """A window that had not fired on time when its job ended; a pane that is written later says more of it.
+    """A window that had not fired on time when its job ended; a pane that is written later says more of it."""
 
-    Attributes:
-        collection: The name of the collection.
-        version: Its version.
-        window_start: In milliseconds.
-        window_end: In milliseconds.
-        existed: The number of reports that its newest pane accounted for.
-    """
-
-    collection: str
+    collection: str  # the name of the collection
     version: int
-    window_start: int
-    window_end: int
-    existed: int
+    window_start: int  # in milliseconds
+    window_end: int  # in milliseconds
+    existed: int  # the number of reports that its newest pane accounted for
 
 
 Entry = SegmentRead | GivenUpTaken | PaneWritten | FileWritten | LeftOpen
@@ -185,11 +141,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(line: bytes) -> Entry:
-    """Read a line that ``encode_entry`` returned.
-
-    Raises:
-        ValueError: if it is something else.
-    """
+    """Read a line that ``encode_entry`` returned; ValueError if it is something else."""
     kind, *values = json.loads(line)
     entry: Entry = _KINDS[kind].validate_python(tuple(values), strict=True)
     return entry
@@ -302,22 +254,14 @@ def begins_with(path: Path, end: JournalEnd) -> bool:
 
 
 def segments_read(path: Path, first: str) -> dict[str, SegmentRead]:
-    """Return the segments that a journal says are read, by name, from one on.
-
-    Raises:
-        JournalError: if a line is damaged.
-    """
+    """Return the segments that a journal says are read, by name, from one on; JournalError if a line is damaged."""
     since = _SEGMENT + b',"' + first.removesuffix(".avro").encode()  # all names have as many digits
     entries = read_journal(path, wanted=lambda line: line.startswith(_SEGMENT) and line >= since)
     return {entry.segment: entry for entry in entries if isinstance(entry, SegmentRead)}
 
 
 def given_up_taken(path: Path) -> list[GivenUpTaken]:
-    """Return the segments that a journal says were taken as given up, in order.
-
-    Raises:
-        JournalError: if a line is damaged.
-    """
+    """Return the segments that a journal says were taken as given up, in order; JournalError if a line is damaged."""
     entries = read_journal(path, wanted=lambda line: line.startswith(_GIVEN_UP))
     return sorted({entry.first: entry for entry in entries if isinstance(entry, GivenUpTaken)}.values())
 

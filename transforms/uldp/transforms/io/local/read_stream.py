@@ -17,13 +17,9 @@ from uldp.transforms.io.publish_times import bounded_messages
 
 @dataclass
 class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded.
+    """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded."""
 
-    Attributes:
-        endpoint: Address of the ``LocalStreamEvents`` that announces its segments.
-    """
-
-    endpoint: str
+    endpoint: str  # address of the ``LocalStreamEvents`` that announces its segments
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Send each segment as one element, so that the runner's cost of an element is paid once for many messages."""

@@ -26,19 +26,13 @@ from uldp.transforms.io.message_files import StreamError
 
 
 class Announced(NamedTuple):
-    """An event with segments, as the runner is told of it.
+    """An event with segments, as the runner is told of it."""
 
-    Attributes:
-        first: The name of its first segment.
-        last: The name of its last segment.
-        watermark: The watermark before the first segment, in milliseconds; None before the first message.
-        latest: An upper bound of the publish times of its messages and of all before, in milliseconds. A message that
-            claims to come from the future has the present as its publish time.
-    """
-
-    first: str
-    last: str
-    watermark: int | None
+    first: str  # the name of its first segment
+    last: str  # the name of its last segment
+    watermark: int | None  # the watermark before the first segment, in milliseconds; None before the first message
+    #: An upper bound of the publish times of its messages and of all before, in milliseconds. A message that claims to
+    #: come from the future has the present as its publish time.
     latest: int
 
 
@@ -132,11 +126,7 @@ class ResumePoints:
         write_file(str(self._path), point.model_dump_json(indent=2).encode() + b"\n")
 
     def refuse_other(self, segment: Path, header: SegmentHeader) -> None:
-        """Refuse a segment that was read before, and is another one now.
-
-        Raises:
-            StreamError: if it is.
-        """
+        """Refuse a segment that was read before, and is another one now; StreamError if it is."""
         known = self._known.get(segment.stem)
         if known is not None and (known.marker, known.nbytes) != (header.marker, header.size):
             raise StreamError(

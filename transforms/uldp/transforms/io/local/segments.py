@@ -28,14 +28,10 @@ class Before(NamedTuple):
 
     Two of them have a difference if both count from one segment on. A writer that does not find the segment before, or
     finds no number in it, counts from its own segment on.
-
-    Attributes:
-        messages: The number of messages.
-        since: The first segment that is counted.
     """
 
-    messages: int
-    since: int
+    messages: int  # the number of messages
+    since: int  # the first segment that is counted
 
     def __str__(self) -> str:
         return f"{self.messages} since {self.since}"
@@ -48,21 +44,13 @@ class Before(NamedTuple):
 
 
 class SegmentHeader(NamedTuple):
-    """The facts that the header of a segment tells.
+    """The facts that the header of a segment tells."""
 
-    Attributes:
-        last_publish_time: The latest publish time of its messages, in milliseconds.
-        marker: Its sync marker, in hexadecimal digits: random bytes that tell it from every other segment.
-        size: The size of the file in bytes.
-        compressed: Whether its blocks are compressed, so that nobody knows how large it is when inflated.
-        before: How many messages the stream had before it; None in a segment of an older version.
-    """
-
-    last_publish_time: int
-    marker: str
-    size: int
-    compressed: bool = False
-    before: Before | None = None
+    last_publish_time: int  # the latest publish time of its messages, in milliseconds
+    marker: str  # its sync marker, in hexadecimal digits: random bytes that tell it from every other segment
+    size: int  # the size of the file in bytes
+    compressed: bool = False  # whether its blocks are compressed, so that nobody knows how large it is when inflated
+    before: Before | None = None  # how many messages the stream had before it; None in a segment of an older version
 
     @property
     def nbytes(self) -> float:

@@ -53,25 +53,18 @@ class StreamSettings(Strict):
             raise _damaged(path) from error
 
     def write(self, folder: Path) -> None:
-        """Write them in one step, so that the disk has them.
-
-        Raises:
-            OSError: if the operating system refuses it.
-        """
+        """Write them in one step, so that the disk has them; OSError if the operating system refuses it."""
         left_out = set() if self.given_up else {"given_up", "end"}
         text = json.dumps(self.model_dump(exclude=left_out))
         write_file(str(folder / STREAM_SETTINGS), f"{text}\n".encode())
 
     def refuse_impossible(self, folder: Path, end: int) -> None:
-        """Refuse numbers of segments that cannot be.
+        """Refuse numbers of segments that cannot be; StreamError if there are any.
 
         Args:
             folder: The directory of the stream.
             end: The number behind the last segment that was ever written, so far as the directory shows; 0 if it does
                 not.
-
-        Raises:
-            StreamError: if there are any.
         """
         end = max(end, self.end)
         if self.first < 0 or self.first > end > 0:

@@ -40,26 +40,20 @@ UNFINISHED = ".unfinished"
 
 @dataclass
 class LocalStream:
-    """A local stream in a directory.
+    """A local stream in a directory."""
 
-    Attributes:
-        path: The directory.
-        simulated_clock: Whether publish times come from a simulation. Then an idle stream says nothing about the time,
-            and only its messages advance the watermark.
-        id: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
-        first: The number of the first segment that must be there: ``forget`` raises it. All segments that are there
-            are read nevertheless.
-        given_up: The segments that were given up, in order.
-        known_end: As ``StreamSettings.end``.
-        clock: Returns the present, in seconds since 1970.
-    """
-
-    path: Path
+    path: Path  # the directory
+    #: Whether publish times come from a simulation. Then an idle stream says nothing about the time, and only its
+    #: messages advance the watermark.
     simulated_clock: bool = False
+    #: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
     id: str = ""
+    #: The number of the first segment that must be there: ``forget`` raises it. All segments that are there are read
+    #: nevertheless.
     first: int = 0
-    given_up: tuple[GivenUp, ...] = ()
-    known_end: int = 0
+    given_up: tuple[GivenUp, ...] = ()  # the segments that were given up, in order
+    known_end: int = 0  # as ``StreamSettings.end``
+    #: Returns the present, in seconds since 1970.
     clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
     _next: int | None = field(default=None, init=False, repr=False, compare=False)
     #: How many messages there were before the segment ``_next``.
@@ -69,11 +63,7 @@ class LocalStream:
 
     @classmethod
     def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
-        """Begin a stream in a new or empty directory.
-
-        Raises:
-            StreamError: if the directory holds anything.
-        """
+        """Begin a stream in a new or empty directory; StreamError if the directory holds anything."""
         cls.refuse_used(path)
         make_stream_folder(path)
         with named(path / STREAM_SETTINGS):
@@ -250,14 +240,11 @@ class LocalStream:
 
         Numbers have no gap: a writer takes a number only when all numbers before are taken. So each number from
         ``first`` on must be there, unless it was given up, that is below the largest present one, or below the one at
-        which the stream was closed.
+        which the stream was closed. StreamError if the mark of a closed stream is damaged.
 
         Args:
             since: Numbers before this one need not be there.
             end: Numbers before this one must be there, whatever the others say.
-
-        Raises:
-            StreamError: if the mark of a closed stream is damaged.
         """
         self._refresh()
         since, end = max(since, self.first), max(end, self._closed_at(), self.known_end)

@@ -19,12 +19,9 @@ class Moments:
 
     Windows end where slices begin. Ids expire at such a time plus the allowed lateness (see
     ``ServedCollection.remembered_for``).
-
-    Attributes:
-        recurring: Pairs of a period and of the remainder of these times when divided by it.
     """
 
-    recurring: frozenset[tuple[int, int]]
+    recurring: frozenset[tuple[int, int]]  # pairs of a period and of the remainder of these times when divided by it
 
     @classmethod
     def of(cls, windows: Iterable[WindowSpec]) -> Self:

@@ -41,20 +41,15 @@ def parse(uri: str, config: Path | None = None) -> "ParquetEndpoint":
 
 @dataclass(frozen=True)
 class ParquetEndpoint(RowSink):
-    """A folder. A pane that is written again replaces its own file, and no reader sees half of one.
+    """A folder. A pane that is written again replaces its own file, and no reader sees half of one."""
 
-    Attributes:
-        folder: An absolute path, or a URL.
-    """
-
-    folder: str
+    folder: str  # an absolute path, or a URL
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.folder}"
 
     @property
     def on_network(self) -> bool:
-        """Whether the folder is a URL."""
         return is_remote(self.folder)
 
     def check_estimates(self) -> None:
@@ -77,7 +72,6 @@ class ParquetEndpoint(RowSink):
             raise EndpointError(f"{self}: may not be written by this user; name another folder")
 
     def write(self, estimates: Sequence[Made]) -> None:
-        """Write the file of each estimate."""
         write_files(
             [(f"{self.folder}/{_name(estimate)}", parquet_bytes(estimate, spec)) for estimate, spec in estimates]
         )

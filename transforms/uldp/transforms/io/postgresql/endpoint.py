@@ -73,14 +73,10 @@ def parse(uri: str, config: Path | None = None) -> "PostgreSQLEndpoint":
 
 @dataclass(frozen=True)
 class PostgreSQLEndpoint(RowSink):
-    """A database.
+    """A database."""
 
-    Attributes:
-        shown: The URL without password and settings.
-        url: The whole URL. The client library takes what it does not say, as the password, from the environment.
-    """
-
-    shown: str
+    shown: str  # the URL without password and settings
+    #: The whole URL. The client library takes what it does not say, as the password, from the environment.
     url: str = field(repr=False)
 
     def __str__(self) -> str:
@@ -126,7 +122,6 @@ class PostgreSQLEndpoint(RowSink):
             cursor.execute(_UPSERT)
 
     def panes(self) -> Iterator[KeptPane]:
-        """Ask for the newest panes in one query."""
         with self._connected() as connection:
             if self._is_there(connection, TABLE):
                 with connection.cursor("panes") as cursor:  # of the server, which keeps what is not fetched yet
@@ -139,13 +134,10 @@ class PostgreSQLEndpoint(RowSink):
 
     @contextmanager
     def _connected(self, *, wait: bool = False) -> Iterator[Any]:
-        """Connect for one transaction.
+        """Connect for one transaction; EndpointError if the server does not answer, or refuses a statement.
 
         Args:
             wait: Whether to try for ``WAIT_SECONDS``.
-
-        Raises:
-            EndpointError: if the server does not answer, or refuses a statement.
         """
         try:
             import psycopg

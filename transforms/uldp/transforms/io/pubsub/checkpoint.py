@@ -51,20 +51,14 @@ class Queue(Protocol):
 
 @dataclass(eq=False)
 class _Loan:
-    """The messages that one request took.
-
-    Attributes:
-        oldest: The earliest publish time of these messages, in milliseconds.
-        mark: The mark that covers them, or None before the reader makes one.
-        committed_at: The newest mark at the time when ``mark`` was committed, or None before that time.
-    """
+    """The messages that one request took."""
 
     ack_ids: Sequence[str]
-    oldest: int
+    oldest: int  # the earliest publish time of these messages, in milliseconds
     taken: float
     extend_at: float
-    mark: int | None = None
-    committed_at: int | None = None
+    mark: int | None = None  # the mark that covers them, or None before the reader makes one
+    committed_at: int | None = None  # the newest mark at the time when ``mark`` was committed, or None before that time
 
 
 class Leases:
@@ -237,15 +231,11 @@ class AckMark(CheckpointMark):
     It does not hold their ack ids, which have 200 bytes each and would be written several times for each bundle. Only
     the process that took the messages can use the ack ids: a reader in another process cannot know whether the messages
     were acknowledged, so there they come again.
-
-    Attributes:
-        chain: The owner of the mark; see ``Leases``.
-        number: The number of the mark in its chain.
-        watermark: The watermark that the reader had announced, in milliseconds. The next reader announces none before.
     """
 
-    chain: bytes
-    number: int
+    chain: bytes  # the owner of the mark; see ``Leases``
+    number: int  # the number of the mark in its chain
+    #: The watermark that the reader had announced, in milliseconds. The next reader announces none before.
     watermark: int = UNKNOWN
 
     def finalize_checkpoint(self) -> None:
@@ -262,15 +252,10 @@ class AckMarkCoder(DeterministicCoder):
     _VERSION = 2
 
     def encode(self, value: AckMark) -> bytes:
-        """Write 33 bytes."""
         return self._LAYOUT.pack(self._VERSION, value.chain, value.number, value.watermark)
 
     def decode(self, encoded: bytes) -> AckMark:
-        """Read the mark back.
-
-        Raises:
-            StateLayoutError: if another version of this software wrote the bytes.
-        """
+        """Read the mark back; StateLayoutError if another version of this software wrote the bytes."""
         if not encoded or encoded[0] != self._VERSION or len(encoded) != self._LAYOUT.size:
             raise StateLayoutError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}")
         _, chain, number, watermark = self._LAYOUT.unpack(encoded)

@@ -31,9 +31,7 @@ def parse(uri: str, config: Path | None = None) -> "SubscriptionEndpoint | Topic
     """Read ``pubsub:projects/P/subscriptions/S`` or ``pubsub:projects/P/topics/T``. No config is needed.
 
     Settings may follow after ``?``: ``timestamp_attribute``, and for subscriptions ``id_label`` and ``pullers`` too.
-
-    Raises:
-        EndpointError: if the URI has another form, or a setting is unknown or has no valid value.
+    EndpointError if the URI has another form, or a setting is unknown or has no valid value.
     """
     if f"/{Topic.KIND}/" in uri.partition("?")[0]:
         name, settings = split_settings(uri, [_TIMESTAMP])
@@ -54,19 +52,12 @@ def _uri(name: object, **settings: Any) -> str:
 
 @dataclass(frozen=True)
 class SubscriptionEndpoint(Endpoint):
-    """A subscription that is followed.
-
-    Attributes:
-        subscription: The subscription.
-        timestamp_attribute: The attribute that holds the publish time; see ``PubSubSource``.
-        id_label: The attribute by which Dataflow drops messages that were published twice.
-        pullers: How many readers pull at once; None for the default of ``PubSubSource``.
-    """
+    """A subscription that is followed."""
 
     subscription: Subscription
-    timestamp_attribute: str | None = None
-    id_label: str | None = None
-    pullers: int | None = None
+    timestamp_attribute: str | None = None  # the attribute that holds the publish time; see ``PubSubSource``
+    id_label: str | None = None  # the attribute by which Dataflow drops messages that were published twice
+    pullers: int | None = None  # how many readers pull at once; None for the default of ``PubSubSource``
 
     needs_checkpoints = True
 
@@ -79,7 +70,6 @@ class SubscriptionEndpoint(Endpoint):
         )
 
     def check(self, access: Access) -> None:
-        """Ask Pub/Sub; see ``Subscription.check``."""
         if access == "WRITE":
             raise EndpointError(f"{self}: {_WRITE_INSTEAD}")
         self.subscription.check()
@@ -106,7 +96,6 @@ class SubscriptionEndpoint(Endpoint):
         return self.subscription.identity()
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
-        """Pull, or let the runner pull."""
         source = PubSubSource(
             self.subscription, following.delay_ms, self.timestamp_attribute, simulated_clock=following.simulated_clock
         )
@@ -119,15 +108,11 @@ class SubscriptionEndpoint(Endpoint):
 
 @dataclass(frozen=True)
 class TopicEndpoint(Endpoint):
-    """A topic that is published to.
-
-    Attributes:
-        topic: The topic.
-        timestamp_attribute: The attribute in which ``writing`` gives each message its publish time, in milliseconds
-            since 1970; None to let Pub/Sub set it.
-    """
+    """A topic that is published to."""
 
     topic: Topic
+    #: The attribute in which ``writing`` gives each message its publish time, in milliseconds since 1970; None to let
+    #: Pub/Sub set it.
     timestamp_attribute: str | None = None
 
     only_use = _READ_INSTEAD
@@ -136,7 +121,6 @@ class TopicEndpoint(Endpoint):
         return _uri(self.topic, timestamp_attribute=self.timestamp_attribute)
 
     def check(self, access: Access) -> None:
-        """Ask Pub/Sub; see ``Topic.check``."""
         if access == "READ":
             raise EndpointError(f"{self}: {_READ_INSTEAD}")
         if self.timestamp_attribute is not None:
@@ -144,7 +128,6 @@ class TopicEndpoint(Endpoint):
         self.topic.check()
 
     def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
-        """Publish each record with its key as an attribute."""
         attributed = beam.MapTuple(_attributed).with_output_types(tuple[bytes, dict[str, str]])
         bodies = records | "KeyAsAttribute" >> attributed
         _ = bodies | "PublishTo" >> PublishTo(self.topic, native)

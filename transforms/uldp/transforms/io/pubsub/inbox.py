@@ -29,15 +29,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Progress(NamedTuple):
-    """How far a job has come in a stream, by the numbers of segments.
+    """How far a job has come in a stream, by the numbers of segments."""
 
-    Attributes:
-        needed: The first segment that the job reads if it is started again.
-        counted: The first segment that is not counted yet, so far as the job has said.
-    """
-
-    needed: int = 0
-    counted: int = 0
+    needed: int = 0  # the first segment that the job reads if it is started again
+    counted: int = 0  # the first segment that is not counted yet, so far as the job has said
 
 
 class Inbox:

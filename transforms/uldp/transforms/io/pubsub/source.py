@@ -85,7 +85,6 @@ class PubSubSource(ChunkSource):
         return PubSubReader(self, leases, mark, recovering=recovering)
 
     def get_checkpoint_mark_coder(self) -> Coder:
-        """Return the coder of marks, which take 33 bytes."""
         return AckMarkCoder()
 
 
@@ -216,15 +215,10 @@ def to_message(message: PubsubMessage, name: str, published: Given = beam.DoFn.T
 
 @dataclass
 class PublishTo(beam.PTransform[PCollection[tuple[bytes, Mapping[str, str]]], None]):
-    """Publish bodies with their attributes; a bundle ends when Pub/Sub has accepted all its messages.
-
-    Attributes:
-        topic: The topic.
-        native: Whether the runner publishes with its own sink, as Dataflow does.
-    """
+    """Publish bodies with their attributes; a bundle ends when Pub/Sub has accepted all its messages."""
 
     topic: Topic
-    native: bool = False
+    native: bool = False  # whether the runner publishes with its own sink, as Dataflow does
 
     def expand(self, records: PCollection[tuple[bytes, Mapping[str, str]]]) -> None:
         """Publish in a step of ours, or let the runner publish."""

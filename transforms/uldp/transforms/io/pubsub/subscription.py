@@ -34,11 +34,7 @@ _DELETED_TOPIC = "_deleted-topic_"
 
 
 def library() -> Any:
-    """Import the client library.
-
-    Raises:
-        EndpointError: if it is not installed.
-    """
+    """Import the client library; EndpointError if it is not installed."""
     try:
         from google.cloud import pubsub_v1  # type: ignore[attr-defined,unused-ignore]
     except ImportError:

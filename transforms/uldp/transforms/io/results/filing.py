@@ -19,13 +19,9 @@ R = TypeVar("R")
 
 
 class File(NamedTuple):
-    """A file that is whole.
+    """A file that is whole."""
 
-    Attributes:
-        name: Its name below the folder of results.
-    """
-
-    name: str
+    name: str  # its name below the folder of results
     content: bytes
 
 
@@ -103,9 +99,7 @@ class TogetherFiling(Filing[R]):
         self._joined = Joined(folder, schema)
 
     def add(self, record: R) -> Iterator[File]:
-        """Add a record."""
         return self._joined.add(encode_record(self._schema, self._to_avro(record)))
 
     def rest(self) -> Iterator[File]:
-        """Yield the file."""
         return self._joined.rest()

@@ -24,7 +24,6 @@ class IdsFiling(Filing[MixedColumns]):
         self._joined = Joined(IDS, "ids")
 
     def add(self, record: MixedColumns) -> Iterator[File]:
-        """Add the ids of reports of several collections."""
         for part in record:
             order = np.argsort(part.slices, kind="stable")
             slices, ids = part.slices[order], part.report_ids[order]
@@ -40,5 +39,4 @@ class IdsFiling(Filing[MixedColumns]):
                     yield from self._joined.add(encode_record("ids", record_of))
 
     def rest(self) -> Iterator[File]:
-        """Yield the file."""
         return self._joined.rest()

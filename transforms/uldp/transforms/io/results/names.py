@@ -20,21 +20,13 @@ _PANES = re.compile(
 
 
 class PaneFileName(NamedTuple):
-    """What the name of a file of panes says.
+    """What the name of a file of panes says."""
 
-    Attributes:
-        of: The collection and version of its panes; None if it has panes of several.
-        start: The first start of a window, in milliseconds.
-        end: The last end of a window.
-        number: The revision of its only pane, in six digits or more; or the digest of its panes, in hexadecimal.
-        estimator: The estimator of its estimates; None if its panes are statistics.
-    """
-
-    of: CollectionKey | None
-    start: int
-    end: int
-    number: str
-    estimator: str | None
+    of: CollectionKey | None  # the collection and version of its panes; None if it has panes of several
+    start: int  # the first start of a window, in milliseconds
+    end: int  # the last end of a window
+    number: str  # the revision of its only pane, in six digits or more; or the digest of its panes, in hexadecimal
+    estimator: str | None  # the estimator of its estimates; None if its panes are statistics
 
     def __str__(self) -> str:
         scope = ALL_COLLECTIONS if self.of is None else version_name(*self.of)

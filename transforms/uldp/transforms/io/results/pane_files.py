@@ -44,19 +44,12 @@ P = TypeVar("P", bound=PaneHeader)
 
 @dataclass(frozen=True)
 class PaneFolder(Generic[P]):
-    """A folder of files of panes, below a folder of results.
-
-    Attributes:
-        name: Its name.
-        schema: The name of the schema of the panes' records.
-        to_avro: Returns the value of a record.
-        bare: Returns a pane without its figures.
-    """
+    """A folder of files of panes, below a folder of results."""
 
     name: str
-    schema: str
-    to_avro: Callable[[P], Mapping[str, Any]]
-    bare: Callable[[P], P]
+    schema: str  # the name of the schema of the panes' records
+    to_avro: Callable[[P], Mapping[str, Any]]  # returns the value of a record
+    bare: Callable[[P], P]  # returns a pane without its figures
 
 
 def _header(pane: PaneHeader) -> PaneHeader:
@@ -75,21 +68,13 @@ ESTIMATES = PaneFolder("estimates", "estimate", Estimate.to_avro, _described)
 
 
 class EncodedPane(NamedTuple):
-    """A pane as a file holds it; panes sort in the order of a file.
+    """A pane as a file holds it; panes sort in the order of a file."""
 
-    Attributes:
-        of: Its collection and version.
-        window: The end and the start of its window, in milliseconds.
-        record: Its record.
-        bare: Its record without its figures.
-        revision: The number of the pane.
-    """
-
-    of: CollectionKey
-    window: tuple[int, int]
+    of: CollectionKey  # its collection and version
+    window: tuple[int, int]  # the end and the start of its window, in milliseconds
     record: bytes
-    bare: bytes
-    revision: int
+    bare: bytes  # its record without its figures
+    revision: int  # the number of the pane
 
     @classmethod
     def encode(cls, folder: PaneFolder[P], pane: P) -> "EncodedPane":

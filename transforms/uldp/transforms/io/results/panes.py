@@ -32,7 +32,6 @@ class PaneFiling(Filing[P]):
         self._panes = self._nbytes = 0
 
     def add(self, pane: P) -> Iterator[File]:
-        """Hold a pane, and yield files once the panes reach a limit."""
         self.supersede(pane)
         encoded = EncodedPane.encode(self._folder, pane)
         estimator = pane.estimator if isinstance(pane, Estimate) else None
@@ -46,7 +45,6 @@ class PaneFiling(Filing[P]):
             yield from self.rest()
 
     def rest(self) -> Iterator[File]:
-        """Yield the files of all panes that are held."""
         for estimator, panes in self._held.items():
             own = self._newest_only and len(panes) <= _MAX_OWN_FILES
             for together in [[pane] for pane in panes] if own else [panes]:
@@ -64,9 +62,7 @@ class PaneFiling(Filing[P]):
             self._superseded.append(name_of_pane(self._folder, pane, pane.supersedes.revision))
 
     def superseded(self) -> Sequence[str]:
-        """Return the names of the files that the panes supersede."""
         return self._superseded
 
     def line_of(self, pane: P) -> bytes:
-        """Return the line of a pane."""
         return line_of_pane(pane)

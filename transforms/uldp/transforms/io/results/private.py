@@ -49,18 +49,15 @@ class SourceFiling(Filing[R]):
         """Return what the header of a file of these records says, and its content."""
 
     def add(self, record: R) -> Iterator[File]:
-        """Hold a record, and yield a file for each source once the records reach a limit."""
         if self._held.add(self.source_of(record), record, self.nbytes_of(record)):
             yield from self.rest()
 
     def rest(self) -> Iterator[File]:
-        """Yield a file for each source."""
         for source, records in self._held.clear().items():
             stored, content = self.file_of(source, records)
             yield File(f"{self.folder}/{stored.name}.avro", content)
 
     def line_of_file(self, file: File) -> bytes:
-        """Return the line of a file."""
         return line_of_file(*file)
 
 
@@ -70,16 +67,13 @@ class LateFiling(SourceFiling[Message]):
     folder = "late"
 
     def source_of(self, message: Message) -> str:
-        """Return the source of a message."""
         found = numbered(message.source)
         return found[0] if found else ""
 
     def nbytes_of(self, message: Message) -> int:
-        """Return the size of a message."""
         return message_bytes(message)
 
     def file_of(self, source: str, messages: Sequence[Message]) -> tuple[StoredFile, bytes]:
-        """Name messages by their places, their bytes and their times."""
         ordered = sorted(messages, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
         encoded = [encode_record("message", each.to_avro()) for each in ordered]
         places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
@@ -93,7 +87,6 @@ class RejectedFiling(SourceFiling[Rejected]):
     folder = "rejected"
 
     def source_of(self, record: Rejected) -> str:
-        """Return the source of a record."""
         source, runs = record.place
         return source if runs else ""
 

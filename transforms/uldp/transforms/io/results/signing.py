@@ -33,11 +33,7 @@ def line_of_file(name: str, content: bytes) -> bytes:
 
 
 def is_as_written(path: Path, entry: FileWritten) -> bool:
-    """Return whether a file has the content that its job has written.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
+    """Return whether a file has the content that its job has written; OSError if it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS] == entry.digest
 
