@@ -11,10 +11,9 @@ from uldp.transforms.io.folders import aside_name
 
 @contextmanager
 def written_aside(target: Path) -> Iterator[Path]:
-    """Give a hidden path beside the target, which becomes the target if all goes well, and goes away otherwise.
+    """Give a hidden path that becomes the target if all goes well; a pipe or a device is written itself.
 
-    Errors of files other than the target keep their names. A pipe or a device is written itself. OSError if the
-    operating system refuses to write the file.
+    Errors of files other than the target keep their names. OSError if the operating system refuses to write the file.
     """
     target = Path(os.path.realpath(target))  # a link stays a link
     if target.exists() and not target.is_file():

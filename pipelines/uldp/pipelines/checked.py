@@ -10,14 +10,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 
 
 def checked(spec: CollectionSpec, users: int, days: int | None, *, zones: bool) -> dict[str, Any]:
-    """Return the facts of a spec, its lines of text, and its warnings.
-
-    Args:
-        spec: The spec.
-        users: The number of users of the forecasts.
-        days: For so many days, what a device spends; None to leave it out.
-        zones: Whether to propose zones.
-    """
+    """Return the facts of a spec, its lines of text, and its warnings; with ``days``, what a device spends in these."""
     _, *lines = spec_text(spec, users).splitlines()
     return {
         "valid": True,

@@ -78,18 +78,11 @@ def _reporting(fleet: Fleet, stream: LocalStream, speed: float, interrupt: Calla
 
 
 def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None], interrupt: Callable[[], None]) -> None:
-    """Run the main job live, and write ``stream``, ``results`` and ``report.html`` to ``out``.
+    """Run the main job live, and write ``stream``, ``results`` and ``report.html`` to ``out``, over an earlier demo.
 
-    Args:
-        out: A new or empty directory, or a directory of an earlier demonstration, which the function deletes.
-        users: Number of devices; each reports once during three hours of simulated time.
-        speed: Simulated seconds per second.
-        say: Called with each line of output.
-        interrupt: Raises ``KeyboardInterrupt`` in this thread, because an error has ended the devices.
-
-    Raises:
-        RequestError: if the directory holds anything else.
-        OSError: if the operating system refuses to write to it.
+    Each of ``users`` reports once during three hours of simulated time, of which ``speed`` seconds take one.
+    ``interrupt`` raises ``KeyboardInterrupt`` here once an error has ended the devices. RequestError if the directory
+    holds anything else, OSError if it cannot be written.
     """
     _begin(out)
     folder = example("manhattan")

@@ -77,11 +77,9 @@ def exposure_text(spec: CollectionSpec, days: int) -> Iterator[str]:
 
 
 def known(variable: Variable, reports: int) -> list[tuple[int, float]] | None:
-    """Simulate devices that hold values, all equally probable, and return which share of them a reader knows.
+    """Simulate devices that hold equally probable values; return which share a reader knows after 1, 2, 4, ... reports.
 
-    Returns:
-        Numbers of reports, 1 and its doubles, up to ``reports`` or to where all are known, and the share after each.
-        None if the domain lists no values, or a device has too many cells.
+    It goes on to ``reports``, or to where all are known. None if no values are listed, or a device has too many cells.
     """
     if not variable.kind.listed:
         return None

@@ -64,11 +64,7 @@ class Output:
             _discard(stream)
 
     def check(self) -> None:
-        """Write out what was printed.
-
-        Raises:
-            OSError: if something that was printed could not be written, for example to a full disk.
-        """
+        """Write out what was printed; OSError if that failed, for example on a full disk."""
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:  # as with >&-
                 stream.flush()
@@ -80,11 +76,8 @@ class Output:
 def watched_output() -> Iterator[Output]:
     """Watch the standard streams until the context ends, so that a closed pipe is known whoever wrote to it.
 
-    A character that a stream has not is written as an escape: what Windows redirects to a file has few characters.
-
-    A write to a closed pipe raises ``BrokenPipeError`` in the main thread. In another thread it stops the command as
-    SIGTERM or Ctrl-C does, because a thread's error would stop nothing. Libraries may change the error into another
-    one; ``Output.closed`` stays.
+    Characters that a stream has not are escaped. A write to a closed pipe raises ``BrokenPipeError`` in the main
+    thread, which libraries may change, and stops the command from another one, as SIGTERM does.
     """
     output, before = Output(), (sys.stdout, sys.stderr)
     names = ("standard output", "standard error")
@@ -173,21 +166,14 @@ def _by_name(record: logging.LogRecord) -> bool:
 
 
 def silence_workers() -> None:
-    """Keep what Beam's workers and runners say of a failure to themselves: the command says it, in one line.
-
-    A worker runs in threads of this process, and prints a traceback; the runner logs it again, at each of its layers.
-    """
+    """Keep what Beam's workers and runners print of a failure to themselves: the command says it, in one line."""
     logging.getLogger("PrismJobServer").disabled = True  # Beam sets its level
     logging.getLogger().addFilter(_by_name)
     sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
 
 
 def _stop_silently(number: int, frame: object) -> NoReturn:
-    """Stop the command as Ctrl-C does, without the tracebacks of Beam's worker.
-
-    This handler must silence the worker, because Beam ends the job before any code of ours that waits for the job can
-    run.
-    """
+    """Stop as Ctrl-C does, without workers' tracebacks: Beam ends the job before code of ours that waits can run."""
     logging.disable()
     silence_workers()
     raise KeyboardInterrupt

@@ -14,12 +14,7 @@ _DIGITS = len(str(MAX_REGISTRY_ID))
 
 
 def read_registry_ids(path: Path) -> Mapping[int, str]:
-    """Read the short name of the schema of each id.
-
-    Raises:
-        ValueError: if the file is no such table, or an id occurs twice or means no schema. The message names file, line
-            and remedy.
-    """
+    """Read the schema of each id; ValueError, with file, line and remedy, if one is there twice or means none."""
     seen: set[int] = set()
 
     def entry(row: list[str]) -> tuple[int, str]:

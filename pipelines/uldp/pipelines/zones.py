@@ -26,18 +26,10 @@ _LARGEST_DOMAIN = 10_000
 
 
 def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, epsilon: float | None, users: int) -> str:
-    """Write the zones of a tag, and return what a report tells of them and what to expect.
+    """Write the zones of a tag, ``attribute.tag`` of a record, to a file, and return what to expect of them.
 
-    Args:
-        spec: The spec.
-        name: The tag; of a record, ``attribute.tag``.
-        path: The file to write.
-        count: The number of zones; None for the number with the least expected error.
-        epsilon: The budget of the answer about the zone; None for a bot for each zone.
-        users: The number of reports from which zones are learned.
-
-    Raises:
-        RequestError: if the spec has no such tag, or it has no background, or its mechanism does not fit.
+    The number with the least error is taken without ``count``, a bot for each zone without ``epsilon``. ``users`` are
+    the reports from which zones are learned. RequestError if the spec has no such tag, background, or mechanism.
     """
     variable, tag = _find(spec, name)
     of = variable.tags[tag]

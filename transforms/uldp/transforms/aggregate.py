@@ -85,11 +85,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
-        """Decode, deduplicate, count, window, estimate.
-
-        Raises:
-            TypeError: if the input is not of messages.
-        """
+        """Decode, deduplicate, count, window, estimate; TypeError if the input is not of messages."""
         # None is an unknown type: Beam infers none under --no_pipeline_type_check.
         if messages.element_type is not None and not is_consistent_with(messages.element_type, Message | Chunk):
             raise TypeError(NOT_MESSAGES.format(getattr(messages.element_type, "__name__", messages.element_type)))
@@ -130,10 +126,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 @dataclass
 class CountWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[Statistic]]):
-    """Sum spans of a bounded job in the windows of their spec, and seal the pane of each.
-
-    Specs with the same window policy share their steps.
-    """
+    """Sum spans of a bounded job in the windows of their spec, and seal the pane of each."""
 
     specs: Iterable[CollectionSpec]
 

@@ -130,10 +130,7 @@ class MessageCoder(DeterministicCoder):
 
 
 class ReportColumnsCoder(DeterministicCoder):
-    """Raw little-endian columns behind a small header.
-
-    Reports that are read together mostly have one time slice, which is then written once: it is a quarter of the bytes.
-    """
+    """Raw little-endian columns behind a small header; a time slice that all share is written once."""
 
     _HEADER = struct.Struct("<HIIBII")
     _DTYPES: tuple[type[np.uint8] | type[np.uint32], ...] = (np.uint8, np.uint32)
@@ -273,10 +270,7 @@ def _given(counts: Cells) -> Counts:
 
 
 def _write_counts(out: bytearray, counts: Cells | None) -> None:
-    """Append a kind, the bytes of a count, the number of counts, that of written ones, symbols if sparse, and counts.
-
-    A count takes as few bytes as the largest one needs.
-    """
+    """Append a kind, bytes of a count, numbers of counts and of written ones, symbols if sparse, and counts."""
     if counts is None:
         out += _COUNTS_HEAD.pack(_NONE, 0, 0, 0)
         return

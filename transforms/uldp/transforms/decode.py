@@ -50,10 +50,7 @@ class DecodedReports(NamedTuple):
 
 @dataclass
 class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports]):
-    """Decode messages into report columns, keyed by shard of their ids.
-
-    Passing a message as an element of its own costs as much as all other work on it, so our sources give chunks.
-    """
+    """Decode messages into report columns, keyed by one of ``shards`` parts of ids; by none if ids may repeat."""
 
     specs: Iterable[CollectionSpec]
     shards: int | None  # the number of parts of all ids; None if the reports are not to be deduplicated

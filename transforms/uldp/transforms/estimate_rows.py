@@ -36,9 +36,6 @@ class EstimateRows(beam.PTransform[PCollection[Estimate], PCollection[beam.Row]]
     """Turn each estimate into rows of ``FIELDS``, the columns of ``uldp export`` and those that name a pane.
 
     Panes accumulate: of the rows with the same window, those of the highest ``age`` are valid.
-
-    Attributes:
-        specs: The specs of the collections, which have the labels.
     """
 
     specs: Iterable[CollectionSpec]

@@ -1,8 +1,4 @@
-"""The registry of counters. There are only counters, because only counters reach Flink's metrics.
-
-They are for monitoring. On Flink, each attempt of a task starts them at 0, and counts again the messages that it reads
-again. The exact numbers of a window are in its accounting.
-"""
+"""The registry of counters. Flink's metrics get counters alone, which each attempt of a task counts anew from 0."""
 
 from typing import Literal
 

@@ -166,18 +166,7 @@ class _FirePanesFn(beam.DoFn):
     def _fire(
         self, key: SpanKey, state: _State, before: int, until: int, not_due: Mapping[int, int] | None
     ) -> Generator[WindowedValue, None, int | None]:
-        """Yield the panes that are due when the watermark has come from ``before`` to ``until``.
-
-        Args:
-            key: The key.
-            state: Its state.
-            before: A time.
-            until: A time.
-            not_due: See ``SlidingWindows.firing``.
-
-        Returns:
-            When windows fire next; None if no slice is left.
-        """
+        """Yield panes due as the watermark comes from ``before`` to ``until``; return when the next are, or None."""
         new, old = sum_parts(state.parts.read()), state.slices.read() or Partial()
         slices, times = old + new, times_of(key[0][0])
         windows = (

@@ -32,8 +32,7 @@ _NO_TIME = (
 class ParseMessages(beam.PTransform[PCollection[Any], PCollection[Any]]):
     """Turn the elements of a source into messages for ``Aggregate``; see ``parse_message``.
 
-    A key of Kafka is dropped: who counts has no use for it. The output has one type, because Beam has no coder for a
-    union, and would pickle its elements between workers.
+    A key of Kafka is dropped. The output has one type, because Beam has no coder for a union, and would pickle it.
     """
 
     def expand(self, elements: PCollection[Any]) -> PCollection[Any]:

@@ -1,7 +1,4 @@
-"""Values that a process holds for a step, however often a runner copies the step.
-
-Beam's local runner copies a step for each bundle, and so would derive everything from the specs anew for each.
-"""
+"""Values that a process holds for a step, because Beam's local runner copies the step for each bundle."""
 
 import uuid
 from collections.abc import Callable
@@ -15,10 +12,8 @@ T = TypeVar("T")
 class PerProcess(Generic[T]):
     """A value that a process makes once for a step, when the step asks for it first.
 
-    Pickling writes only how to make the value. A copy in the same process as the original is the original itself; in
-    another process, all copies are one. The process holds the value as long as any copy of the step.
-
-    Threads of a process share the value, so it must not change, or bear that several threads change it.
+    Pickling writes how to make the value, and all copies in a process are one, which its threads share: it must not
+    change, or bear that.
     """
 
     def __init__(self, make: Callable[[], T], name: str | None = None) -> None:

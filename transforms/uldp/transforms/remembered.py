@@ -42,13 +42,7 @@ def unexpired(entries: Iterable[bytes], now: int) -> dict[Lot, Hashes]:
 
 
 def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
-    """Free a bag of the ids that have expired, if these are a sixteenth of it; return the number of those left.
-
-    Args:
-        bag: The bag state.
-        expiring: The number of its ids by expiry, in milliseconds.
-        now: The time, in milliseconds.
-    """
+    """Free a bag of ids that have expired, in milliseconds, if they are a sixteenth of it; return how many are left."""
     expired = sum(ids for until, ids in expiring.items() if until <= now)
     if not expired or expired * 16 < expiring.total():
         return expiring

@@ -33,17 +33,7 @@ Slices = dict[int, Partial]
 
 
 def slide(slices: Mapping[int, Partial], size: int, period: int, offset: int = 0) -> Iterator[tuple[int, Partial]]:
-    """Sum slices into the sliding windows that hold them.
-
-    Args:
-        slices: The part of each slice, with slot 0, by start, a multiple of ``period``, ``offset`` later.
-        size: Milliseconds of a window, a multiple of ``period``.
-        period: Milliseconds from one window's start to the next one's.
-        offset: Milliseconds.
-
-    Yields:
-        The start of each window that holds a slice, and its sum.
-    """
+    """Sum slices, by start, with slot 0, into the sliding windows that hold them; times in milliseconds."""
     for span in sorted({span for start in slices for span in spans_of(start, size, offset)}):
         yield from slide_span(slices, span, size, period)
 
@@ -57,12 +47,7 @@ def spans_of(start: int, size: int, offset: int) -> tuple[int, int]:
 def slide_span(slices: Mapping[int, Partial], span: int, size: int, period: int) -> Iterator[tuple[int, Partial]]:
     """Do as ``slide`` for the windows that begin in one span; they hold only slices of this span and the next one.
 
-    Args:
-        slices: As for ``slide``: all slices of the two spans, and possibly others. Messages that are missing in a
-            slice are missing in the window that begins with it alone; see ``account_missing``.
-        span: The start of the span: a multiple of ``size``, with the offset of the slices.
-        size: As for ``slide``; a span has the same size.
-        period: As for ``slide``.
+    Messages missing in a slice are missing in the window that begins with it alone; see ``account_missing``.
     """
     starts = range(span, span + size, period)
     split = {start: _split_missing(slices[start]) for start in range(span, span + 2 * size, period) if start in slices}
@@ -95,11 +80,7 @@ SpanSlices = tuple[SpanKey, Slices]
 
 @dataclass
 class SumSlidingWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[KeyedPartial]]):
-    """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
-
-    The runner groups the slices of each span and the next one, while in a stream it groups each window: a few elements
-    a day instead of 288. No window fires before all input is read, so that the windows of a span are complete.
-    """
+    """Sum slices of a bounded collection in sliding windows, each once, by span: a few elements a day and not 288."""
 
     window: WindowSpec
     specs: Iterable[CollectionSpec]
@@ -123,10 +104,7 @@ def _add(slices: Slices, start: int, partial: Partial) -> None:
 
 
 def _is_last(window: Any, timestamp: Any, period: int) -> bool:
-    """Return whether a window is the last one of an element's: it begins with the slice of the element's time.
-
-    The runner calls a step once for each window that it has assigned to an element, and once is enough.
-    """
+    """Return whether a window, which the runner calls a step for, is an element's last: one call is enough."""
     last: bool = timestamp.micros - window.start.micros < 1000 * period
     return last
 

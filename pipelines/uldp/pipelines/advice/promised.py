@@ -43,21 +43,13 @@ class Promise:
 
 
 def promised_spec(path: Path, below: Path | None) -> CollectionSpec | None:
-    """Read a spec; None if it is not one of a ranking or of a record.
-
-    Raises:
-        ValueError: if the spec is invalid.
-    """
+    """Read a spec; None if it is not one of a ranking or of a record; ValueError if it is invalid."""
     spec = CollectionSpec.load(path, below=below)
     return spec if spec.domain.kind in (Ranking.name, RECORD) else None
 
 
 def promised_advice(path: Path, spec: CollectionSpec, below: Path | None, epsilon: float, users: int) -> str:
-    """Return the errors of the mechanisms, and the spec with the best one.
-
-    Raises:
-        ValueError: if no spec has such an epsilon, or no mechanism for tables of two attributes suits the record.
-    """
+    """Return the mechanisms' errors, and the spec with the best; ValueError without such an epsilon or mechanism."""
     keys = read_spec(path)
     assert isinstance(keys, dict)  # the spec is valid
     lasting = {key: keys["mechanism"][key] for key in ("lasting_epsilon",) if key in keys["mechanism"]}

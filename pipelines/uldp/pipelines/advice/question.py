@@ -69,11 +69,7 @@ class Question:
         return self.kind.values.size
 
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
-        """Return the spec with a mechanism; ``plain`` if it protects all values.
-
-        Raises:
-            ValueError: if the mechanism does not suit the values.
-        """
+        """Return the spec with a mechanism, ``plain`` if it protects all values; ValueError if it suits them not."""
         return CollectionSpec.parse(self.spec_keys(mechanism, plain=plain), base=self.base, below=self.below)
 
     def spec_keys(self, mechanism: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
@@ -82,10 +78,7 @@ class Question:
         return {**keys, "sensitive": "all"} if plain and self.kind.listed else keys
 
     def true_shares(self, spec: CollectionSpec, protocol: LdpProtocol) -> Floats:
-        """Return the distribution r of true symbols over Z; of sets, the share of users who hold each symbol.
-
-        With ``sizes``, these are the shares of those users who report items.
-        """
+        """Return true symbols' distribution r over Z; of sets, the share of users, or of reporters, who hold each."""
         decoder = protocol.decoder.without_sizes
         if isinstance(decoder, SetDecoder):
             if self.truth is None:
@@ -101,11 +94,7 @@ class Question:
 
 
 def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
-    """Return the keys of a spec of so many values; those that are sensitive are the first ones, or all.
-
-    Raises:
-        ValueError: if there are fewer values than sensitive ones.
-    """
+    """Return the keys of a spec of so many values, of which the first are sensitive, or all; ValueError if too few."""
     if sensitive is not None and sensitive > size:
         raise RequestError(f"--sensitive {sensitive} is more than the {size} values; give {size} or less")
     protected: str | list[int] = "all" if sensitive in {None, size} else list(range(sensitive or 0))
@@ -114,12 +103,10 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
 
 
 def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None, dict[str, Any]]:
-    """Return the keys of a spec of values, sets, pairs or strings, its ``lasting_epsilon``, and ``own``.
+    """Return the keys of a spec without mechanism and estimators, its ``lasting_epsilon``, and ``own``.
 
-    The keys are those without the mechanism and the estimators.
-
-    Of values there are no ``own`` keys: each of their mechanisms has parameters of another meaning. ValueError if the
-    spec is invalid, or has zones.
+    ``own`` are no keys of values, whose mechanisms' parameters differ in meaning. ValueError if the spec is invalid, or
+    has zones.
     """
     spec = CollectionSpec.load(path, below=below)
     for tag in spec.variables[""].tags:

@@ -59,11 +59,7 @@ class _Candidate:
 
 
 def number_spec(path: Path, below: Path | None) -> CollectionSpec | None:
-    """Read a spec; None if it is not one of a number.
-
-    Raises:
-        ValueError: if the spec is invalid.
-    """
+    """Read a spec; None if it is not one of a number; ValueError if it is invalid."""
     spec = CollectionSpec.load(path, below=below)
     return spec if spec.domain.kind == Number.name else None
 
@@ -163,11 +159,7 @@ def _candidates(path: Path, bins: int, epsilon: float) -> Iterator[_Candidate]:
 def asked(
     epsilon: float | None, users: int | None, error: float | None, what: str = "of a number", found: str = "of ranges"
 ) -> tuple[float, int]:
-    """Return what errors follow from: of ranges of a number, or others.
-
-    Raises:
-        RequestError: if something else is given, or no spec has such an epsilon.
-    """
+    """Return what errors follow from; RequestError if something else is given, or no spec has such an epsilon."""
     if epsilon is None or users is None or error is not None:
         raise RequestError(f"{what}, give --epsilon and --users; what is found are errors {found}")
     try:

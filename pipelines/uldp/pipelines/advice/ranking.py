@@ -57,12 +57,7 @@ class LeftOut:
 
 
 def rank(question: Question, progress: Callable[[str], None]) -> tuple[list[Advice], list[LeftOut]]:
-    """Simulate all mechanisms that suit the question.
-
-    Returns:
-        The mechanisms, first that with the least error, or with the fewest users or the least epsilon that suffice; and
-        the others.
-    """
+    """Return mechanisms that suit, simulated, first that of least error, fewest users or least epsilon; and others."""
     ranked, left_out = [], []
     for mechanism in _candidates(question):
         progress(mechanism)
@@ -182,11 +177,7 @@ class _Simulated:
 
 
 def _largest(build: Callable[[float], _Simulated], most: float) -> float:
-    """Return ``most``, or half of it, and so on: the first epsilon at which the mechanism can be built.
-
-    Raises:
-        _UnsuitableError: if there is none above ``_LEAST_EPSILON``, with the reason at ``most``.
-    """
+    """Return the first of ``most``, its half, and so on, that can be built; _UnsuitableError, as of ``most``, else."""
     first: _UnsuitableError | None = None
     while most > _LEAST_EPSILON:
         try:
@@ -246,12 +237,7 @@ def _draws(protocol: LdpProtocol, kind: Kind) -> int:
 
 
 def _lasting(once: Mechanism, question: Question, keys: Mapping[str, Any], users: int, *, plain: bool) -> str:
-    """Say whether the mechanism can have a lasting_epsilon, and whether its permanent responses then identify a device.
-
-    Returns:
-        "no", if it cannot; "links", if there are more responses than users, so that a response can tell whose reports
-        belong together; or "yes".
-    """
+    """Say "no" if a lasting_epsilon is impossible, "links" if responses outnumber users and identify them, or "yes"."""
     lasting = {"lasting_epsilon": min(2 * keys["epsilon"], MAX_EPSILON)}
     try:
         build_protocol(question.spec({**lasting, **keys}, plain=plain))

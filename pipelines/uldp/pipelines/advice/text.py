@@ -31,11 +31,7 @@ lasting_epsilon, the epsilons of a user's reports add up; with it, those of the 
 
 
 def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence[LeftOut]) -> str:
-    """Return the table, why mechanisms are left out, and the spec with the best one.
-
-    Raises:
-        ValueError: if no mechanism suits the question.
-    """
+    """Return the table, why mechanisms are left out, and the best one's spec; ValueError if none suits."""
     reasons = _reasons(left_out)
     if not ranked:
         raise RequestError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))

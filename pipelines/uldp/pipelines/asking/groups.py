@@ -22,11 +22,7 @@ class Wanted:
 
     @classmethod
     def read(cls, sums: Sequence[str], file: Path | None, patterns: Sequence[str]) -> "Wanted":
-        """Read the options ``--sum``, ``--groups`` and ``--where``.
-
-        Raises:
-            RequestError: if the file is no table of value and group, or a list of values cannot be read.
-        """
+        """Read ``--sum``, ``--groups`` and ``--where``; RequestError if a file or a list of values cannot be read."""
         wanted: dict[str, list[str]] = {}
         for text in sums:
             try:
@@ -45,11 +41,7 @@ class Wanted:
         return bool(self.sums or self.patterns)
 
     def of(self, shares: Sequence[Shares]) -> Iterator[tuple[Shares, dict[str, list[int]]]]:
-        """Yield the variables of a span that have groups, with the positions of the values of each.
-
-        Raises:
-            RequestError: if a value or a pattern is of none of them, or they are all numbers, such as a mean.
-        """
+        """Yield variables that have groups, with the positions of their values; RequestError if none has one."""
         found: list[tuple[Shares, dict[str, list[int]]]] = [(each, {}) for each in of_values(shares)]
         for name, values in self.sums.items():
             mine = [pair for pair in found if all(value in pair[0].positions for value in values)]
@@ -77,10 +69,7 @@ def _unknown(values: Sequence[str], shares: Sequence[Shares]) -> str:
 
 
 def _matching(shares: Shares, pattern: str) -> list[int]:
-    """Return the positions of the values that a pattern matches.
-
-    Without a wildcard, it matches a name or a part of one that other characters than letters, digits and - end.
-    """
+    """Return the positions of values that a pattern matches; without wildcards, by name or a whole part of it."""
     attribute, separator, rest = pattern.partition("=")
     if shares.attribute:
         if not separator or attribute != shares.attribute:

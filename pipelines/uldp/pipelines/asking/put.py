@@ -24,17 +24,8 @@ def put(
 ) -> Iterator[Answer]:
     """Yield the answers; RequestError if a name or a group is unknown, or the counts give no answer.
 
-    Args:
-        asked: The counts.
-        wanted: The groups of values.
-        over: Whether the numbers of spans are smoothed over time.
-        compare: The names of two times; None without a comparison.
-        correct: The correction of p-values of a comparison.
-        same_devices: Whether a comparison is of the same devices, which keep their responses.
-        ranges: Ranges of numbers or values, as text.
-        levels: The levels of quantiles, between 0 and 1.
-        tables: The tables, if no sums are asked for; all without one.
-        beside: Counts of other reports, of which the second time of a comparison is; None if both are of one folder.
+    ``compare`` names two times, of which the second is of ``beside`` if that is given. ``over`` smooths over time.
+    Ranges are text, and the levels of quantiles between 0 and 1. All tables are given if none is asked for.
     """
     if over:
         return asked.over_time()

@@ -47,10 +47,10 @@ class Asked:
         pooled: bool = False,
         by: Sequence[str] = (),
     ) -> "Asked":
-        """Sum the kept counts, of all slices together, or of those that ``groups_by`` finds.
+        """Sum the kept counts, of all slices together, or by ``groups_by``; if ``pooled``, of all versions together.
 
-        With ``pooled``, estimates of a collection are of all of its versions together. RequestError if there is no such
-        zone, windows and periods do not fit, versions cannot be pooled, or one has not the public attributes of ``by``.
+        RequestError if there is no such zone, windows and periods do not fit, versions cannot be pooled, or one has not
+        the public attributes of ``by``.
         """
         calendar = zone_of(zone)
         rolled: dict[tuple[str, str], list[RollUp]] = {}
@@ -69,11 +69,7 @@ class Asked:
         return cls([pools for each in rolled.values() if (pools := pool_up(each))], every, estimator)
 
     def tables(self, wanted: Sequence[WantedTable] = ()) -> Iterator[Answer]:
-        """Yield the tables of each span; all of them, or those that are wanted.
-
-        Raises:
-            RequestError: if no table of a span is one that is wanted.
-        """
+        """Yield all tables of each span, or the wanted ones; RequestError if no span has one of these."""
         for span in self._each():
             tables = span.tables(self._estimator(span))
             for each in wanted:
@@ -97,10 +93,9 @@ class Asked:
         same_devices: bool,
         beside: "Asked | None" = None,
     ) -> Iterator[Answer]:
-        """Yield the differences between two times, versions or collections, of which the second may be ``beside``.
+        """Yield differences between two times, versions or collections, of which the second may be ``beside``.
 
-        Raises:
-            RequestError: if a name is of no span, the two have reports in common, or their values differ.
+        RequestError if a name is of no span, the two have reports in common, or their values differ.
         """
         before, after = self._named(first), (beside or self)._named(second)
         one, other = before.version.spec, after.version.spec
@@ -121,11 +116,7 @@ class Asked:
             yield from compare(*pair, groups_of(shares, groups), correction, same_devices=same_devices)
 
     def ranges(self, texts: Sequence[str], levels: Sequence[float]) -> Iterator[Answer]:
-        """Yield the shares of ranges, and quantiles, of each span; ``attribute=LOW:HIGH`` is one of a record.
-
-        Raises:
-            RequestError: if a range is of no variable, or no variable has quantiles.
-        """
+        """Yield each span's shares of ranges, ``attribute=LOW:HIGH`` of a record, and quantiles, or RequestError."""
         for span in self._each():
             estimator, variables = self._estimator(span), list(shares_of(span))
             of_variables: dict[str, list[Range]] = {each.attribute: [] for each in variables}
@@ -140,11 +131,7 @@ class Asked:
                     yield from quantiles(each, levels, estimator)
 
     def over_time(self) -> Iterator[Answer]:
-        """Yield the filtered and the smoothed numbers of each span.
-
-        Raises:
-            RequestError: if a version has fewer than three spans, or its spans have reports in common.
-        """
+        """Yield filtered and smoothed numbers of each span; RequestError if spans are fewer than 3, or overlap."""
         for spans in self.spans:
             yield from smoothed(spans)
 

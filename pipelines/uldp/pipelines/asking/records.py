@@ -22,11 +22,7 @@ class WantedTable:
 
     @classmethod
     def read(cls, text: str, given: str | None) -> "WantedTable":
-        """Read the options ``--table`` and ``--given``.
-
-        Raises:
-            RequestError: if the text is no list of attributes, or what is given is not one of two.
-        """
+        """Read ``--table`` and ``--given``; RequestError if it is no list of attributes, or none of two is given."""
         try:
             names = tuple(name.strip() for name in next(csv.reader([text], strict=True)))
         except (csv.Error, StopIteration) as error:
@@ -59,11 +55,7 @@ class WantedTable:
 
 
 def asking_given(kept: Kept, wanted: Sequence[WantedTable]) -> Kept:
-    """Return these counts under specs that ask for one attribute given another, as ``given`` in a spec does.
-
-    Raises:
-        RequestError: if a version counts no reports about both attributes.
-    """
+    """Return counts under specs that ask for one attribute given another; RequestError if no report is of both."""
     pairs = [each.pair for each in wanted if each.given is not None]
     if not pairs:
         return kept

@@ -14,16 +14,10 @@ from uldp.schemas.specs.variable import Variable
 
 
 def asking(kept: Kept, candidates: Path | None, discover: Discover | None) -> Kept:
-    """Return these counts under specs that differ in what devices do not know.
+    """Return counts under specs with other candidates, from a CSV file with the column ``value``, or another search.
 
-    Args:
-        kept: The counts.
-        candidates: A CSV file with the column ``value``: the strings to ask for; None for those of each spec.
-        discover: The search; None for that of each spec.
-
-    Raises:
-        RequestError: if a collection has no strings, more than one attribute of strings, or finds none, if the file
-            cannot be read, or if it has other strings than those of the domain.
+    RequestError if a collection has no strings, more than one attribute of strings, or finds none, or if the file
+    cannot be read, or has other strings than those of the domain.
     """
     if candidates is None and discover is None:
         return kept

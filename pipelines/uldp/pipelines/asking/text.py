@@ -21,10 +21,7 @@ _IN_ORDER = (TableName.RANGE, TableName.BELOW, TableName.GIVEN, TableName.BEATS)
 
 
 def answers_text(answers: Sequence[Row], *, top: int) -> Iterator[str]:
-    """Yield the lines of answers, a block for each time: of each quantity the largest ``top``.
-
-    What all answers assume is said once, at the end.
-    """
+    """Yield a block of lines for each time, of each quantity the largest ``top``; at the end, what all assume."""
     for (collection, versions, slices, period, start, end), block in groupby(answers, _block):
         of_block = list(block)
         version = f"v{versions[0]}" if len(versions) == 1 else f"versions {names(versions)}"

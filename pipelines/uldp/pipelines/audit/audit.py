@@ -47,16 +47,10 @@ class Audit:
 
 
 def audit(endpoint: Endpoint, out: Path, *, private: Path | None = None, places: Sequence[Endpoint] = ()) -> Audit:
-    """Count the messages of a source again, and compare.
+    """Count the messages of a job's source, or of a copy of it, again, and compare with its results ``out``.
 
-    Args:
-        endpoint: The source of the job, or a copy of it.
-        out: The results directory of the job.
-        private: The directory with late and rejected reports, if that is another one.
-        places: Where estimates were published to; those on the network are asked only if they are among these.
-
-    Raises:
-        ValueError: if the source cannot be read at all, or ``out`` holds no results.
+    Of ``places`` of estimates, those on the network are asked only if named here. ValueError if the source cannot be
+    read at all, or ``out`` holds no results.
     """
     return _Audit(source_of(endpoint), out, private or out, places).run()
 
@@ -166,11 +160,7 @@ class _Audit:
             self.faults.append(f"and {len(every) - MOST_LINES:,} more {others}")
 
     def _check_stream(self, source: StreamSource) -> None:
-        """Compare the segments that are there with those that the job has read.
-
-        Raises:
-            ResultsError: if it is another stream.
-        """
+        """Compare the segments that are there with those that the job has read; ResultsError of another stream."""
         stream = source.stream
         if self._follows and stream.id != self.found.job.content:
             raise ResultsError(f"{stream.path}: not the stream that {self.found.job} has read; give that one")

@@ -54,14 +54,10 @@ def compare(
     fired_until: float,
     by_watermark: bool = False,
 ) -> Compared:
-    """Compare each window.
+    """Compare each window's newest pane with the source, which counts copies, and may be ``unsure`` of some.
 
-    Args:
-        expected: What the source holds of each window; it counts copies.
-        panes: The newest pane of each window.
-        unsure: Windows of which the source does not say what they hold.
-        fired_until: Each window that ends by then has fired, in milliseconds.
-        by_watermark: Whether the job followed a broker: a message that came behind its watermark is late by that.
+    Windows that end by ``fired_until``, in milliseconds, have fired. ``by_watermark``: messages behind a broker's
+    watermark are late.
     """
     compared = Compared()
     for key in sorted(expected.keys() | panes.keys()):
@@ -92,14 +88,9 @@ def _outcomes(accounting: Accounting) -> tuple[int, int, int]:
 
 
 def explained(lacking: Mapping[Place, int], parts: Sequence[tuple[str, Mapping[Place, int]]]) -> list[Lost]:
-    """Return the parts of a source that are not in the results: exactly their reports are lacking.
+    """Return the parts of a source, or runs of them, whose reports by place are exactly those that are lacking.
 
-    These are one part or a run of parts, one after the other, that has all that is lacking. If there is none, they are
-    parts and runs that have all that is lacking in each of their places.
-
-    Args:
-        lacking: How many reports are lacking, by place.
-        parts: Each part of the source, in order, with the number of its reports by place.
+    If no part or run has all that is lacking, they are parts and runs that have all of it in each of their places.
     """
     whole = next((lost for lost in _fitting(lacking, parts) if lost.places == lacking), None)
     if whole is not None:
@@ -134,14 +125,7 @@ def window_text(key: WindowKey) -> str:
 
 
 def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: Extent | None) -> str:
-    """Return the line about a window of which reports are in no pane.
-
-    Args:
-        key: The window.
-        lacking: The number of these reports.
-        pane: Its newest pane, if there is one.
-        signed: What the last pane accounts for that the job has written, if it says so.
-    """
+    """Return the line about a window of which reports are in no pane; its job has ``signed`` the last one."""
     received = 0 if pane is None else pane.accounting.received
     there = "no pane is there" if pane is None else f"the newest pane accounts for {number_of(received, 'report')}"
     had = 0 if signed is None else signed.received

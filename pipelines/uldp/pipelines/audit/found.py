@@ -42,16 +42,9 @@ class Found:
 
     @classmethod
     def read(cls, out: Path, private: Path, signed: Signed, damaged: Damaged) -> "Found":
-        """Read a results directory.
+        """Read results, and private ones; ResultsError without specs or identity, or if it is no results directory.
 
-        Args:
-            out: The directory.
-            private: The directory with late and rejected reports.
-            signed: What the journal says, which knows the estimators of windows from before the spec has changed.
-            damaged: Called for each damaged file.
-
-        Raises:
-            ResultsError: if ``out`` is not a results directory, its identity is damaged, or it lacks a spec.
+        The journal knows the estimators of windows from before the spec has changed.
         """
         folder = ResultsFolder(out, damaged, private)
         specs = folder.specs

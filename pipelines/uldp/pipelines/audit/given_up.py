@@ -22,11 +22,7 @@ def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
 
 
 def taken_texts(out: Path) -> list[str]:
-    """Return a line for each run of segments that the job of a results directory took as given up, by its journal.
-
-    Raises:
-        ResultsError: if the journal is damaged.
-    """
+    """Return a line for each run of segments that a job took as given up; ResultsError if its journal is damaged."""
     try:
         return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
     except JournalError as error:
@@ -40,12 +36,6 @@ def of_backfill(stream: LocalStream, sources: Iterable[str]) -> Iterator[GivenUp
 
 
 def untaken(stream: LocalStream, taken: Iterable[GivenUpTaken], read: Iterable[int]) -> list[GivenUp]:
-    """Return the runs of which the job of a stream has neither read a segment nor taken it as given up.
-
-    Args:
-        stream: The stream.
-        taken: What the journal says was taken as given up.
-        read: The numbers of the segments that it says were read.
-    """
+    """Return the runs of segments of which a job, by its journal, has read none and has taken none as given up."""
     known = {*read, *(each.last for each in taken)}
     return [each for each in stream.given_up if each.last >= stream.first and known.isdisjoint(each.segments)]

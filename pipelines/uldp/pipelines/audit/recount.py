@@ -114,12 +114,7 @@ class Recount:
         self.unsure: set[SliceKey] = set()
 
     def add(self, messages: PackedMessages, clock: str = "") -> None:
-        """Count messages, in the order in which they were read.
-
-        Args:
-            messages: The messages.
-            clock: Names the part of the source whose clock gave the publish times.
-        """
+        """Count messages in the order of reading; ``clock`` names what part of the source gave the publish times."""
         decoded = self._decoder.decode(messages)
         self.tally.add(Tally.of(decoded, self.specs))
         self._remember(decoded.columns)

@@ -23,16 +23,9 @@ class Answers(NamedTuple):
 
 
 def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Answers:
-    """Ask each place for the newest estimates of results.
+    """Ask each place that a job records for the newest estimates of results; of a network, only those also named.
 
-    Results may be a stranger's, and a database that they name gets the password of whoever connects. So a place on the
-    network is asked only if the user names it.
-
-    Args:
-        sinks: The places, as the identity of the job records them.
-        named: The places that the user names.
-        out: The results directory.
-        damaged: Called for each damaged file of it.
+    Results may be a stranger's, and a database that they name gets the password of whoever connects.
     """
     answers = Answers([], [])
     of_user = {place.recorded if isinstance(place, RowSink) else str(place): place for place in named}

@@ -143,11 +143,7 @@ def _runs(messages: PackedMessages) -> Iterator[Part]:
 
 
 def source_of(endpoint: Endpoint) -> ArchiveSource | StreamSource | TopicSource:
-    """Return the source behind an endpoint.
-
-    Raises:
-        ValueError: if it cannot be read again: it is not on this machine, or its broker forgets what was read.
-    """
+    """Return the source behind an endpoint; ValueError if it is not on this machine, or its broker forgets."""
     if isinstance(endpoint, KafkaEndpoint):
         return TopicSource(endpoint)
     if not isinstance(endpoint, FilesEndpoint):

@@ -68,16 +68,10 @@ class Archived:
 
 
 def read_archive(inspection: Inspection, path: str, *, by_device: bool) -> Archived:
-    """Read the first reports of an archive, about as many as the limits allow.
+    """Read the first reports of an archive, about as many as the limits allow; ``by_device``, messages name devices.
 
-    Args:
-        inspection: What a collector makes of messages.
-        path: A file or directory of messages.
-        by_device: Whether devices make several reports, so that each message must name its device.
-
-    Raises:
-        RequestError: if a collector would not count each report, an id is there twice, or they are too few to show
-            anything; says what to do.
+    RequestError, which says what to do, if a collector would not count each report, an id is there twice, or they are
+    too few to show anything.
     """
     ids: list[ReportIds] = []
     payloads: list[Payloads] = []

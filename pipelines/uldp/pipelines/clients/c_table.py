@@ -44,11 +44,7 @@ def c_name(collection: str) -> str:
 
 
 def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield the lines of a header that defines ``NAME_table``, and ``NAME_work``, the memory of a report.
-
-    Raises:
-        ValueError: if ``clients/c/uldp.h`` has not a form of the table, or no field for a key.
-    """
+    """Yield a header with ``NAME_table`` and ``NAME_work``; ValueError if ``uldp.h`` lacks a form, or a key's field."""
     nodes = [*_nodes(table["encoding"]), *_nodes(table["mechanism"])]
     if unknown := {node["form"] for node in nodes if "form" in node} - _FORMS - _MAPS.keys():
         raise ValueError(f"the client in C does not know the form {min(unknown)}")

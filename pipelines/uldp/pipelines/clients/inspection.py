@@ -50,12 +50,7 @@ class Inspection:
         return self.reports - self.verdicts[GOOD] - self.verdicts[NOT_JUDGED]
 
     def lines(self, messages: Iterator[Message], first: int) -> Iterator[str]:
-        """Read messages, yield lines about the first reports of them, and count the verdicts of all.
-
-        Args:
-            messages: The messages. The age of one with the publish time ``UNKNOWN`` is not judged.
-            first: The number of reports to describe.
-        """
+        """Yield lines about the first reports of messages, and count all verdicts; ``UNKNOWN`` ages are not judged."""
         for message in messages:
             start = self.reports
             yield from self._describe(message, first - start)

@@ -24,12 +24,7 @@ _AT_ONCE = 8192
 
 
 def sent_messages(source: str, published: int = UNKNOWN) -> Iterator[Message]:
-    """Yield the messages of a source; ValueError if it is neither; says what to do.
-
-    Args:
-        source: A path, see ``archived_messages``; or if there is no file of this name, a message in hexadecimal digits.
-        published: The publish time of a message that comes without one.
-    """
+    """Yield the messages of a path, see ``archived_messages``, or in hexadecimal digits; ValueError says what to do."""
     if _exists(source):
         yield from archived_messages(source, published)
     else:
@@ -37,16 +32,10 @@ def sent_messages(source: str, published: int = UNKNOWN) -> Iterator[Message]:
 
 
 def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
-    """Yield the messages of a file or directory.
+    """Yield the messages of a container, a directory of these, or a file with one, ``published`` if they do not say.
 
-    Args:
-        path: An Avro container of messages or of rejected reports, a file with the bytes of one message, or a directory
-            of containers.
-        published: The publish time of a message that comes without one. Those of most containers have theirs.
-
-    Raises:
-        ValueError: if a directory holds no messages, or a container is broken; says what to do.
-        OSError: if there is no such file.
+    ValueError, which says what to do, if a directory holds no messages, or a container is broken; OSError if there is
+    no such file.
     """
     if kind_of(Path(path)) is Kind.REJECTED:
         yield from _rejected_messages(Path(path))

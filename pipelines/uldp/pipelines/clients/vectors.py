@@ -31,11 +31,9 @@ Size = int | tuple[int, ...]
 
 
 class Recorded:
-    """Draws from a seed, which are the same under each version of Python and NumPy, and keeps a list of them.
+    """Draws from a seed, the same under each version of Python and NumPy, and keeps a list of them.
 
-    Args:
-        seed: Any text.
-        large: Whether half of the floats are 7/8 or more, so that reports without noise are among few of them.
+    If ``large``, half of the floats are 7/8 or more, so that reports without noise are among few of them.
     """
 
     def __init__(self, seed: str, *, large: bool = False) -> None:
@@ -63,9 +61,9 @@ class Recorded:
 
 
 def vectors(spec: CollectionSpec) -> dict[str, Any]:
-    """Return the table of a spec, and what its devices send, as JSON; the same spec gives the same.
+    """Return the table of a spec, and what its devices send, as JSON; ValueError if it has no table for devices.
 
-    Integers above 2^53 are texts, because JavaScript would round them. ValueError if the spec has no table for devices.
+    Integers above 2^53 are texts, because JavaScript would round them.
     """
     case = {"name": spec.collection, "table": device_table(spec), "devices": list(devices_of(spec, spec.collection))}
     return cast(dict[str, Any], readable(case))

@@ -120,15 +120,10 @@ def verify(
     registry_ids: Mapping[int, str] | None = None,
     by: Sequence[str] = (),
 ) -> Verification:
-    """Test the reports in an archive; ValueError if the archive cannot show anything; says what to do.
+    """Test the reports of one value in an archive, and ``against`` another, for a lower bound on epsilon.
 
-    Args:
-        spec: The spec of the reports.
-        given: The reports of one value.
-        against: The reports of another value, for a lower bound on epsilon.
-        level: The level of privacy of the devices, if the spec has levels.
-        registry_ids: As in ``Inspection``.
-        by: The value of each public attribute of the devices, as ``ATTRIBUTE=VALUE``.
+    ``level`` and ``by``, as ``ATTRIBUTE=VALUE``, are of the devices. ValueError, which says what to do, if the archive
+    cannot show anything.
     """
     inspection = Inspection([spec], registry_ids)
     slice_number = _slice(spec, by)

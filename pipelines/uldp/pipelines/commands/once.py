@@ -9,22 +9,14 @@ class OnceGroup(click.Group):
     """A group that takes each option once, as its commands do, unless it may be repeated."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options of the group itself.
-
-        Raises:
-            click.UsageError: if an option with one value is given twice.
-        """
+        """Parse the group's own options; click.UsageError if one with a single value is given twice."""
         _refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command and its arguments.
-
-        Raises:
-            click.UsageError: if there is no such command, or an option with one value is given twice.
-        """
+        """Return the command and its arguments; click.UsageError if there is none, or an option is given twice."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             own = command.context_class(command, parent=ctx, info_name=name, **command.context_settings)

@@ -49,11 +49,7 @@ def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
 
 
 def load_or_follow(paths: tuple[Path, ...], folder: str | None, out: str | None) -> "list[CollectionSpec] | SpecFolder":
-    """Load the specs that a command names, or return the folder that it follows; ``out`` is that of ``SpecFolder``.
-
-    Raises:
-        UsageError: unless the command names exactly one of both.
-    """
+    """Load the specs, or return the folder to follow, of ``out``; UsageError unless exactly one of both is named."""
     from uldp.pipelines.jobs.spec_folder import SpecFolder
 
     if bool(paths) == (folder is not None):

@@ -41,16 +41,7 @@ _PROXIES = "127.0.0.0/8, ::1"
 
 
 class Intake:
-    """Takes posts.
-
-    Args:
-        commits: Where posts go.
-        tokens: Who may post, and as whom; None for everybody, as nobody.
-        origins: Of which pages browsers may post; ``*`` for all.
-        rate_limit: What each sender may send from each address.
-        metrics: What counts posts.
-        tables: The tables for devices.
-    """
+    """Takes posts of who has one of ``tokens``, or of all, and of browsers on pages of ``origins``; ``*`` is any."""
 
     def __init__(
         self,

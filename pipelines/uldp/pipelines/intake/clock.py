@@ -8,15 +8,10 @@ from collections.abc import Callable
 
 
 class SteadyClock:
-    """Goes on by a clock that nobody sets, and follows the machine's clock.
+    """Goes on by a clock that nobody sets, and follows the machine's ``wall`` clock, in milliseconds.
 
     If both differ by more than ``TOLERANCE``, somebody has set the machine's clock, or it is wrong for a moment. The
-    steady clock follows it only once both have differed by as much for ``DOUBT`` seconds.
-
-    Args:
-        wall: Returns the time of the machine in milliseconds.
-        say: Called with a line when the clock is set.
-        steady: Returns seconds of a clock that nobody sets.
+    steady clock follows it only once both have differed by as much for ``DOUBT`` seconds, and says so.
     """
 
     TOLERANCE, DOUBT = 1000, 60.0

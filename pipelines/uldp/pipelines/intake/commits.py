@@ -74,15 +74,9 @@ class Commits:
         self._told = ""  # why the posts under way are not written
 
     async def put(self, data: bytes, attributes: Mapping[str, str]) -> Verdict | None:
-        """Write a message; return when it is durable.
+        """Write a message; return when it is durable, with why it is not, or how many of its reports are late.
 
-        Returns:
-            Why it is not written, if it can not be counted, never or not yet; or how many of its reports are late, if
-            some are.
-
-        Raises:
-            FullError: if too much waits.
-            NotWrittenError: if the stream did not take it, or has not yet; then a copy of it may still be written.
+        FullError if too much waits; NotWrittenError if the stream did not take it, or has not yet: a copy may come.
         """
         post = _Post(data, attributes, asyncio.get_running_loop().create_future())
         if self._bytes + _size(post) > self._most_waiting:
@@ -110,10 +104,9 @@ class Commits:
         return self._bytes
 
     def close(self, seconds: float) -> int:
-        """Wait for the posts that are being written, for a broker so many seconds at the most.
+        """Wait for posts, of a broker so many seconds; return how many were not written.
 
-        Returns:
-            The number of posts that were not written. None of them was answered as if it were.
+        Nobody was told that they were.
         """
         self._stream.give_up(seconds)
         self._thread.shutdown()

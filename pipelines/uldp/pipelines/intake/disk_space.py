@@ -11,11 +11,7 @@ _FLOOR, _SHARE = 1 << 30, 0.05
 
 
 class DiskSpace:
-    """Looks at the disk of a folder.
-
-    Args:
-        path: The folder.
-    """
+    """Looks at the disk of a folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,7 +21,7 @@ class DiskSpace:
         return shutil.disk_usage(self._path).free
 
     def check(self) -> None:
-        """Do nothing while the disk has enough free space; EndpointError if it has not."""
+        """Do nothing while the disk has enough free space; then raise EndpointError."""
         disk = shutil.disk_usage(self._path)
         floor = min(_FLOOR, int(_SHARE * disk.total))
         if disk.free < floor:

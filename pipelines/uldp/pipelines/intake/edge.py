@@ -37,16 +37,7 @@ class EdgeError(RequestError):
 
 
 async def body_of(headers: Mapping[bytes, bytes], receive: Receive, take: Callable[[int], int]) -> bytes:
-    """Read the message of a post.
-
-    Args:
-        headers: The headers, by names in lower case.
-        receive: As of ASGI.
-        take: Takes bytes from the rate limit of the sender; see ``RateLimit.take``.
-
-    Raises:
-        EdgeError: as soon as it is known that the server does not take it.
-    """
+    """Read the message of a post, its headers in lower case; EdgeError as soon as the server cannot take it."""
     announced, chunked = headers.get(b"content-length"), b"transfer-encoding" in headers
     if announced is not None and chunked:  # of which a proxy before the server may believe the other one
         raise EdgeError(400, "a post has Content-Length or Transfer-Encoding, not both", _CLOSE)
@@ -111,11 +102,7 @@ def inflated(data: bytes) -> bytes:
 
 
 def origin_of(text: str) -> str:
-    """Return an origin as browsers write it: in lower case, without a slash, and without the usual port.
-
-    Raises:
-        RequestError: if it is none.
-    """
+    """Return an origin as browsers write it, without the usual port; RequestError if it is none."""
     if text == "*":
         return text
     try:

@@ -62,12 +62,7 @@ class Late(NamedTuple):
 
 
 class Judge:
-    """Judges messages as a job of the same specs does.
-
-    Args:
-        specs: The specs.
-        registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.
-    """
+    """Judges messages as a job of the same specs does."""
 
     def __init__(self, specs: Iterable[CollectionSpec], registry_ids: Mapping[int, str] | None = None) -> None:
         shared = SharedSpecs.of(specs)
@@ -88,19 +83,10 @@ class Judge:
         registry_ids: Mapping[int, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Return a judge by the specs of a folder, which looks at it before it judges when it is time to.
+        """Return a judge by a folder's specs, which it looks at when it is time to; errors as ``SpecFolder.begin``.
 
         Its refusals are final, and the collection of a report may be one of tomorrow: so it refuses none because it
         does not know its collection.
-
-        Args:
-            folder: The folder.
-            say: Called with a line about each change and refusal of a spec.
-            registry_ids: As of the class.
-            clock: As of ``SpecWatch``.
-
-        Raises:
-            RequestError, EndpointError: as ``SpecFolder.begin``.
         """
         specs, watch = begin_watch(folder, _ADMISSION, say, anew=True, clock=clock)
         judge = cls(specs, registry_ids)
@@ -112,10 +98,9 @@ class Judge:
         return self._specs.served
 
     def judge(self, messages: Sequence[Message]) -> "dict[int, Verdict]":
-        """Return, by row, the messages of which no report can be accounted now, and those of which reports are late.
+        """Return, by row, messages of which no report can be accounted now, and those of which reports are late.
 
-        A message with a report that can be counted, or can be later, is not refused: the job rejects its other reports,
-        and keeps them.
+        Others are not refused: the job rejects, and keeps, those of their reports that it cannot count.
         """
         self._look(self._latest)
         self._latest = max((message.publish_time for message in messages), default=self._latest)

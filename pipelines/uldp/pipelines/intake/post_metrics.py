@@ -26,12 +26,7 @@ NO_REASON = ""
 
 
 class PostMetrics:
-    """Counts posts; to be used in one event loop.
-
-    Args:
-        waiting: Returns the bytes that wait.
-        free: Returns the free bytes of the disk; None if there is none to look at.
-    """
+    """Counts posts, in one event loop, and asks for the bytes that wait, and that are free on a disk, if any."""
 
     def __init__(self, waiting: Callable[[], int] = lambda: 0, free: Callable[[], int] | None = None) -> None:
         self._waiting, self._free = waiting, free

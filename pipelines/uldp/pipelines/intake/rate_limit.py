@@ -10,13 +10,7 @@ _MOST_KEYS = 1 << 16
 
 
 class RateLimit:
-    """Counts the bytes of each sender, anew in each time.
-
-    Args:
-        most: The bytes that each may send.
-        seconds: The length of a time.
-        clock: Returns seconds.
-    """
+    """Counts the bytes of each sender, ``most`` of them allowed, anew every ``seconds``."""
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._seconds, self._clock = most, seconds, clock

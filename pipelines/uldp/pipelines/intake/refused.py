@@ -21,11 +21,7 @@ _EACH, _HOUR, _MOST_BYTES = 100, 3600, 64 << 20
 
 
 class RefusedSample:
-    """Writes files of rejected messages into a folder, which only their owner may read.
-
-    Args:
-        folder: The folder; it is made with its first file.
-    """
+    """Writes files of rejected messages into a folder, made with the first, which only their owner may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

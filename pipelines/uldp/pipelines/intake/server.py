@@ -52,23 +52,10 @@ def collect(
 ) -> None:
     """Take messages until a signal comes; each that was taken is in the stream then.
 
-    Args:
-        specs: The collections, or a folder of their specs that is followed.
-        to: The stream. A local one is begun if it is not there, and never closed.
-        host: The address to listen at.
-        port: The port; 0 for any.
-        tokens: Who may post; None for everybody.
-        origins: Of which pages browsers may post.
-        megabytes: How many million bytes each sender may post from one address in a minute.
-        refused: The folder of a sample of the messages that are refused for good; None to keep none.
-        registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.
-        say: Called with each line of output.
-        until: Called with the function that ends the server, before it begins.
-
-    Raises:
-        RequestError: if others would reach the address, and there are no tokens; if an origin is none; or if the folder
-            has no spec.
-        EndpointError: if the port cannot be opened, the stream takes no messages, or there is no folder.
+    A local stream is begun if it is not there, and never closed. Port 0 is any. ``megabytes`` are those of a sender
+    from an address in a minute, and ``until`` is called with what ends the server. RequestError if others would reach
+    the address without tokens, if an origin is none, or the folder has no spec; EndpointError if the port, the stream
+    or the folder cannot be used.
     """
     if tokens is None and not is_loopback(host):
         raise RequestError(
@@ -122,11 +109,7 @@ def _not_written(posts: int) -> str:
 
 @contextmanager
 def _writing(to: Endpoint) -> Iterator[Writer]:
-    """Open the stream; a local one stays open, however the command ends, and another command's is refused.
-
-    Raises:
-        StreamError: if the local stream is closed, is a simulation's, or was not written to its end.
-    """
+    """Open the stream; a local one stays open. StreamError if it is closed, a simulation's, or another command's."""
     if not isinstance(to, FilesEndpoint) or to.path is None:
         with to.writing(simulated_clock=False) as writer:
             yield writer

@@ -13,18 +13,14 @@ _NAME = re.compile(r"([a-z0-9-]{1,64})-v([1-9][0-9]{0,9})")
 
 
 class Table(NamedTuple):
-    """A table for devices."""
+    """A table for devices as JSON, and the digest that it holds."""
 
     digest: str  # the digest that it holds
     text: str  # the table as JSON
 
 
 class Tables:
-    """Gives the table of a collection and version, which is computed once.
-
-    Args:
-        served: Returns the collections as they are now.
-    """
+    """Gives the table of a collection and version, as served now, which is computed once."""
 
     def __init__(self, served: Callable[[], Mapping[CollectionKey, ServedCollection]]) -> None:
         self._served = served

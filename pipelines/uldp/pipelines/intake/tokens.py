@@ -15,16 +15,10 @@ LEAST_CHARACTERS = 16
 
 
 class Tokens:
-    """Finds the sender of a token.
-
-    It looks up digests, so how long this takes says nothing about the tokens.
-    """
+    """Finds the sender of a token, by digests, so how long this takes says nothing about the tokens."""
 
     def __init__(self, senders: Mapping[str, str]) -> None:
-        """Take the sender of each token; RequestError if a token is too short, or a sender has no name.
-
-        The message shows no token.
-        """
+        """Take the sender of each token; RequestError, without a token, if one is too short or of nobody."""
         if not senders:
             raise RequestError("the file has no tokens; write one a line, as TOKEN,SENDER")
         for token, sender in senders.items():
@@ -39,10 +33,7 @@ class Tokens:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a CSV table with the header ``token,sender``; RequestError if it is no such table.
-
-        The message names file and line, and shows no token.
-        """
+        """Read a CSV table with the header ``token,sender``; RequestError names file and line, and shows no token."""
         found: dict[str, str] = {}
         try:
             table = Table.read(path, _HEADER)

@@ -37,12 +37,7 @@ def has_results(out: str) -> bool:
 
 
 def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
-    """Return whether a locked directory holds no result, and no job will write one that the lock does not show.
-
-    Args:
-        out: The directory.
-        job: The identity of the job that wrote it, if it is known.
-    """
+    """Return whether a locked directory holds no result, and its job, if known, writes none that a lock hides."""
     if job is not None and job.apart:
         return False
     return not has_results(str(out))

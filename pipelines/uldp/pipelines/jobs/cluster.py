@@ -60,11 +60,7 @@ _BEAT_SECONDS = 60.0
 
 
 def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
-    """Parse arguments for Beam, and add the options that this project's jobs need on the runner that they name.
-
-    Raises:
-        RequestError: if Beam does not know an option, or the arguments name no runner that can follow a broker.
-    """
+    """Parse Beam's arguments, and add what jobs need on their runner; RequestError if none can follow a broker."""
     runner = pipeline_options(arguments).view_as(StandardOptions).runner
     if runner in (None, LOCAL_RUNNER):
         raise RequestError(
@@ -78,11 +74,7 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
 
 
 def is_received_here(source: Endpoint, arguments: Sequence[str]) -> bool:
-    """Return whether a job with these arguments for Beam follows a stream on this machine, by what it receives.
-
-    Raises:
-        RequestError: if Beam does not know an option, or the runner is Prism, wherever its program is.
-    """
+    """Return whether this machine receives and follows a job's stream; RequestError at an unknown option, or Prism."""
     if not source.needs_checkpoints:
         return False
     _refuse_memory(source, PipelineOptions([*arguments]))
@@ -150,14 +142,9 @@ def follow_broker(
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
-    ``run_apart`` starts Prism, which must outlive a Ctrl-C until this job has ended; a command does it with
-    ``uldp.pipelines.process``.
-
-    If there is a ``folder`` of specs, those of the job are all that were found in it. A cluster counts by the specs of
-    the submission, see ``uldp.pipelines.jobs.submission``; on Prism, in this process, they change while the job runs.
-
-    Raises:
-        RequestError, EndpointError, ResultsError: before the pipeline runs.
+    ``run_apart`` starts Prism, which must outlive a Ctrl-C until this job has ended. Specs of a ``folder`` change while
+    a job runs on Prism, in this process; a cluster counts by those of the submission. RequestError, EndpointError or
+    ResultsError before the pipeline runs.
     """
     source, begun = job.source, [*job.specs]
     lines: Sequence[str] = ()

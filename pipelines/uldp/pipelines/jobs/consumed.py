@@ -32,16 +32,10 @@ class Consumed:
 
 
 def remove_consumed(out: Path, source: Path, *, dry_run: bool = False) -> Consumed:
-    """Remove the segments before the first one that the job of a results directory needs; none before its first step.
+    """Remove, or count if ``dry_run``, the segments before the first that the job of a results directory needs.
 
-    Args:
-        out: The results directory of ``uldp stream``.
-        source: The stream that it follows.
-        dry_run: Whether to remove nothing, and only count.
-
-    Raises:
-        StreamError: if ``source`` is not a local stream.
-        ResultsError: if ``out`` is not a results directory of a job that follows it, or its resume point is damaged.
+    StreamError if ``source`` is not a local stream; ResultsError if the job does not follow it, or its point is
+    damaged.
     """
     stream, job = LocalStream.open(source), _job_of(out)
     if job.command != "stream" or job.content != stream.id:

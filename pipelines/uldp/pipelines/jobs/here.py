@@ -43,11 +43,7 @@ def follow_subscription(
     """Aggregate a subscription into ``out`` until the job is stopped; see ``Inbox`` for what is promised.
 
     ``interrupt`` is that of ``Inbox.receiving``, and ``settings`` are those of ``follow``. The job removes each segment
-    of the inbox that no open window needs.
-
-    Raises:
-        EndpointError, StreamError, RequestError, ResultsError: before the pipeline runs.
-        OSError, EndpointError: if the job cannot receive any more.
+    of the inbox that no open window needs. OSError or EndpointError if the job cannot receive any more.
     """
     if not isinstance(source, SubscriptionEndpoint):
         raise EndpointError(f"{source}: only a subscription of Pub/Sub is received on this machine; name a --runner")

@@ -78,7 +78,7 @@ class JobIdentity:
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read an identity that ``encode`` wrote; ValueError if ``text`` is not the identity of a job."""
+        """Read an identity that ``encode`` wrote; ValueError if it is not the identity of a job."""
         with suppress(ValueError):  # ValidationError is one
             fields = parse_json(text)
             # A job of an earlier version did not record its sinks.
@@ -88,12 +88,7 @@ class JobIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file of the identity of a job, as ``decode``; one of another kind, or a huge one, is none.
-
-        Raises:
-            OSError: if it cannot be opened.
-            ValueError: if it is not the identity of a job.
-        """
+        """Read the file of an identity; OSError if it is not opened, ValueError if it is huge, or no identity."""
         with open_regular(path) as file:
             return cls.decode(read_bounded(file, _MAX_BYTES))
 
@@ -135,10 +130,7 @@ _WINDOWS = ("window.size", "window.period", "window.offset")
 
 
 def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that decide if and in which window a report counts.
-
-    They leave out the half of the spec that devices know: the job compares it with the specs beside the results.
-    """
+    """Yield the fields, beside the half of devices, that decide if and in which window a report counts."""
     data = spec.model_dump(mode="json")
     yield from ((f"window.{key}", data["window"][key]) for key in ("size", "period", "offset", "allowed_lateness"))
     yield "limits.max_clock_skew", data["limits"]["max_clock_skew"]

@@ -95,10 +95,7 @@ def _make_folders(within: Path, names: Sequence[str]) -> None:
 
 
 def is_kept(spec: CollectionSpec, out: Path) -> bool:
-    """Return whether a results directory on this machine has the files of a spec, with the content that they get now.
-
-    A job that starts again so reads and writes no spec that has not changed.
-    """
+    """Return whether results here have the files of a spec as they get them now; then a restart writes none of it."""
     if not kept_file(out, spec).exists():
         return False
     return all(_has(out.joinpath(*parts), content) for parts, content in KeptSpec.of(spec).files.items())
@@ -112,12 +109,7 @@ def _has(path: Path, content: bytes) -> bool:
 
 
 def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
-    """Read the specs of a results directory, here or behind a URL; none if it has none.
-
-    Raises:
-        SpecError: if one is invalid.
-        EndpointError: if they cannot be fetched.
-    """
+    """Read the specs of results, a path or a URL; none if it has none; SpecError or EndpointError if it cannot."""
     if not is_remote(out):
         return dict(KeptSpecs(Path(out)))
     with TemporaryDirectory() as made:
@@ -126,11 +118,7 @@ def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
 
 
 def fetch(out: str, pattern: str, folder: Path) -> None:
-    """Copy the files of a URL that match a pattern into a folder, at the same place below it.
-
-    Raises:
-        EndpointError: if they cannot be fetched.
-    """
+    """Copy the files of a URL that match a pattern to the same place below a folder; EndpointError if that fails."""
     for found in matching(below(out, *pattern.split("/"))):
         path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -76,12 +76,7 @@ PRISM = "PrismRunner"
 
 
 def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
-    """Parse arguments for Beam.
-
-    Raises:
-        RequestError: if Beam does not know an option and the runner has no options of its own; or if the runner is
-            Prism and no option names its binary, because Beam would download it.
-    """
+    """Parse arguments for Beam; RequestError for an option that Beam does not know, or Prism without its binary."""
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
         raise RequestError(f"unexpected argument {stray!r}; see --help")
@@ -122,21 +117,10 @@ def backfill(
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
-    Args:
-        specs: The collections to serve.
-        source: The endpoint to read; a path is one of files.
-        out: A directory, or a URL of another of Beam's file systems.
-        options: Beam's.
-        private: Another directory or URL for late and rejected reports, and for cells of few reports.
-        sender_key: A file with the key of senders; None to draw it when it is needed, and to keep it.
-        registry_ids: As in ``Aggregate``.
-        publishing: Where the job publishes what it finds, beside the results.
-        keep_ids: Whether to keep the ids of counted reports, with the late and rejected ones.
-        say: Takes a line about estimates of an earlier run that the job publishes again; see ``Publishing.complete``.
-
-    Raises:
-        RequestError, EndpointError, StreamError, ResultsError: before the pipeline runs.
-        StreamError: if messages cannot be decoded; names all files in which that is so.
+    ``private`` is another directory or URL for late and rejected reports, ids that are kept, and cells of few reports.
+    The key of senders is drawn, and kept, if there is no file with it. ``say`` takes a line about estimates that are
+    published again; see ``Publishing.complete``. RequestError, EndpointError, StreamError or ResultsError before the
+    pipeline runs; StreamError that names all files if messages cannot be decoded.
     """
     runner = options.view_as(StandardOptions).runner
     local = runner in (None, LOCAL_RUNNER)
@@ -318,11 +302,7 @@ def follow(
 
 
 def refuse_overlap(source: Endpoint, out: str, private: str | None = None) -> None:
-    """Refuse results in the directory that is read, or one inside of the other: the next job would read them too.
-
-    Raises:
-        EndpointError: if it is so.
-    """
+    """Raise EndpointError if results are in the directory that is read, or around it: the next job would read them."""
     for option, folder in (("--to", out), ("--private-to", private)):
         if folder is not None and source.overlaps(folder):
             raise EndpointError(
@@ -347,11 +327,7 @@ def _where(events: LocalStreamEvents, folder: SpecFolder | None, begun: int) -> 
 
 
 def _monitored(port: int, claim: Claim, position: Callable[[], Position]) -> AbstractContextManager[str]:
-    """Show metrics; see ``monitored``.
-
-    Raises:
-        RequestError: if the server is not installed.
-    """
+    """Show metrics; see ``monitored``; RequestError if the server is not installed."""
     try:
         from uldp.pipelines.live.monitor import monitored
     except ImportError as error:

@@ -17,18 +17,11 @@ LOCK_SECONDS = 20.0
 
 @contextmanager
 def locked(out: Path, option: str) -> Iterator[None]:
-    """Create a directory and lock it until the context ends; the operating system also ends the lock with this process.
+    """Create a directory, which ``option`` names, and lock it until the context or this process ends.
 
-    The lock is on the directory itself, because a file in it could be removed while a job holds its lock.
-
-    Args:
-        out: The directory.
-        option: The option that names it, for errors.
-
-    Raises:
-        ResultsError: if another process holds the lock for longer than ``LOCK_SECONDS``; or, when the context ends
-            without an error, if the directory was removed or replaced meanwhile, and with it what the job wrote.
-        NoLocksError: if the system or the file system has no locks of folders.
+    The lock is on the directory itself, because a file in it could be removed meanwhile. ResultsError if another
+    process holds it for more than ``LOCK_SECONDS``, or the directory was removed or replaced. NoLocksError if the file
+    system has no locks of folders.
     """
     descriptor = _lock(out, option)
     try:

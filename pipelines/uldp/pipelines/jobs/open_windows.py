@@ -11,13 +11,10 @@ from uldp.transforms.io.local.journal import JOURNAL, LeftOpen, append_entries
 
 
 def mark_open_windows(out: Path) -> int:
-    """Say in the journal which windows have no on-time pane although their job has ended.
+    """Say in the journal which windows have no on-time pane although their job has ended; return their number.
 
-    Readers give the early panes of such a window the flag ``incomplete``. If the job runs again and writes a pane of
-    the window, the flag is gone. The function leaves out panes that count no report, because they have no estimate.
-
-    Returns:
-        The number of these windows.
+    Readers give the early panes of such a window the flag ``incomplete``, until the job runs again and writes a pane of
+    it. Panes that count no report have no estimate, and are left out.
     """
     panes = newest(entry.header for entry in Catalog.read(out, (PANES,), _pass_over).entries(PANES))
     left = [pane for pane in panes if pane.n and pane.pane.kind is PaneKind.EARLY]

@@ -52,21 +52,9 @@ def claimed_both(
 ) -> Iterator[Claim]:
     """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
 
-    A private directory is a results directory of the same job, without specs. So it is locked and refused as one, and
-    the commands that take a results directory take it too.
-
-    Args:
-        out: The results directory, as in ``claimed``.
-        private: The directory of late and rejected reports; None if it is ``out``.
-        specs: The specs of the job.
-        job: The identity of the job.
-        from_savepoint: As in ``claimed``.
-        sender_key: A file with the key of senders. None to draw it when it is needed, and to keep it in ``private``.
-        is_over: Returns whether a backfill that has failed writes no more, so that it gives back what has no pane.
-        keep: Whether to write the specs into the results directory; a job that reads them from a folder does so itself.
-
-    Raises:
-        ResultsError, EndpointError: as ``claimed``; and as ``read_sender_key`` and ``stored_sender_key``.
+    A private directory is a results directory of the same job, without specs, so commands take it as one. ``is_over``
+    says that a failed backfill writes no more, and gives back what has no pane. ``keep`` writes the specs. Errors are
+    those of ``claimed`` and of the key of senders.
     """
     place = out if private is None else private
     needed = limits_senders(specs)
@@ -117,26 +105,13 @@ def claimed(
 ) -> Iterator[tuple[str, JobIdentity]]:
     """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
-    The function locks a directory on this machine until the context ends. Only processes on this machine see the lock.
+    Yields its location for workers, and the identity with the key of the first run. A directory on this machine is
+    locked until the context ends; only its processes see the lock. It is new, empty, without a result, or of the same
+    job, whose state is used ``from_savepoint``; ``left_key`` is that of a job whose results this one has taken.
 
-    Args:
-        out: A new or empty directory, one without a result, or a directory of the same job; or a URL of another of
-            Beam's file systems.
-        specs: The specs of the job.
-        job: The identity of the job.
-        option: The option that names the directory, for errors.
-        from_savepoint: Whether the job begins with the state of the job that wrote the directory.
-        left_key: Of a private directory, the key of a job whose results directory this job has taken, if it has.
-
-    Yields:
-        The location of the directory for the workers: the URL, or an absolute path; and the identity of the job, with
-        the key that it drew when it first ran.
-
-    Raises:
-        ResultsError: if the directory holds anything but results of the same job, another process writes to it, its
-            counts come from another device half, or this job cannot read the state of the job that wrote it, or does
-            not have its key. The function then writes nothing.
-        EndpointError: if the URL's file system returns an error.
+    ResultsError, before anything is written, if it holds anything else, another process writes to it, its counts come
+    from another device half, or its state or key cannot be used. EndpointError if the URL's file system returns an
+    error.
     """
     with ExitStack() as stack:
         local = Path(out)

@@ -73,10 +73,9 @@ def marked_incomplete(windows: int) -> str:
 
 
 class Heartbeat:
-    """Prints lines, and prints the position of the job if no line has come for a while.
+    """Prints lines, and the position of the job if no line has come for a while, from a thread of its context.
 
-    It is a context manager: its thread runs from ``__enter__`` to ``__exit__``. It is also a callable that Beam may
-    pickle: unpickling in the same process returns the same object.
+    Beam may pickle it: unpickling in the same process returns the same object.
     """
 
     #: Default number of seconds without a line before it prints the position.
@@ -128,16 +127,7 @@ def _heartbeat(number: int) -> Heartbeat:
 def position(
     windows: Sequence[WindowSpec], *, messages: int, segments: int, ahead: int, watermark: int | None, early_ms: int = 0
 ) -> str:
-    """Return a line that says which part of a local stream a job has read.
-
-    Args:
-        windows: The windows of the specs.
-        messages: Number of messages that the job has read.
-        segments: Number of segments that the job has read.
-        ahead: Number of segments that the job has not read yet.
-        early_ms: By how many milliseconds the watermark is ahead of the clock.
-        watermark: The watermark in milliseconds: once ``ahead`` is 0, the job has read all messages before this time.
-    """
+    """Return a line that says which part of a local stream, up to the watermark in milliseconds, a job has read."""
     read = f"{number_of(messages, 'message')} of {number_of(segments, 'segment')} read"
     if ahead:
         then = f"{number_of(ahead, 'segment')} to go"
@@ -156,10 +146,7 @@ def early(early_ms: int) -> str:
 
 
 def progress_of(out: Path | None) -> str:
-    """Say that a cluster job runs, and how many files of panes its workers have written, unless ``out`` is None.
-
-    Panes of few reports share files. Their number would need a look into each file, at every beat.
-    """
+    """Say that a cluster job runs, and how many files of panes there are: panes share them, too many to look into."""
     running = f"the job runs at {iso(int(time.time()) * 1000)}"
     if out is None:
         return running
@@ -174,15 +161,9 @@ def next_end(window: WindowSpec, after: int) -> int:
 
 
 def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None) -> str:
-    """Summarize the accounting of all reports in ``out``, by collection and in total.
+    """Summarize the accounting of all reports in ``out``, by collection and in total; ResultsError if it is none.
 
-    If the decoder rejected a report before it could assign a window, only the total includes the report. ResultsError
-    if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
-
-    Args:
-        out: A results directory.
-        damaged: Called for each damaged file; no figure includes the contents of such a file.
-        private: The directory that holds the late and rejected reports, if that is another one.
+    Only the total has reports that were rejected before they got a window. Damaged files are left out.
     """
     folder = ResultsFolder(out, damaged, private)
     specs, reasons = folder.specs, count_reasons(folder.rejected())

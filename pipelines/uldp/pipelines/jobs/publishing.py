@@ -34,9 +34,8 @@ _UNASKED = "nobody can ask which windows it has, so it gets those that this job 
 def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
     """Yield each rejected message as ``rejected.avsc``, framed, under a digest of first place, reason and data.
 
-    So a job that reads the message again has the same key for it, however its bundles are cut and whatever its version
-    says in the other fields. A bundle that is cut otherwise may join more or fewer messages of equal data under the key
-    of the first. A broker limits the size of a message, so no record holds several bodies.
+    So a job that reads it again has the same key, whatever bundles and versions say. A broker limits a message's size,
+    so no record holds several bodies.
     """
     for each in rejected.apart():
         nowhere = not each.place[1]
@@ -54,14 +53,7 @@ class Publishing:
     rejected_to: Endpoint | None = None  # the topic that takes rejected reports, if any
 
     def check(self, *, here: bool) -> None:
-        """Ask whether both are there and take what is published; see ``Endpoint.check``.
-
-        Args:
-            here: Whether the job runs on this machine alone.
-
-        Raises:
-            EndpointError: if only this machine has one of them, and the job may run on others.
-        """
+        """Ask whether both are there and take what is published; EndpointError if not, or only ``here`` has one."""
         if self.estimates_to is not None:
             if self.estimates_to.only_here and not here:
                 raise EndpointError(
@@ -78,15 +70,7 @@ class Publishing:
         return (self.estimates_to.recorded,) if isinstance(self.estimates_to, RowSink) else ()
 
     def complete(self, results: str, say: Callable[[str], None]) -> None:
-        """Write the newest estimates of results that the place of rows lacks or has older ones of, and say how many.
-
-        Args:
-            results: The results directory of the job, or its URL, whose specs and panes are then fetched.
-            say: Takes a line, also if the place cannot be asked.
-
-        Raises:
-            EndpointError: if they cannot be fetched or written.
-        """
+        """Write, and say, newest estimates of results, here or of a URL, that the place of rows lacks or has older."""
         if isinstance(self.estimates_to, RowSink):
             with here(results, _COMPARED) as folder:
                 _complete(self.estimates_to, folder, say)
@@ -130,7 +114,7 @@ NOWHERE = Publishing()
 
 @dataclass
 class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
-    """Publish the rows of estimates. A bundle that is tried again publishes the same rows under the same keys."""
+    """Publish the rows of estimates; a bundle that is tried again has the same rows under the same keys."""
 
     to: Endpoint  # the topic, table or folder that takes them
     specs: Iterable[CollectionSpec]  # the specs of the job

@@ -52,16 +52,11 @@ def resume_points(
     watermark_delay_ms: int,
     say: Callable[[str], None],
 ) -> ResumePoints:
-    """Return the resume points of a job, which begin with the one that an earlier run of the same job has written.
+    """Return the resume points of a job, from the one that an earlier run of the same job has written.
 
-    If results are not there that the point takes as written, the job reads its stream from the beginning, and writes
-    them again.
-
-    Raises:
-        ResultsError: if the point or the journal is damaged, the point is ahead of the clock, the stream lacks the last
-            segment of the point or one that was removed for another job, or results are gone, and segments from which
-            they were counted too.
-        StreamError: if the stream lacks a segment.
+    If results are gone, the job reads its stream from the beginning, and writes them again; ResultsError if segments
+    are gone too, the point or the journal is damaged, or the point is not of this stream and clock. StreamError if the
+    stream lacks a segment.
     """
     path, results = Path(claim.results, RESUME), Results.of(claim)
     try:
@@ -143,10 +138,7 @@ def _lost(start: ResumePoint | None, results: Results, specs: SharedSpecs) -> st
 
 
 def _digest(specs: SharedSpecs, claim: Claim, watermark_delay_ms: int) -> str:
-    """Return a digest of the properties of a job that decide what it writes and where, beside those in ``job.json``.
-
-    Specs that change while the job runs are not among them: what they decide does not change.
-    """
+    """Return a digest of what decides a job's results, beside ``job.json`` and specs that change while it runs."""
     private = "" if claim.private == claim.results else claim.private
     digest = hashlib.sha256(json.dumps([metadata.version("uldp-stream"), private, watermark_delay_ms]).encode())
     for spec in () if isinstance(specs, HotSpecs) else specs:

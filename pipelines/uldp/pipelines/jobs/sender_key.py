@@ -17,11 +17,7 @@ SENDER_KEY = "sender.key"
 
 
 def read_sender_key(path: Path) -> bytes:
-    """Read the file of a key: all its bytes.
-
-    Raises:
-        ResultsError: if the file cannot be read, is no file, is too short, or other users may read it.
-    """
+    """Read a key: all bytes of a file; ResultsError if it is unreadable, too short, or others may read it."""
     name = plain(str(path))
     try:
         with open(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:
@@ -41,12 +37,7 @@ def read_sender_key(path: Path) -> bytes:
 
 
 def stored_sender_key(private: str) -> bytes:
-    """Return the key that a job keeps in its private directory; the first time, draw it.
-
-    Raises:
-        ResultsError: if the directory is behind a URL, where this process cannot say who reads a file; or if the key
-            that it holds cannot be used, as ``read_sender_key``.
-    """
+    """Return the key in a private directory, drawn the first time; ResultsError if others may read it, or of a URL."""
     if is_remote(private):
         raise ResultsError(
             f"{private}: limits.max_reports_per_sender needs a key, which a job keeps in no directory behind a URL;"

@@ -105,12 +105,7 @@ class SpecFolder:
         return len(self._bad)
 
     def found(self) -> list[CollectionSpec]:
-        """Return all specs of the results directory and of the folder, those that the job may refuse too.
-
-        Raises:
-            RequestError: if there is none.
-            EndpointError: if the folder cannot be read.
-        """
+        """Return all specs of results and of the folder; RequestError without one, EndpointError if unreadable."""
         files = self._read().files
         found = [*self._kept().values(), *(file.spec for file in files if file.spec is not None)]
         if not found:
@@ -118,15 +113,9 @@ class SpecFolder:
         return found
 
     def begin(self, admission: Admission, *, anew: bool) -> Looked:
-        """Read what an earlier run of the job has taken.
+        """Read what an earlier run of the job has taken; ``anew``, the folder as it is, before a message is read.
 
-        Args:
-            admission: The rules of the job.
-            anew: Whether no run has read a message yet, so that the job takes the folder as it is.
-
-        Raises:
-            RequestError: if the job takes nothing.
-            EndpointError, OSError: as ``look``.
+        RequestError if the job takes nothing; EndpointError or OSError as ``look``.
         """
         self.specs = self._kept()
         looked = self.look(admission, None) if anew else Looked()
@@ -136,12 +125,7 @@ class SpecFolder:
         return looked
 
     def submitted(self, admission: Admission, latest: int | None) -> Looked:
-        """Read what an earlier run of the job has taken, and take the folder as it is; keeps nothing.
-
-        Raises:
-            RequestError: if a file is refused: whoever submits the job can mend it.
-            EndpointError: as ``look``.
-        """
+        """Take the folder after what an earlier run took; RequestError for a bad file: who submits can mend it."""
         self.specs = self._kept()
         looked = self._take_all(self._read(), admission, latest)
         if self._bad:
@@ -149,17 +133,9 @@ class SpecFolder:
         return looked
 
     def look(self, admission: Admission, latest: int | None) -> Looked:
-        """Look for specs that are new or have changed, and keep those that the job takes.
+        """Look for new or changed specs, and keep those that the job takes before a report is counted by them.
 
-        The results directory has them before this function returns, so before a report is counted by them.
-
-        Args:
-            admission: The rules of the job.
-            latest: As in ``Admission.of_new``.
-
-        Raises:
-            EndpointError: if the folder cannot be read.
-            OSError: if the results directory cannot be written.
+        EndpointError if the folder cannot be read; OSError if the results directory cannot be written.
         """
         found, before = self._read(), dict(self.specs)
         if found.digest == self._decided:
@@ -175,11 +151,7 @@ class SpecFolder:
         return looked
 
     def _read(self) -> Found:
-        """Read the folder; one that is as it was is not read again.
-
-        Raises:
-            EndpointError: if it cannot be read.
-        """
+        """Read the folder, unless it is as it was; EndpointError if it cannot be read."""
         listing = _list(self.path)
         digest = hashlib.sha256(repr(listing).encode()).hexdigest()
         if self._found is None or self._found.digest != digest:
@@ -274,11 +246,7 @@ class SpecFolder:
 
     @contextmanager
     def _here(self) -> Iterator[Path]:
-        """Yield the folder, or a copy of it on this machine.
-
-        Raises:
-            EndpointError: if there is none, or it cannot be fetched.
-        """
+        """Yield the folder, or a copy of it here; EndpointError if there is none, or it cannot be fetched."""
         if not is_remote(self.path):
             if not Path(self.path).is_dir():
                 raise EndpointError(f"{self.path}: no such directory; check the path")

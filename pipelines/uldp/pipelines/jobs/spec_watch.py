@@ -14,15 +14,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 
 
 class SpecWatch:
-    """Looks at a folder of specs every minute, and soon after a report of an unknown collection or version.
-
-    Args:
-        folder: The folder.
-        specs: What the steps of this process hold.
-        admission: The rules of the job.
-        say: Called with a line about each change and refusal.
-        clock: Returns seconds.
-    """
+    """Looks at a folder of specs every minute, and soon after a report of an unknown collection or version."""
 
     #: Seconds between two looks, and seconds between them if a report has come that no spec explains.
     EVERY, AT_ONCE = 60.0, 10.0
@@ -71,11 +63,7 @@ class LocalSpecs(HotSpecs):
         self._watch, self._latest = watch, latest
 
     def settle(self, published: int) -> None:
-        """See ``SharedSpecs``; what is new opens behind the messages for which a step of any thread has asked.
-
-        Raises:
-            OSError, EndpointError: if a spec cannot be kept.
-        """
+        """Open what is new behind the messages that any thread has asked for; OSError or EndpointError if not kept."""
         if self._watch is None:
             return
         with self._settling:
@@ -94,11 +82,7 @@ def begin_watch(
     anew: bool,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[LocalSpecs, SpecWatch]:
-    """Return what the steps of a job hold that has claimed its results, and what changes it; ``anew`` as in ``begin``.
-
-    Raises:
-        RequestError, EndpointError, OSError: as ``SpecFolder.begin``.
-    """
+    """Return what the steps of a job hold, and what changes it; ``anew`` and errors as in ``SpecFolder.begin``."""
     looked = folder.begin(admission, anew=anew)
     for line in looked.lines:
         say(line)

@@ -29,13 +29,10 @@ class Submitted(NamedTuple):
 
 
 def latest_read(out: str, private: str | None, *, from_savepoint: bool) -> int | None:
-    """Return an upper bound of the publish times, in milliseconds, of the messages that earlier runs may have read.
+    """Return an upper bound, in ms, of publish times that earlier runs may have read; None without a trace of one.
 
     On a real clock, no reader gives a message a publish time behind the present. EndpointError if a place of results
     cannot be listed.
-
-    Returns:
-        None if no run has read a message that left a trace: there is no savepoint and no result.
     """
     if from_savepoint or any(map(has_results, {out, private or out})):
         return time.time_ns() // 1_000_000 + AHEAD_MS
@@ -47,17 +44,8 @@ def submitted(
 ) -> Submitted:
     """Return the specs with which a job is submitted, with the times at which they open and close.
 
-    Args:
-        specs: The specs that the command names, or all that were found in ``folder`` and in ``out``.
-        folder: The folder of specs, if the command names one.
-        out: The results directory, which may keep the specs of earlier runs.
-        latest: As of ``latest_read``.
-        simulated_clock: Whether publish times come from a simulation.
-
-    Raises:
-        RequestError: if the job cannot take a spec; or if one would open or close, and an earlier run has read messages
-            by a simulated clock, which does not bound what it has read.
-        EndpointError, SpecError: if specs cannot be read.
+    RequestError if the job cannot take a spec; or if one would open or close, and an earlier run has read messages by a
+    simulated clock, which bounds nothing. EndpointError or SpecError if specs cannot be read.
     """
     kept, admission = kept_specs(out), Admission.of(specs)
     if folder is not None:

@@ -46,15 +46,7 @@ class Results:
         return self.public / JOURNAL
 
     def lost(self, size: int | None, taken: Callable[[PaneWritten], bool]) -> str | None:
-        """Return a text about what the journal says is written, and is gone, damaged or older; None if all is there.
-
-        Args:
-            size: So many bytes of the journal count; None for all.
-            taken: Whether a pane is taken as written, and not written again.
-
-        Raises:
-            ResultsError: if the journal is damaged.
-        """
+        """Say what is gone, damaged or older of what ``size`` bytes of the journal say is written; None if nothing."""
         try:
             entries = list(_newest(results_written(self.journal, size), taken))
         except JournalError as error:

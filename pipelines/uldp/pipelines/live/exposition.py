@@ -55,12 +55,7 @@ Samples = Iterator[tuple[str, tuple[str, ...], float]]
 
 
 def exposed(metrics: Mapping[str, tuple[bool, tuple[str, ...], str]], samples: Samples) -> bytes:
-    """Return samples in the text format of Prometheus.
-
-    Args:
-        metrics: Each metric that they may be of: whether it is a counter, its labels, and what it means.
-        samples: The name, the labels and the value of each.
-    """
+    """Return samples in Prometheus' text format; of a metric, whether it is a counter, its labels, and its meaning."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for name, (counts, labels, meaning) in metrics.items():
         families[name] = (CounterMetricFamily if counts else GaugeMetricFamily)(name, meaning, labels=labels)
@@ -72,14 +67,9 @@ def exposed(metrics: Mapping[str, tuple[bool, tuple[str, ...], str]], samples: S
 
 
 class Exposition:
-    """The metrics of results folders; may be used by several threads.
+    """The metrics of results folders, with position and state of their jobs; may be used by several threads.
 
     No counter falls while the process runs, also if files are removed. After a restart, it counts what is there.
-
-    Args:
-        folders: The folders.
-        position: Returns the position of the job of a folder; None if there is none.
-        running: Returns whether a job writes to a folder.
     """
 
     def __init__(

@@ -53,23 +53,14 @@ class Figures:
 
     @property
     def accounting(self) -> Accounting:
-        """Where all reports went. Rejected reports of no window are those that ``rejected`` has besides.
-
-        It is below the truth if records of rejected reports are elsewhere, or removed.
-        """
+        """Where all reports went, with rejected ones of no window; less, if records of these are elsewhere."""
         total = reduce(Accounting.__add__, (each.accounting for each in self.collections.values()), Accounting())
         nameless = max(sum(self.rejected.values()) - total.rejected, 0)
         return total + Accounting(received=nameless, rejected=nameless)
 
 
 class FiguresOf:
-    """Computes the figures of a folder, anew when it has changed; may be used by several threads.
-
-    Args:
-        headers: The headers of the folder's panes.
-        out: The folder.
-        private: The folder of rejected reports, if it is another one.
-    """
+    """Computes the figures of a folder, anew when it has changed; may be used by several threads."""
 
     def __init__(self, headers: Headers, out: Path, private: Path | None = None) -> None:
         self._headers, self._out = headers, out

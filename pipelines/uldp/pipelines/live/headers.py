@@ -27,10 +27,7 @@ class Fired(NamedTuple):
 
 
 class Headers:
-    """Keeps the headers of the panes in ``counts``; may be used by several threads.
-
-    A header takes about 1 kB, so a year of hours takes 10 MB.
-    """
+    """Keeps the headers of ``counts``, 1 kB each, 10 MB for a year of hours; may be used by several threads."""
 
     def __init__(self, folder: Path, watch: Watch) -> None:
         self._folder, self._watch = folder, watch

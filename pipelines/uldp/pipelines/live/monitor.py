@@ -26,19 +26,9 @@ _HOST, _MOST_CONNECTIONS = "127.0.0.1", 16
 
 @contextmanager
 def monitored(port: int, out: Path, private: Path | None, position: Callable[[], Position]) -> Iterator[str]:
-    """Show the metrics of the job that writes to a results directory, while the context lasts.
+    """Yield the URL of the metrics of the job that writes to a results directory, while the context lasts.
 
-    Args:
-        port: A port of this machine, which no other machine reaches; 0 for any.
-        out: The results directory.
-        private: The directory of rejected reports, if it is another one.
-        position: Returns the position of the job.
-
-    Yields:
-        The URL of the metrics.
-
-    Raises:
-        EndpointError: if the port cannot be opened.
+    The port, or any if 0, is of this machine alone; EndpointError if it cannot be opened.
     """
     with bound(_HOST, port, option="--metrics-port") as opened:
         server = server_of(application(Served.of(out.name, out, private), position), _MOST_CONNECTIONS)

@@ -47,14 +47,9 @@ class Position:
 
 
 class PositionFile:
-    """Writes the position of a job while the context lasts, and removes it at the end.
+    """Writes the position of a job ``every`` few seconds while the context lasts, and removes it at the end.
 
     A power cut may lose the file, and a full disk may keep the last one: nothing depends on it.
-
-    Args:
-        out: The results directory.
-        position: Returns the position.
-        every: Seconds between two positions.
     """
 
     def __init__(self, out: Path, position: Callable[[], Position], every: float = 5.0) -> None:

@@ -7,10 +7,7 @@ from uldp.schemas.locks import NoLocksError, open_folder, try_lock
 
 
 def is_running(out: Path) -> bool:
-    """Return whether a process of this machine holds the lock of a job; nobody sees those of other machines.
-
-    The function holds the lock for a moment itself, beside others who ask. A job that begins then tries again.
-    """
+    """Return whether a process here holds a job's lock, by holding it for a moment; a job that begins tries again."""
     try:
         descriptor = open_folder(out)
         try:

@@ -38,11 +38,7 @@ class Served:
 
 
 def served(paths: Sequence[Path]) -> dict[str, Served]:
-    """Give each folder the last part of its path as a name, and a number behind it if an earlier one has it.
-
-    Raises:
-        ResultsError: if a path is no directory.
-    """
+    """Name each folder by the last part of its path, numbered if taken; ResultsError if one is no directory."""
     found: dict[str, Served] = {}
     for path in paths:
         check_directory(path)

@@ -25,12 +25,7 @@ _TICK_NS = 100_000_000
 
 
 class Watch:
-    """Watches one results folder; may be used by several threads.
-
-    Attributes:
-        least: The least number of seconds between two looks.
-        share: A look takes at most this share of all time.
-    """
+    """Watches a results folder, a look ``least`` seconds after the last, for a ``share`` of all time at most."""
 
     def __init__(self, folder: Path, *, least: float = 1.0, share: float = 0.02) -> None:
         self.least, self.share = least, share

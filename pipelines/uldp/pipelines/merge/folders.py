@@ -52,11 +52,7 @@ class Merging:
 
     @cached_property
     def job(self) -> JobIdentity | None:
-        """The job that wrote it; None of one that was merged.
-
-        Raises:
-            ResultsError: if the file that says so is damaged.
-        """
+        """The job that wrote it; None of one that was merged; ResultsError if the file that says so is damaged."""
         return _job_of(self.path)
 
     def is_of_late(self, stream: "Merging") -> bool:
@@ -103,15 +99,10 @@ class Merging:
         yield from (entry.header for of_window in self._estimates.values() for entry in of_window)
 
     def part(self, number: int, key: Key, ids: Ids) -> Part:
-        """Read the newest panes of a window with their cells, if these are there, and its newest estimates.
+        """Read the newest panes of a window, with the cells that are there, and its newest estimates, into a part.
 
-        Args:
-            number: The number of this folder.
-            key: The window.
-            ids: The ids that it keeps of the window.
-
-        Raises:
-            ResultsError: if a file is damaged, or another command has removed it since its headers were read.
+        ``number`` is that of this folder. ResultsError if a file is damaged, or was removed since its headers were
+        read.
         """
         panes = tuple(self._with_cells(header) for header in chosen(self.windows[key]))
         entries = {identity(entry.header): entry for entry in self._estimates.get(key, ())}
@@ -129,12 +120,12 @@ class Merging:
         return Statistic(**pane.header(), cells=few.cells) if isinstance(few, Statistic) else pane
 
     def check_all(self, panes: Iterable[PaneHeader]) -> None:
-        """Compare the panes that are there with those that a local job has signed; ResultsError if one is not there."""
+        """Raise ResultsError if a pane is not there that a local job has signed."""
         for lost in Signed.read(self.path).lost_panes(self.path, panes, ALL, lambda _: False):
             raise lost
 
     def check_cells(self, panes: Iterable[PaneHeader]) -> None:
-        """Check that panes to join have their cells; ResultsError if those of one are apart, and not there."""
+        """Raise ResultsError if a pane to join has cells apart that are not there."""
         for pane in panes:
             if not isinstance(pane, Statistic):
                 raise ResultsError(
@@ -144,11 +135,7 @@ class Merging:
                 )
 
     def ids(self, slices: Mapping[CollectionKey, set[int]]) -> dict[Slice, Ids]:
-        """Read the ids of the counted reports of time slices; empty if the folder keeps none.
-
-        Raises:
-            ResultsError: if a file is damaged.
-        """
+        """Read the ids of counted reports of time slices; empty if none are kept; ResultsError if damaged."""
         found: dict[Slice, list[bytes]] = defaultdict(list)
         for place in self.private:
             for path in finished(place / IDS):
@@ -168,15 +155,7 @@ class Merging:
 
 
 def folders_to_merge(places: Sequence[tuple[str, Path]], private: Sequence[tuple[str, Path]]) -> list[Merging]:
-    """Return the folders with their private ones, which are those of the same job.
-
-    Args:
-        places: The name of each folder, and the folder or a copy of it.
-        private: The same of private folders.
-
-    Raises:
-        ResultsError: if a private folder is of none of these jobs.
-    """
+    """Return named folders, or copies, with their jobs' private ones; ResultsError if one of these is of none."""
     for _, path in private:
         check_directory(path)
     jobs = [_job_of(path) for _, path in places]

@@ -34,11 +34,7 @@ Says = Callable[[Part, Part], bool]
 
 
 class UnprovedError(DataError):
-    """Nothing shows that each report of a window is counted once; the text says why, and what to do.
-
-    Attributes:
-        folders: The numbers of two folders that show it.
-    """
+    """Nothing shows that reports of a window in two folders are counted once; the text says why, and what to do."""
 
     def __init__(self, text: str, folders: tuple[int, int]) -> None:
         super().__init__(text)
@@ -49,18 +45,10 @@ _TOGETHER = "backfill both sources into one directory"
 
 
 def join(parts: Sequence[Part], served: ServedCollection, *, copies: Says, late: Says, estimating: bool = True) -> Part:
-    """Join what folders have of a window; the order of the parts decides nothing.
+    """Join what folders have of a window, in any order; UnprovedError if it is not known what they have in common.
 
-    Args:
-        parts: What each folder has.
-        served: The collection.
-        copies: Whether all statistics that two folders share are equal, and show that their reports are the same; see
-            ``are_copies``. It is asked only where ids do not decide.
-        late: Whether the first folder counts reports that the second was too late for.
-        estimating: Whether to estimate a sum; not if it is only asked whether the parts can be joined.
-
-    Raises:
-        UnprovedError: if it cannot be shown which reports they have in common.
+    ``copies`` says whether equal statistics show equal reports, if ids do not decide, and ``late`` whether the first
+    folder counts what was late for the second. A sum is not estimated if it is only asked whether there is one.
     """
 
     def rank(part: Part) -> tuple[bool, int, bool, int, int]:
@@ -105,12 +93,7 @@ def _check_ids(parts: Sequence[Part]) -> None:
 
 
 def _cover(parts: Sequence[Part], ids: Ids) -> list[Part] | None:
-    """Return parts that have all of these ids, each in one of them; None if there are none.
-
-    Args:
-        parts: In the order in which they are preferred. Those without reports are taken too.
-        ids: The ids, ascending.
-    """
+    """Return parts, the first preferred, that have all of these ascending ids, each in one; None if there are none."""
     if not len(ids):
         return [part for part in parts if not len(part.ids)]
     for part in parts:
@@ -177,10 +160,7 @@ def _is_public(pane: PaneHeader, served: ServedCollection) -> bool:
 
 
 def _differs(before: Sequence[Statistic], after: Statistic, served: ServedCollection) -> bool:
-    """Return whether each table that panes have published has enough reports more in their sum with others.
-
-    The panes have no report in common, so what all of them leave of the sum is the least that a reader of some sees.
-    """
+    """Return whether tables together grow by enough reports, the least that a reader of some panes sees of a sum."""
     decoder, least = served.protocol.decoder, served.spec.limits.min_reports
 
     def reports(pane: Statistic) -> Reports:

@@ -61,19 +61,9 @@ def merge(places: Sequence[str], out: str, *, private: Sequence[str] = (), priva
     """Merge folders into ``out``. The same merge again writes the same files.
 
     Folders are read twice: what cannot be proved is refused before anything is written. In memory are the headers of
-    panes, the ids of windows that several folders have, and one window.
-
-    Args:
-        places: Two folders of results or more, or their URLs. If their specs differ in what the collector alone uses,
-            the last counts.
-        out: A new directory, or one of the same merge, or its URL.
-        private: Folders of ``--private-to`` of their jobs, which hold ids and cells of few reports.
-        private_to: Another directory for cells of few reports.
-
-    Raises:
-        EndpointError: if a file of a URL cannot be fetched.
-        ResultsError: if a folder is damaged, two cannot be merged, or ``out`` holds something else. Nothing is written
-            then.
+    panes, the ids of windows that several folders have, and one window. If specs differ in what the collector alone
+    uses, the last counts. EndpointError if a file cannot be fetched, ResultsError if one is damaged, two cannot be
+    merged, or ``out`` is another's.
     """
     with ExitStack() as stack:
         of, apart = ([(name, stack.enter_context(here(name, READ))) for name in names] for names in (places, private))
@@ -86,12 +76,7 @@ def merge(places: Sequence[str], out: str, *, private: Sequence[str] = (), priva
 
 
 class _Windows:
-    """The windows of all folders, of which those that several have are joined as they are read.
-
-    Args:
-        folders: The folders.
-        specs: Their specs.
-    """
+    """The windows of all folders, of which those that several have are joined as they are read."""
 
     def __init__(self, folders: Sequence[Merging], specs: Sequence[CollectionSpec]) -> None:
         self.folders, self.specs = folders, specs
@@ -153,10 +138,7 @@ class _Windows:
         return join(parts, self._served[key[:2]], copies=copies, late=late, estimating=estimating)
 
     def _found_copies(self) -> set[tuple[frozenset[int], CollectionKey]]:
-        """Return the pairs of folders whose windows of a version are all equal; see ``are_copies``.
-
-        Ids that differ behind equal statistics show that equal statistics of this version prove nothing.
-        """
+        """Return pairs of folders whose windows of a version are equal by ``are_copies``, unless ids differ there."""
         alike: dict[tuple[frozenset[int], CollectionKey], list[float]] = defaultdict(list)
         differ, refuted = set(), set()
         for key in self._shared:

@@ -93,19 +93,12 @@ def equal_statistics(one: Part, other: Part) -> bool:
 
 
 def are_copies(log_chances: Iterable[float]) -> bool:
-    """Return whether windows whose statistics are equal in two folders are of the same reports; see ``log_chance``.
-
-    All windows of the two folders together tell, but for one part in a billion.
-    """
+    """Return whether equal statistics are, but for one part in a billion, of the same reports; see ``log_chance``."""
     return sum(log_chances) < math.log(_ALIKE)
 
 
 def log_chance(part: Part) -> float:
-    """Return the logarithm of a bound of the probability that other reports have equal counts.
-
-    The count of a cell of share f among n reports is equal by chance with a probability of at most about
-    1/sqrt(2 pi n f (1-f)).
-    """
+    """Return the log of a bound, 1/sqrt(2 pi n f (1-f)) for a cell of share f, that other reports' counts are equal."""
     pane = part.newest
     assert isinstance(pane, Statistic)
     share = np.sort(np.clip(pane.cells / max(pane.n, 1), 0.0, 1.0))[:-1]  # the others decide the largest
@@ -128,11 +121,9 @@ def _added(ranges: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def summed_accounting(parts: Sequence[Accounting], late: Sequence[Accounting]) -> Accounting:
-    """Add the accounting of parts without a report in common; ValueError if the parts know of fewer late reports.
+    """Add the accounting of parts without a report in common; a stream among them has received ``late`` ones already.
 
-    Args:
-        parts: The accounting of each part, but those of ``late``.
-        late: That of each backfill of late reports, which a stream among ``parts`` has received already.
+    ValueError if the parts know of fewer late reports than ``late``, the accounting of backfills of these.
     """
     again, known = sum(each.received for each in late), sum(each.late for each in parts)
     if again > known:

@@ -10,13 +10,7 @@ from uldp.schemas.specs.mistakes import printable
 
 
 def rows(labels: Sequence[str], columns: Sequence[tuple[Floats, int]]) -> str:
-    """Return the rows of the body of an HTML table, the largest values first.
-
-    Args:
-        labels: The name of each value; they are escaped.
-        columns: Shares, each of shape (|X|,), and the number of decimals of these in percent; the first decides the
-            order.
-    """
+    """Return an HTML table's rows, with escaped labels, of shares (|X|,) and decimals; the first are in order."""
     order = np.argsort(-columns[0][0], kind="stable")
     cells = [_cells(shares[order], places) for shares, places in columns]
     names = [escape(printable(labels[i])) for i in order.tolist()]

@@ -64,13 +64,7 @@ class Card:
 
 
 def cards_of(estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None) -> list[Card]:
-    """Return a card for each attribute of an estimate, in the order of its tables.
-
-    Args:
-        estimate: The estimate.
-        spec: The spec that it was made under.
-        truth: The true shares of the only variable of the collection, if they are known.
-    """
+    """Return a card for each attribute of an estimate, in the order of its tables; ``truth`` is of one variable."""
     return [_card(estimate, of, spec, truth) for of in dict.fromkeys(table.of for table in estimate.tables)]
 
 

@@ -112,18 +112,9 @@ def chapter_of(
     found: Current,
     asked: Asked,
 ) -> Chapter:
-    """Prepare a version of a collection.
+    """Prepare a version of a collection, its estimates in the order of time, with those pooled with earlier ones.
 
-    Args:
-        spec: Its spec.
-        estimates: The newest estimates of its windows, in the order of time.
-        pooled: The pooled estimates of it and earlier versions.
-        together: As of ``Chapter``.
-        found: The results, which have the counts of the estimates.
-        asked: What the reader asked for.
-
-    Raises:
-        RequestError: if the truth is not a distribution over its values, or if windows cannot be summed as asked.
+    RequestError if the truth is not a distribution over its values, or if windows cannot be summed as asked.
     """
     truth = asked.truth.get(spec.key)
     if truth is not None:
@@ -172,15 +163,9 @@ def of_first_estimator(estimates: Sequence[Estimate], spec: CollectionSpec) -> S
 def together_of(
     versions: Sequence[tuple[CollectionSpec, Sequence[Estimate]]], found: Current, asked: Asked
 ) -> Lines | None:
-    """Return the lines of all versions of a collection that can be pooled with the newest; None if there is one.
+    """Return lines of all versions, the newest last, that can be pooled with it; None if there is one.
 
-    Args:
-        versions: The spec and the estimates of each version, the newest last.
-        found: The results, which have the counts of the estimates.
-        asked: What the reader asked for.
-
-    Raises:
-        RequestError: if windows cannot be summed, or have other lengths in each version.
+    RequestError if windows cannot be summed, or have other lengths in each version.
     """
     newest, _ = versions[-1]
     alike = [

@@ -42,14 +42,9 @@ def distribution_of(
     below: Table | None,
     quantiles: Table | None,
 ) -> Distribution:
-    """Draw the shares of bins of equal width.
+    """Draw the shares of bins of equal width, those below zero as 0, named unless they are of a number with ends.
 
-    Args:
-        shares: Shape (bins,): the share of each bin; one below zero is drawn as 0.
-        names: The names of the bins, which are values; None of a number.
-        ends: The least and the largest number; None of values.
-        below: The table of the shares up to some of the bins, in equal steps; without it, shares are summed.
-        quantiles: The table of quantiles; its keys are the levels, and of values, its entries are indices.
+    ``below`` has shares up to some of the bins, or they are summed; ``quantiles`` has levels as keys.
     """
     bins = len(shares)
     low, high = ends or (-0.5, bins - 0.5)

@@ -1,6 +1,6 @@
-"""The figures of the HTML report, as SVG documents with the same bytes on every run. Needs matplotlib.
+"""The figures of the HTML report, as SVG documents with the same bytes on every run, and no labels.
 
-The figures contain no labels of a collection; the page writes the labels as text.
+Needs matplotlib.
 """
 
 import io
@@ -37,18 +37,9 @@ _STYLE: dict[str, Any] = {
 
 
 def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Mask, truth: Floats | None) -> bytes:
-    """Draw every estimate with its 95 % interval, against the truth, or against its rank if the truth is unknown.
+    """Draw every estimate, shape (|X|,), with its 95 % interval, against the truth, or its rank if that is unknown.
 
     Axes of shares are logarithmic, but linear around zero, because estimates near zero are noise and may be negative.
-
-    Args:
-        distribution: Shape (|X|,): the estimate.
-        interval: Lower and upper ends of the 95 % intervals, each of shape (|X|,).
-        sensitive: Shape (|X|,): values to mark as sensitive; all False if all values are equally sensitive.
-        truth: Shape (|X|,): the true distribution, or None.
-
-    Returns:
-        An SVG document.
     """
     with matplotlib.style.context(["default", _STYLE]):
         figure = Figure(figsize=(5.2, 5.2 if truth is not None else 4.2), layout="constrained")
@@ -97,11 +88,7 @@ def _upright(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def _linear_width(half: Floats, sensitive: Mask) -> float:
-    """Return the power of ten nearest to half a median interval, of the sensitive or other values, the larger one.
-
-    The sign of an estimate below this width means little, and a logarithmic scale would spread its noise over the
-    figure.
-    """
+    """Return the power of ten nearest to half a median interval: smaller estimates' signs say little."""
     typical = max(float(np.median(half[mask])) for mask in (sensitive, ~sensitive) if mask.any())
     return float(10.0 ** round(math.log10(typical)))
 

@@ -117,14 +117,7 @@ class Maps:
 def maps_of(
     estimate: Estimate, spec: CollectionSpec, received: Mapping[tuple[str, ...], Received], truth: KnownShares | None
 ) -> list[Maps]:
-    """Draw each variable whose values are the cells of a grid.
-
-    Args:
-        estimate: The estimate.
-        spec: The spec that it was made under.
-        received: What ``received_of`` returns, to be drawn beside the estimate.
-        truth: The true shares of the only variable of the collection, if they are known.
-    """
+    """Draw each variable whose values are the cells of a grid, with what was ``received``, and the truth of one."""
     maps = []
     for table in estimate.tables:
         variable = spec.variable(table.of)

@@ -84,14 +84,7 @@ class Lines:
 
 
 def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: Sequence[str]) -> Lines:
-    """Draw the estimates of one estimator.
-
-    Args:
-        points: One or more, in the order of time.
-        every: What a point is.
-        spec: Their spec.
-        chosen: Labels of values that have a line too.
-    """
+    """Draw the estimates of one estimator, in the order of time, with lines for values that were chosen too."""
     counted = _series(points, lambda each: float(each.n))
     span = Span(int(counted.starts[0]), int(counted.ends.max()))
     lines = [line for table in points[-1].tables for line in _of_table(table, points, spec, chosen, span)]
@@ -173,10 +166,7 @@ def _entry_name(table: Table, labels: Sequence[str], i: int) -> str:
 def _entries(
     last: Table, tables: Sequence[Table], labels: Sequence[str], chosen: Sequence[str], *, ordered: bool
 ) -> list[int]:
-    """Return the entries that have lines: of shares the largest on average and the chosen ones, of others the first.
-
-    Of bins of a number only the chosen ones: which of them is the largest says little, and quantiles have lines.
-    """
+    """Return entries that have lines: the largest shares and chosen ones; of bins these alone, of others the first."""
     if last.name is not TableName.SHARE:
         return list(range(min(len(last.values), _LARGEST)))
     total = np.zeros(len(last.values))
@@ -210,11 +200,7 @@ def _line(name: str, series: Series, span: Span, text: Callable[[float], str], u
 
 
 def check_chosen(chosen: Sequence[str], last: Iterable[tuple[Estimate, CollectionSpec]]) -> None:
-    """Check that a table of shares of these estimates has each of the chosen labels.
-
-    Raises:
-        RequestError: if no table has one of them.
-    """
+    """Check that a table of shares has each of the chosen labels; RequestError if none has."""
     known = {
         label
         for estimate, spec in last

@@ -96,25 +96,12 @@ def report_page(
     """Return the newest pane of the selected windows of results as one HTML page. The same input gives the same bytes.
 
     All windows are in the lines over time. The last ``NAMED`` of each version of a collection have a line in a table,
-    and the last ``SHOWN`` of these have tables of values; the page says how many have none.
+    and the last ``SHOWN`` of these have tables of values. ``made`` is a time in milliseconds that the page names.
+    ``values`` have lines too; ``every`` is a period of points; ``simultaneous`` computes tables anew, with intervals
+    that hold at once; with ``state``, the page follows the results.
 
-    Args:
-        results: The results directory. The page shows the number of damaged files, and all other windows.
-        selection: The windows and estimators.
-        made: The time at which the page is made, in milliseconds, which the page names.
-        truth: By (collection, version), the true shares, if a simulation knows them.
-        values: Labels of values that have a line over time too, beside the largest.
-        every: The period of the points of lines over time; None for windows, or for periods if there are too many.
-        simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
-        state: The name of the state of the results, so that the page follows them from where it was fetched; None of a
-            page that stays as it is.
-
-    Raises:
-        ResultsError: if the directory holds no results.
-        SpecError: if a spec in it is invalid.
-        RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
-            one of ``values``, windows cannot be summed by ``every``, or counts that ``simultaneous`` or ``every`` needs
-            are missing.
+    ResultsError without results, SpecError for an invalid spec, RequestError if a library is missing, or a truth, a
+    value, a period or counts do not fit.
     """
     try:
         import jinja2
@@ -214,11 +201,7 @@ def _title(chapters: Sequence[Chapter], folder: str) -> str:
 
 
 def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec) -> Estimate:
-    """Return an estimate with the tables that its job would have made with ``intervals: simultaneous``.
-
-    Raises:
-        RequestError: if its statistic is missing.
-    """
+    """Return an estimate with tables as by ``intervals: simultaneous``; RequestError if its statistic is missing."""
     if statistic is None:
         raise RequestError(
             f"{estimate.collection} v{estimate.version}, {window_text(estimate)}: the counts are missing, from which "

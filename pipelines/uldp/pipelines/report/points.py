@@ -32,16 +32,9 @@ _DAY = 86_400_000
 def points_of(
     estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every | None
 ) -> tuple[list[Point], str]:
-    """Return the points of the estimates of one estimator, and what a point is.
+    """Return points of one estimator's estimates, in the order of time, and what a point is: by number, or ``every``.
 
-    Args:
-        estimates: One or more, in the order of time.
-        spec: Their spec.
-        found: The results, which have the counts of the estimates.
-        every: The period of a point; None to choose it by the number of windows.
-
-    Raises:
-        RequestError: if windows cannot be summed by ``every``.
+    RequestError if windows cannot be summed by ``every``.
     """
     if every is None and len(estimates) <= MOST:
         return [point_of(each) for each in estimates], "each window"
@@ -70,15 +63,10 @@ def _summed(
 def pooled_points_of(
     versions: Sequence[tuple[CollectionSpec, Sequence[Estimate]]], found: Current, every: Every | None
 ) -> tuple[list[Point], str]:
-    """Return the points of several versions together, and what a point is.
+    """Return the points of several versions, the newest last, together, and what a point is.
 
     Where one version alone has reports, the point is that of its first estimator. RequestError if windows cannot be
     summed, or have other lengths in each version.
-
-    Args:
-        versions: Of each version its spec, and estimates of one estimator in the order of time; the newest last.
-        found: The results, which have the counts of the estimates.
-        every: The period of a point; None to choose it by the number of windows.
     """
     estimates = sorted((each for _, of in versions for each in of), key=attrgetter("window_start", "window_end"))
     if every is None and len({(each.window_start, each.window_end) for each in estimates}) > MOST:
@@ -111,11 +99,7 @@ def _point(span: Span, clocks: "_Clocks", estimator: str) -> Point:
 
 
 class _Clocks:
-    """The clock skew of windows, summed over periods.
-
-    Args:
-        windows: Panes in the order of their starts.
-    """
+    """The clock skew of windows, in the order of their starts, summed over periods."""
 
     def __init__(self, windows: Sequence[PaneHeader]) -> None:
         self._starts = np.array([each.window_start for each in windows])

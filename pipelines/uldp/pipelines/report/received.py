@@ -25,12 +25,7 @@ class Received(NamedTuple):
 
 
 def received_of(statistic: Statistic | None, spec: CollectionSpec) -> dict[tuple[str, ...], Received]:
-    """Return what was received of each variable whose values reports support, by the attributes of its table.
-
-    Args:
-        statistic: The counts of a window; None if they are missing.
-        spec: Its spec.
-    """
+    """Return what was received of each variable whose values reports support, by the attributes of its table."""
     if statistic is None:
         return {}
     version = Version(spec)

@@ -128,14 +128,7 @@ def shares_of(
     spec: CollectionSpec,
     truth: KnownShares | None,
 ) -> Shares:
-    """Prepare a table of shares for the page.
-
-    Args:
-        estimate: The estimate with the table.
-        table: The shares.
-        spec: The spec that the estimate was made under.
-        truth: The true shares of the only variable of the collection, if they are known.
-    """
+    """Prepare a table of an estimate's shares for the page, with the truth of the only variable, if it is known."""
     if table.of:
         truth = None
     visible, band, hidden, bound, p_value, found = (
@@ -218,14 +211,7 @@ def all_values_of(
     received: Mapping[tuple[str, ...], Received],
     truth: KnownShares | None,
 ) -> list[AllValues]:
-    """Prepare the tables of all values of an estimate, for grids and for variables with more than the largest values.
-
-    Args:
-        estimate: The estimate.
-        spec: The spec that it was made under.
-        received: What ``received_of`` returns, for a column of it.
-        truth: The true shares of the only variable of the collection, if they are known.
-    """
+    """Prepare tables of all values, of grids and of many values, with a column of what was ``received``."""
     tables = []
     for table in estimate.tables:
         variable = spec.variable(table.of)

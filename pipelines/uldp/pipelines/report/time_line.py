@@ -1,8 +1,4 @@
-"""Quantities over the windows of a collection, as small line charts with bands: SVG paths that the page draws.
-
-The page draws them itself: a chart of 200 windows takes 4 kB, its colours are those of the page, and its
-labels are text.
-"""
+"""Quantities over windows, as small line charts with bands: SVG paths of 4 kB that the page draws, in its colours."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -86,12 +86,7 @@ class Pooled(NamedTuple):
 
 
 def spec_with_nested_tags(specs: Specs, collection: str | None) -> CollectionSpec:
-    """Return the newest version of a collection with tags that have ``zone_epsilon``.
-
-    Raises:
-        RequestError: if the results have no such collection.
-        ResultsError: if no version has such a tag, or several collections have some and none is named.
-    """
+    """Return a collection's newest version with ``zone_epsilon``; RequestError or ResultsError if not one has it."""
     require("collection", collection, {name for name, _ in specs})
     nested = {key: spec for key, spec in specs.items() if collection in (None, key[0]) and any(_nested(spec.variables))}
     if not nested:
@@ -111,17 +106,10 @@ def _nested(variables: Mapping[str, Variable]) -> Iterator[str]:
 
 
 def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged) -> Pooled:
-    """Add the newest statistics of the windows of a spec; of windows that overlap, only those that follow each other.
+    """Add the newest statistics of a spec's windows that end after ``since``, in ms; of overlapping ones, some.
 
-    Args:
-        out: A results directory.
-        spec: The spec, as the results directory has it.
-        since: A time in milliseconds: only windows that end after it; None for all windows.
-        damaged: Called for each damaged file, which is left out, and for each window whose newest pane a local job has
-            written and that is not there.
-
-    Raises:
-        ResultsError: if no window counts a report.
+    ``damaged`` is called for each file that is left out, and for each window whose newest pane a local job has written
+    and that is not there. ResultsError if no window counts a report.
     """
     digest, selection = spec.device_digest, Selection(spec.collection, since, estimator=_NONE)
     panes = [pane for pane in newest(ResultsFolder(out, damaged).statistics()) if pane.key[:2] == spec.key]

@@ -62,17 +62,9 @@ class Catalog:
         selection: Selection = ALL,
         known: Iterable[PaneFile] = (),
     ) -> Self:
-        """Read the headers of the files that may have selected panes.
+        """Read headers of files that may have selected panes; of ``known`` ones, those that have changed.
 
-        Args:
-            out: The folder of results.
-            kinds: The kinds of panes.
-            damaged: Called for each file that cannot be read.
-            selection: Files without a selected window or estimator are not opened.
-            known: Files that are read already; one that has not changed is not opened.
-
-        Raises:
-            ResultsError: if the journal is damaged, or others remove files all the time; and what ``damaged`` raises.
+        ResultsError if the journal is damaged, or others remove files all the time; and what ``damaged`` raises.
         """
         signed = Signed.read(out)  # before the panes: a job that runs may sign more while they are read
         cache = {file.path: file for file in known}
@@ -120,10 +112,7 @@ class Catalog:
             self.damaged(lost)
 
     def panes(self, kind: Panes[PaneRecord], entries: Iterable[Entry[PaneRecord]]) -> Iterator[PaneRecord]:
-        """Read panes with their figures, in the order of the entries; the panes of a few files are in memory.
-
-        ``damaged`` is called for each file that cannot be read, and for panes that others have removed.
-        """
+        """Read panes in the order of the entries, a few files in memory; ``damaged`` is called for what is lost."""
         entries = list(entries)
         wanted: dict[Path, list[Entry[PaneRecord]]] = defaultdict(list)
         for entry in entries:
@@ -177,10 +166,7 @@ def _order(entry: Entry[Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def locked_panes(out: Path) -> Iterator[None]:
-    """Wait for the lock of commands that remove files of panes, and hold it until the context ends.
-
-    Without it, ``uldp compact`` and ``uldp prune`` could each remove its own of two files with equal panes.
-    """
+    """Hold the lock of commands that remove files of panes: else two could remove each other's of equal panes."""
     with locked_file(out / ".panes.lock"):
         yield
 
@@ -190,11 +176,7 @@ def _pass_over(damage: ResultsError) -> None:
 
 
 def _listings(out: Path, kinds: Sequence[Panes[Any]]) -> Iterator[list[tuple[Panes[Any], str]]]:
-    """Yield the files of panes, each time as they are now.
-
-    ``uldp compact`` writes panes into a new file before it removes the old ones, and a listing may miss both. So a file
-    of a listing counts as soon as the next one has all its files, too.
-    """
+    """Yield the files of panes as they are now; one counts if the next has all of it, because compaction may move."""
     before: set[tuple[str, str]] | None = None
     for _ in range(_LISTINGS):
         names = [(kind, name) for kind in kinds for name in names_in(out, kind)]

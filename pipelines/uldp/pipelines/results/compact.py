@@ -72,14 +72,8 @@ class Compacted:
 def compact(out: Path, *, dry_run: bool = False, damaged: Damaged = refuse) -> Compacted:
     """Join the files of panes whose windows ended a day before the newest window of their collection began.
 
-    The newest pane of a window that is not an early one says that the window has ended. A pane that fires later has a
-    file of its own until the next run. ResultsError if ``out`` is not a results directory. Errors that ``damaged``
-    raises pass through.
-
-    Args:
-        out: A results directory, or the private directory of one.
-        dry_run: Whether to change nothing, and only count.
-        damaged: Called for each damaged file, which stays where it is.
+    The newest pane that is not early says that the window has ended. A later one has its own file until the next run. A
+    damaged file stays. ResultsError if ``out`` is no directory of results or private ones.
     """
     if kind_of(out) is not Kind.RESULTS:
         raise ResultsError(mismatch(out, Kind.RESULTS))

@@ -1,7 +1,4 @@
-"""Files of rows: Parquet, Arrow and CSV. A file gets its name when it is whole.
-
-Parquet and Arrow need pyarrow, an extra, which is imported at its first use.
-"""
+"""Files of rows, each named when it is whole: CSV, and Parquet and Arrow by the extra pyarrow, imported when used."""
 
 import csv
 from abc import ABC, abstractmethod
@@ -43,11 +40,7 @@ class RowFile(ABC):
 
 
 def check_target(target: Path) -> type[RowFile]:
-    """Return the format of a file, by its ending.
-
-    Raises:
-        RequestError: if the ending is unknown, pyarrow is missing, or there is no folder for the file.
-    """
+    """Return the format of a file, by its ending; RequestError if it is unknown, or pyarrow or a folder is missing."""
     formats: dict[str, type[RowFile]] = {".parquet": _Parquet, ".arrow": _Arrow, ".csv": _Csv}
     name = plain(str(target))
     chosen = formats.get(target.suffix.lower())
@@ -66,18 +59,9 @@ def check_target(target: Path) -> type[RowFile]:
 
 
 def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]]) -> int:
-    """Write the rows of estimates to a file, and replace an older one. The same estimates give the same bytes.
+    """Write the rows of estimates to a file in place of an older one, the same for the same; return their number.
 
-    Args:
-        target: The file; its ending decides the format.
-        estimates: Each estimate with the spec that it was made under.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        RequestError: see ``check_target``.
-        OSError: if the operating system refuses to write the file.
+    RequestError as ``check_target``; OSError if the operating system refuses to write the file.
     """
     chosen, rows, written = check_target(target), Rows(), 0
     with written_aside(target) as path:

@@ -31,7 +31,7 @@ Damaged = Callable[[ResultsError], object]
 
 
 def check_directory(out: Path) -> None:
-    """Refuse what is no directory; ResultsError if ``out`` is no directory."""
+    """Raise ResultsError if ``out`` is no directory."""
     if not out.is_dir():
         raise ResultsError(mismatch(out, Kind.RESULTS))
 
@@ -69,15 +69,9 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
 
 
 def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
-    """Read the records of a file, one at a time; a file that ``uldp prune`` has just removed holds none.
+    """Read the records of a file of a schema one at a time; one that ``uldp prune`` has just removed has none.
 
-    Args:
-        path: The file.
-        schema: The name of the schema of its records.
-        read: Called for the value of each record.
-
-    Raises:
-        ResultsError: during iteration, if the file cannot be read, or is not a whole file of this schema.
+    ResultsError, during iteration, if the file cannot be read, or is not a whole file of this schema.
     """
     with suppress(FileNotFoundError), opened(path, schema) as container:
         yield from map(read, container.records())
@@ -87,9 +81,7 @@ def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], 
 def opened(path: Path, schema: str) -> Iterator[Container]:
     """Open a file of records of a schema; an error of its reader, within the context, is one of the file.
 
-    Raises:
-        FileNotFoundError: if there is none.
-        ResultsError: if the file cannot be read, or is not a whole file of this schema.
+    FileNotFoundError if there is none; ResultsError if it cannot be read, or is not a whole file of this schema.
     """
     try:
         with open_file(path) as file:

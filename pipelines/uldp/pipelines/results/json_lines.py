@@ -14,15 +14,9 @@ from uldp.schemas.table import ARRAYS, Table, TableName
 def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec | None) -> dict[str, Any]:
     """Return the fields of one line: those of ``estimate.avsc`` with times in ISO 8601, and renderings of its tables.
 
-    ``distribution`` and ``stderr`` are the shares, null if the estimate has none; ``tags`` are the hidden shares and
-    ``bound`` is the bound of Theorem 1, empty and 0 without tags. They cover a collection of one variable: ``tables``
-    has the attributes of a record.
-
-    Args:
-        estimate: The estimate.
-        statistic: The statistic that it was computed from, whose cells become ``counts``; None if it is not at hand.
-        spec: The spec that it was made under, whose labels become the ``keys`` of tables; None if it is not at hand.
-            Where values are numbered and have no labels, ``keys`` is null, so that it takes no room.
+    ``distribution`` and ``stderr`` are the shares, null if there are none; ``tags`` are the hidden shares and ``bound``
+    that of Theorem 1, empty and 0 without tags. They cover a collection of one variable: ``tables`` has a record's
+    attributes. Cells of a statistic become ``counts``, labels of a spec ``keys``, null if values are numbered.
     """
     value = estimate.described()
     share, bound = estimate.table(TableName.SHARE), estimate.table(TableName.BOUND)

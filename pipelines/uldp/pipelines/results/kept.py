@@ -75,10 +75,7 @@ class Kept:
         return cls(folder, counted, left_out, panes, catalog, few)
 
     def statistics(self, key: CollectionKey) -> Iterator[Statistic]:
-        """Yield the newest statistics of a version in the order of their windows, without those with impossible cells.
-
-        ``damaged`` is called for what was removed or is damaged.
-        """
+        """Yield newest statistics of a version in order, but of impossible cells; ``damaged`` gets what is lost."""
         decoder, entries = self.versions[key].decoder, self._panes[key].values()
         read = [self._catalog.panes(PANES, (entry for pane, entry in entries if not pane.apart))]
         if self._few is not None:

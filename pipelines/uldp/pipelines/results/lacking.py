@@ -19,12 +19,7 @@ class Lacking:
 
     @classmethod
     def of(cls, sink: RowSink, folder: ResultsFolder) -> "Lacking | None":
-        """Ask a place; None if it cannot be asked.
-
-        Raises:
-            EndpointError: if it does not answer.
-            ResultsError: if the results have no specs.
-        """
+        """Ask a place; None if it cannot be asked; EndpointError if it does not answer, ResultsError without specs."""
         panes = sink.panes()
         if panes is None:
             return None

@@ -24,11 +24,7 @@ def keep_left_out(out: str, left_out: Mapping[Reason, LeftOut]) -> None:
 
 
 def left_out_line(out: Path, damaged: Damaged = refuse) -> str | None:
-    """Return the line about what the job of these results left out; None if it left out nothing.
-
-    Raises:
-        ResultsError: what ``damaged`` raises, if the record cannot be read.
-    """
+    """Return the line about what the job left out, if anything; ResultsError if the record cannot be read."""
     path = out / LEFT_OUT
     try:
         left_out = {

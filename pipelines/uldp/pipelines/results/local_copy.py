@@ -21,15 +21,9 @@ _NEEDED = ("specs", COUNTS, FEW, JOURNAL)
 
 @contextmanager
 def here(place: str, names: Sequence[str] = _NEEDED) -> Iterator[Path]:
-    """Give the folder itself if it is on this machine, or a copy of a part of a URL.
+    """Give the folder itself, or a copy of parts of a URL: by default those that questions need.
 
-    Args:
-        place: The folder, or its URL.
-        names: The folders and files below it to copy; by default those that questions need.
-
-    Raises:
-        EndpointError: if a file cannot be fetched.
-        ResultsError: if there is none, or if a name leads out of the folder.
+    EndpointError if a file cannot be fetched; ResultsError if there is none, or if a name leads out of the folder.
     """
     if not is_remote(place):
         yield Path(place)

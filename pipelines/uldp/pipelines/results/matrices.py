@@ -12,16 +12,7 @@ _MOST_COLUMNS = 16
 
 
 def matrix_text(table: Table, rows: Sequence[str], columns: Sequence[str], places: int) -> Iterator[str]:
-    """Yield the lines of a matrix of shares in percent, each with its interval if there are few columns.
-
-    A share of which nothing was estimated, as that of a candidate above itself, is a dash.
-
-    Args:
-        table: Its values are in row-major order.
-        rows: The names of the rows.
-        columns: The names of the columns.
-        places: The number of decimals.
-    """
+    """Yield lines of a row-major matrix of shares in percent, with intervals of few columns; a dash is no estimate."""
     shape = (len(rows), len(columns))
     values, stderr = (array.reshape(shape) for array in (table.values, table.stderr))
     low, high = ((values if end is None else end).reshape(shape) for end in (table.low, table.high))

@@ -101,11 +101,7 @@ def names_in(out: Path, kind: Panes[Any]) -> list[str]:
 
 
 def read_header(path: Path, kind: Panes[Any], name: PaneFileName | None, collection: str | None) -> PaneFile:
-    """Read the header of a file of panes, and of these those of a collection, or all.
-
-    Raises:
-        FileNotFoundError: if there is none.
-    """
+    """Read the header of a file, and headers of panes of a collection, or all; FileNotFoundError if there is none."""
     state, headers = state_of(path), dict[int, PaneHeader]()
     try:
         with opened(path, kind.files.schema) as container:
@@ -129,12 +125,7 @@ def state_of(path: Path) -> tuple[int, int, int]:
 def read_panes(
     out: Path, kind: Panes[PaneRecord], path: Path, entries: Sequence[Entry[PaneRecord]], signed: Signed
 ) -> Iterator[tuple[Entry[PaneRecord], PaneRecord]]:
-    """Read panes of a file, which must have the headers of the entries.
-
-    Raises:
-        FileNotFoundError: during iteration, if there is no such file.
-        ResultsError: during iteration, if it is damaged.
-    """
+    """Read the entries' panes; FileNotFoundError, or ResultsError if they are damaged or others, meanwhile."""
     of_number = {entry.number: entry for entry in entries}
     numbers = sorted(of_number)
     with opened(path, kind.files.schema) as container:

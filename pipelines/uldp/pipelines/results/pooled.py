@@ -82,13 +82,8 @@ def pool_versions(
 ) -> Iterator[Pooled]:
     """Yield the pooled estimate of each window that has published estimates of two versions or more.
 
-    A version that does not fit the newest one is left out. So is a table of fewer reports than ``limits.min_reports``
-    of the newest version.
-
-    Args:
-        estimates: The newest estimates, each with its spec.
-        found: The results, which have the statistics of the estimates.
-        not_pooled: Called with a text that names a version that is left out, and why; once with each.
+    A version that does not fit the newest one is left out, as is a table of fewer reports than its
+    ``limits.min_reports``; ``not_pooled`` is called once with each such version, and why.
     """
     windows: dict[tuple[str, int, int], dict[int, tuple[Estimate, CollectionSpec]]] = {}
     for estimate, spec in estimates:

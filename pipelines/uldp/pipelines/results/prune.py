@@ -38,11 +38,7 @@ _PRUNED = "pruned.json"
 
 
 def pruned_before(private: Path) -> float:
-    """Return the time, in seconds since 1970, before which private files may have been removed; 0 if none were.
-
-    Raises:
-        ResultsError: if the file that says so is damaged.
-    """
+    """Return the time, in s since 1970, up to which private files were pruned, or 0; ResultsError if damaged."""
     path = private / _PRUNED
     try:
         return float(read_json(path)["before"])
@@ -53,11 +49,7 @@ def pruned_before(private: Path) -> float:
 
 
 def refuse_lost(folder: Path) -> None:
-    """Refuse to read a folder of late or rejected reports of which files are gone that ``prune`` has not removed.
-
-    Raises:
-        ResultsError: if the journal beside the folder has signed such a file.
-    """
+    """Raise ResultsError if signed files of a folder of late or rejected reports are gone, and were not pruned."""
     for lost in Signed.read(folder.parent).lost_files(folder, pruned_before(folder.parent)):
         raise lost
 
@@ -82,17 +74,10 @@ class Pruned:
 
 
 def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged = refuse) -> Pruned:
-    """Remove all panes but the newest of each window and estimator, and all private files that are old.
+    """Remove all panes but the newest of each window and estimator, and private files from ``before``, in s.
 
-    Args:
-        out: A results directory, or the private directory of one.
-        before: A time in seconds since 1970. Late and rejected reports, kept ids and cells of few reports that
-            were written before it are removed.
-        dry_run: Whether to remove nothing, and only count.
-        damaged: Called for each damaged file. All panes of its windows stay.
-
-    Raises:
-        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
+    If ``dry_run``, count only. All panes of windows of a damaged file stay. ResultsError if ``out`` is no directory of
+    results or private ones.
     """
     if kind_of(out) is not Kind.RESULTS:
         raise ResultsError(mismatch(out, Kind.RESULTS))

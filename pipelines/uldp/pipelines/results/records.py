@@ -15,21 +15,14 @@ R = TypeVar("R")
 
 
 def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
-    """Read the rejected reports of ``OUT/rejected``, or of a folder with copies of its files.
-
-    Raises:
-        ResultsError: if ``folder`` holds no such records, or, during iteration, if a file cannot be read.
-    """
+    """Read a folder of rejected reports, or copies; ResultsError if it has none, or a file cannot be read."""
     if kind_of(folder) is not Kind.REJECTED:
         raise ResultsError(mismatch(folder, Kind.REJECTED))
     return rejected_in(folder, refuse)
 
 
 def rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
-    """Read the rejected reports of a folder, each once: the first half of a file's name stands for its source.
-
-    Of a file and its copies, one is read. The name is that which the job gave the file.
-    """
+    """Read the rejected reports of a folder, each once: of copies, which name their first source, one is read."""
     paths = [str(path) for path in finished(folder)]
     headers, copied = copies(paths, opened)
     names = {path: headers[path].name if path in headers else Path(path).stem for path in paths if path not in copied}

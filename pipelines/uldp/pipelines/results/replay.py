@@ -41,16 +41,10 @@ class Replayed:
 
 
 def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -> Replayed:
-    """Append rejected reports to a stream, each with its attempt raised by one.
+    """Append rejected reports, unless tried ``max_attempts`` times, to an open stream, with their attempt raised.
 
-    Args:
-        rejected: The records.
-        stream: A stream that is open. Its clock says when they are published, so they may be late now; a backfill
-            counts them all the same.
-        max_attempts: A report that was tried so often is not sent.
-
-    Raises:
-        StreamError: if the stream is closed: nobody would read on.
+    The stream's clock says when they are published, so they may be late now; a backfill counts them all the same.
+    StreamError if the stream is closed: nobody would read on.
     """
     if isinstance(stream, LocalStream) and stream.closed:  # a broker's stream has no end
         raise StreamError(f"{stream.path}: the stream is closed; replay into a new directory, and backfill both")

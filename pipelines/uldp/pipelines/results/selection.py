@@ -12,7 +12,7 @@ Key = tuple[str, int, int, int]
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
-    """Check that a name is None or among ``names``; RequestError if the name is not among ``names``."""
+    """Raise RequestError unless a name is None or among ``names``."""
     if name is not None and name not in names:
         hint = near(name, names)
         choose = f"choose one of: {', '.join(sorted(names))}"

@@ -47,11 +47,7 @@ class Signed:
 
     @classmethod
     def read(cls, out: Path) -> Self:
-        """Read the journal beside results; a job that has none has signed nothing.
-
-        Raises:
-            ResultsError: if it is damaged.
-        """
+        """Read the journal beside results; a job without one has signed nothing; ResultsError if it is damaged."""
         signed = cls()
         try:
             for entry in read_journal(out / JOURNAL):
@@ -97,14 +93,7 @@ class Signed:
     def lost_panes(
         self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Callable[[Key], bool]
     ) -> Iterator[ResultsError]:
-        """Yield an error for each selected window of which the newest pane is not there.
-
-        Args:
-            out: The results directory.
-            panes: The panes that are there.
-            selection: Which windows and estimators the panes were read of.
-            damaged: Whether a file of a window is damaged; whoever reads it has said so.
-        """
+        """Yield an error for each selected window whose newest pane is not there, unless a ``damaged`` file has it."""
         there: dict[PaneKey, Extent] = {}
         for pane in panes:
             key = (*pane.key, pane.estimator if isinstance(pane, Estimate) else "")
@@ -125,12 +114,7 @@ class Signed:
                 yield ResultsError(f"{plain(str(folder))}: the newest pane{by} of {window} is missing; {_RESTORE}")
 
     def lost_files(self, folder: Path, before: float) -> Iterator[ResultsError]:
-        """Yield an error for each file of late or rejected reports that is not there, or not as it was written.
-
-        Args:
-            folder: The folder ``late`` or ``rejected``.
-            before: The time before which files may have been removed on purpose.
-        """
+        """Yield an error for each late or rejected file that is lost or changed, and not removed on purpose."""
         for entry in self.files.values():
             kind, _, file = entry.name.rpartition("/")
             if folder.is_dir() and kind == folder.name and entry.time > before:

@@ -31,14 +31,9 @@ _FEW_CELLS = 1 << 12
 
 
 def check_claim(value: Mapping[str, Any], specs: Path) -> None:
-    """Refuse a statistic that claims more cells than its spec has, before they take memory: a few bytes may claim any.
+    """Raise ContainerError if a value claims more cells than its spec, or ``MAX_CELLS`` without one, allows.
 
-    Args:
-        value: What ``statistic.avsc`` or ``estimate.avsc`` describes.
-        specs: The folder of the specs; without one that can be read, the limit is ``MAX_CELLS``.
-
-    Raises:
-        ContainerError: if it claims more.
+    So it takes no memory: a few bytes may claim any number.
     """
     cells = value.get("cells")
     if cells is not None and cells["size"] > _FEW_CELLS:
@@ -58,20 +53,12 @@ def _cells_of(spec: Path, changed: int) -> int:
 
 
 def sound_header(value: Mapping[str, Any]) -> PaneHeader:
-    """Read the header of a statistic from the value that ``statistic.avsc`` describes, without its cells.
-
-    Raises:
-        Exception: if no job can have written it.
-    """
+    """Read the header of a statistic from its value, without cells; Exception if no job can have written it."""
     return _checked(PaneHeader(**PaneHeader.header_from_avro(value)))
 
 
 def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
-    """Read a statistic, or a header without cells, from the value that ``statistic.avsc`` describes.
-
-    Raises:
-        Exception: if no job can have written it.
-    """
+    """Read a statistic, or a header without cells, from its value; Exception if no job can have written it."""
     statistic = _checked(counts_from_avro(value))
     if not isinstance(statistic, Statistic):
         if not statistic.apart:
@@ -87,20 +74,12 @@ def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
 
 
 def sound_description(value: Mapping[str, Any]) -> Estimate:
-    """Read an estimate without its tables from the value that ``estimate.avsc`` describes.
-
-    Raises:
-        Exception: if no job can have written this estimate.
-    """
+    """Read an estimate without its tables from its value; Exception if no job can have written it."""
     return _checked(Estimate.from_avro({**value, "tables": ()}))
 
 
 def sound_estimate(value: Mapping[str, Any]) -> Estimate:
-    """Read an estimate from the value that ``estimate.avsc`` describes.
-
-    Raises:
-        Exception: if no job can have written this estimate.
-    """
+    """Read an estimate from its value; Exception if no job can have written it."""
     estimate = _checked(Estimate.from_avro(value))
     if estimate.n < 1 or not estimate.tables:
         raise ValueError("n is 0, or there is no table")

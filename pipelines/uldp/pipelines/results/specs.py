@@ -30,7 +30,7 @@ def kept_text(data: Mapping[str, Any]) -> str:
 
 
 def load_kept(path: Path) -> CollectionSpec:
-    """Read a spec beside results; SpecError if it is invalid, or a job has written it and its end is missing."""
+    """Read a spec beside results; SpecError if it is invalid, or lacks the end that its job wrote."""
     spec = CollectionSpec.load(path)
     text = path.read_text(encoding="utf-8")
     if text.startswith(_HEAD) and not text.endswith(_END):
@@ -39,13 +39,7 @@ def load_kept(path: Path) -> CollectionSpec:
 
 
 class KeptSpecs(Mapping[CollectionKey, CollectionSpec]):
-    """The specs of a results directory on this machine, by collection and version; each is read at its first use.
-
-    To get one may raise a SpecError if it is invalid, and a ResultsError if it is that of another folder.
-
-    Raises:
-        ResultsError: if a folder of specs has another name than a job gives.
-    """
+    """A directory's specs by collection and version, each read, with SpecError or ResultsError, at its first use."""
 
     def __init__(self, out: Path) -> None:
         self._paths: dict[CollectionKey, Path] = {}
@@ -81,12 +75,7 @@ def missing_spec(name: str) -> ResultsError:
 
 
 def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
-    """Find the spec that an estimate was made under.
-
-    Raises:
-        ResultsError: if ``specs`` has no spec of the estimate's collection and version, or if that spec has another
-            device half, or a domain that the estimate's tables do not fit.
-    """
+    """Find the spec that an estimate was made under; ResultsError if there is none with its device half and domain."""
     name = f"{estimate.collection}-v{estimate.version}"
     spec = specs.get((estimate.collection, estimate.version))
     if spec is None:

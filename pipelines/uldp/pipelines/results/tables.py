@@ -73,14 +73,7 @@ def _number(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec) -> tu
 
 
 def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterator[str]:
-    """Yield the lines of all tables of an estimate.
-
-    Args:
-        estimate: The estimate to show.
-        spec: The spec that it was made under.
-        top: How many values of each table of shares to show: the most frequent, values by their frequency, bins of a
-            number in the order of its range.
-    """
+    """Yield the lines of all tables of an estimate, the ``top`` values most frequent first, bins in their order."""
     sliced, estimate = estimate, without_slices(estimate)
     variables = list(dict.fromkeys(table.of for table in estimate.tables))
     for of in variables:
@@ -230,10 +223,7 @@ def forgers_text(estimate: Estimate, table: Table) -> str:
 
 
 def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places: int) -> list[str]:
-    """Write of each value which share is visible, and how many may hold it if those behind tags do.
-
-    Of candidates, write how probable so large a share is if nobody holds the string, and whether that is significant.
-    """
+    """Write of values what is visible and may be hidden; of candidates how probable they are if nobody holds them."""
     p_value, found = (estimate.table(name, of) for name in (TableName.P_VALUE, TableName.FOUND))
     if p_value is not None and found is not None:
         return [f"  {'found' if found.values[i] else '     '}  p {p_value.values[i]:.2g}" for i in order]

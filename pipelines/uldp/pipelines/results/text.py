@@ -121,10 +121,7 @@ def _forgers_text(share: float, *, record: bool) -> str:
 
 
 def _odds_text(epsilon: float, lasting: float | None, privacy: Privacy) -> str:
-    """Say what a budget means: how far reports may move the odds of somebody who compares two values.
-
-    ULDP bounds how far a report speaks for a protected value (Murakami & Kawamoto, Definition 2), not against it.
-    """
+    """Say how far reports may move the odds of two values; under ULDP for a protected value, not against it."""
 
     def moved(budget: float) -> str:
         likely = 100 / (1 + math.exp(-budget))
@@ -177,13 +174,7 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
 
 
 def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) -> str:
-    """Return an estimate as a block of lines.
-
-    Args:
-        estimate: The estimate to show.
-        spec: The spec that it was made under.
-        top: How many values of each table of shares to show, the most frequent first.
-    """
+    """Return an estimate as a block of lines, of each table of shares the ``top`` most frequent values."""
     lines = [
         f"{_window_name(estimate)}  {estimate.estimator}",
         f"  n {estimate.n:,}  {_pane_text(estimate)}  {mechanism_text(estimate)}",
@@ -220,10 +211,7 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
 
 
 def shuffled_text(estimate: Estimate) -> tuple[str, list[str]]:
-    """Return what is promised to whoever sees only the tables: a sentence, and its end for each attribute or level.
-
-    The sentence is empty without any privacy, and complete if nothing is promised.
-    """
+    """Return what is promised, if anything, to who sees only tables, and its end by attribute or level."""
     if estimate.epsilon is None:
         return "", []
     if not estimate.shuffle:
@@ -303,11 +291,7 @@ def clocks_text(signals: Signals) -> Iterator[str]:
 
 
 def skew_text(counts: Sequence[int]) -> str:
-    """Return upper bounds of the clock skew of 50 % and of 99 % of the reports: ``half by less than 4s, 99 % by ...``.
-
-    Args:
-        counts: Number of reports by skew, as in ``Signals``: below 1 s, below 2 s, below 4 s and so on.
-    """
+    """Return bounds of the clock skew of 50 and 99 % of reports, by their numbers below 1 s, 2 s, 4 s and so on."""
     return f"half by {skew_bound(skew_range(counts, 0.5))}, 99 % by {skew_bound(skew_range(counts, 0.99))}"
 
 

@@ -8,18 +8,11 @@ from uldp.schemas.pane import Accounting, PaneHeader
 
 
 def total_accounting(panes: Iterable[PaneHeader]) -> Accounting:
-    """Return the accounting of the reports in the panes of one collection and version, each report once.
+    """Return the accounting of the reports in the panes, one a window, of a version, each report once.
 
-    Fixed windows do not overlap, and the total is the sum of all. Sliding windows do. Panes of windows that do not
-    overlap have no report in common, so the sum of them is never more than the total; and windows a size apart cover
-    all times, so if these have fired, their sum is the total. The function returns the largest of all sums of windows
-    that do not overlap. So a window that has not fired yet, or whose file is damaged, is passed by where others cover
-    its times.
-
-    The messages that are missing are left out: windows that were open at the same time all have them.
-
-    Args:
-        panes: At most one pane of each window.
+    It is the largest sum over windows that do not overlap: never more than the total, and the total of fixed windows,
+    and of sliding ones a size apart that have fired. Windows that are open or damaged are passed by where others cover
+    their times. Missing messages, which all open windows have, are left out.
     """
     ordered = sorted(panes, key=lambda pane: (pane.window_end, pane.window_start))
     ends = [pane.window_end for pane in ordered]

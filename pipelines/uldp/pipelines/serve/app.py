@@ -52,11 +52,7 @@ class Pieces(Response):
 
 
 class Site:
-    """The answers about some folders.
-
-    Attributes:
-        folders: The folders by their names.
-    """
+    """The answers about some folders, by their names."""
 
     def __init__(self, folders: Mapping[str, Served], apart: Apart) -> None:
         self.folders = folders
@@ -154,14 +150,7 @@ def _query(request: Request, known: Collection[str]) -> Query:
 def application(
     folders: Mapping[str, Served], *, names: Collection[str] = (), token: str | None = None, apart: Apart | None = None
 ) -> ASGIApp:
-    """Return the application that serves folders.
-
-    Args:
-        folders: The folders by their names.
-        names: See ``Guard``.
-        token: See ``Guard``.
-        apart: What computes answers.
-    """
+    """Return the application that serves folders, by name, behind a ``Guard``, with what computes answers apart."""
     site = Site(folders, apart or Apart())
     app = Starlette(
         routes=site.routes(),

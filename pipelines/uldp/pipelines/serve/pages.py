@@ -22,12 +22,7 @@ _drawing = threading.Lock()
 
 
 def page(served: Served, query: Query, state: str) -> bytes:
-    """Return the page of a folder, which follows it from a state on.
-
-    Raises:
-        UldpError: as ``report_page``.
-        LargeAnswerError: if it is of too many windows, or too long.
-    """
+    """Return the page of a folder that follows it; LargeAnswerError if it is too large; errors of ``report_page``."""
     damaged: list[ResultsError] = []
     folder = served.folder(damaged)
     selection = folder.select(**query.selection())

@@ -16,11 +16,7 @@ Value = TypeVar("Value")
 
 
 class Query:
-    """The names and values of a query; each is asked for once, and what nobody has asked for is a mistake.
-
-    Raises:
-        RequestError: if there are too many, or if a name is not among those that are known.
-    """
+    """A query's names and values; RequestError for too many, an unknown name, or what nobody has asked for."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
         if len(pairs) > MOST_PAIRS or sum(len(name) + len(value) for name, value in pairs) > MOST_CHARACTERS:
@@ -39,11 +35,7 @@ class Query:
         return self._values.get(name, [])
 
     def pair(self, name: str) -> tuple[str, str] | None:
-        """Return the two values of a name; None without one.
-
-        Raises:
-            RequestError: if there is another number of them.
-        """
+        """Return the two values of a name; None without one; RequestError for another number of them."""
         match self.all(name):
             case []:
                 return None
@@ -53,33 +45,21 @@ class Query:
                 raise RequestError(f"{name} takes two values, got {len(values)}: write {name}=A&{name}=B")
 
     def one(self, name: str) -> str | None:
-        """Return the value of a name; None without one.
-
-        Raises:
-            RequestError: if there are several.
-        """
+        """Return the value of a name; None without one; RequestError if there are several."""
         values = self.all(name)
         if len(values) > 1:
             raise RequestError(f"{name} takes one value, got {len(values)}")
         return values[0] if values else None
 
     def choice(self, name: str, choices: Sequence[str]) -> Any:
-        """Return a value that is one of some; None without one.
-
-        Raises:
-            RequestError: if it is another.
-        """
+        """Return a value that is one of some; None without one; RequestError if it is another."""
         value = self.one(name)
         if value not in (None, *choices):
             raise RequestError(f"{name}={quote(str(value))}: write one of {', '.join(choices)}")
         return value
 
     def number(self, name: str) -> int | None:
-        """Return a number of 1 or more; None without one.
-
-        Raises:
-            RequestError: if it is none.
-        """
+        """Return a number of 1 or more; None without one; RequestError if it is none."""
         value = self.one(name)
         if value is None:
             return None

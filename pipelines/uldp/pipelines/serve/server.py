@@ -23,21 +23,10 @@ def serve(
     say: Callable[[str], None],
     until: Callable[[Callable[[], None]], object],
 ) -> None:
-    """Serve results folders until somebody ends it.
+    """Serve results folders until somebody ends it, by what ``until`` is called with.
 
-    Args:
-        paths: The folders.
-        host: The address to listen at.
-        port: The port; 0 for any.
-        names: Further names that requests may have in their header ``Host``.
-        token: What requests must bring; None for nothing.
-        say: Called with each line of output.
-        until: Called with what ends the server.
-
-    Raises:
-        RequestError: if others would reach the address, and there is no token.
-        EndpointError: if the port cannot be opened.
-        ResultsError: if a path is no directory.
+    Port 0 is any, ``names`` are further hosts, and requests must bring the token. RequestError if others would reach
+    the address without a token; EndpointError if the port cannot be opened; ResultsError if a path is no directory.
     """
     if token is None and not is_loopback(host):
         raise RequestError(

@@ -46,12 +46,7 @@ class Step(NamedTuple):
 
 
 def publish(fleet: Fleet) -> Iterator[Step]:
-    """Publish all reports of a fleet, step by step.
-
-    The simulation keeps only the reports of one step and the reports in transit in memory: first copies for seconds,
-    second copies for about a minute. Until the network releases held-back reports, it keeps only their number for each
-    time slice.
-    """
+    """Publish all reports of a fleet, step by step, with those of one step and those in transit in memory."""
     network = _Network(fleet)
     end = fleet.start_ms + fleet.duration_ms
     # The end of a step ends unfilled batches. So a step lasts at least as long as a gateway waits for a batch to fill,
@@ -244,12 +239,7 @@ class _Network:
 
 
 def _generators(fleet: Fleet) -> tuple[np.random.Generator, np.random.Generator]:
-    """Return a generator for all events, and a separate generator for report ids.
-
-    Seed, collection, version and start determine both generators. So two simulated hours are two different samples
-    with different ids, even under the same seed. The n-th report that the simulation makes gets the n-th id, however
-    the network treats it.
-    """
+    """Return generators for all events and for ids, by seed, collection, version and start: hours differ in both."""
     # The name of a collection contains no space, so different keys have different texts.
     key = f"{fleet.seed} {fleet.spec.collection} {fleet.spec.version} {fleet.start_ms}"
     entropy = int.from_bytes(hashlib.sha256(key.encode()).digest())
@@ -267,11 +257,7 @@ def _order(times: Times) -> Rows:
 
 
 def _batch_firsts(at: Times, size: int) -> Rows:
-    """Split reports, in order of arrival, by multiples of ``BATCH_WAIT``, and then into batches of at most ``size``.
-
-    Returns:
-        The index of the first report of each batch.
-    """
+    """Return first reports of batches: split in order of arrival by ``BATCH_WAIT``, then by at most ``size``."""
     firsts = np.flatnonzero(np.diff(at // BATCH_WAIT, prepend=-1))
     lengths = np.diff(firsts, append=len(at))
     return np.flatnonzero((np.arange(len(at)) - np.repeat(firsts, lengths)) % size == 0)

@@ -17,15 +17,7 @@ _SEED = 5
 
 
 def independent_users(table: Table, kind: Kind) -> list[Value]:
-    """Return what each of ``USERS`` users holds.
-
-    Args:
-        table: Its columns are ``kind.alone``.
-        kind: The domain.
-
-    Raises:
-        ValueError: at the first invalid line, or if an item is there twice.
-    """
+    """Return what each of ``USERS`` users holds, by a table of ``kind.alone``; ValueError at an invalid line."""
     rng, held = np.random.default_rng(_SEED), [list[Value]() for _ in range(USERS)]
     seen: set[Value] = set()
     for item, share in table.each(lambda row: _parsed(row, kind, seen)):

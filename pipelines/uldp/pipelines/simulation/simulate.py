@@ -30,22 +30,11 @@ def simulate(
     segment_ms: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
-    """Append all messages of a fleet to a stream, and close the stream.
+    """Append all messages of a fleet to a new stream with a simulated clock, close it, and return a summary.
 
-    Args:
-        fleet: The fleet that sends the reports.
-        stream: A new stream with a simulated clock.
-        speed: Simulated seconds per second; the function writes a segment when its simulated time is over. None for as
-            fast as possible.
-        segment_ms: Simulated milliseconds of a segment. By default it is a sixtieth of a window, or as many of these as
-            a thousandth of all messages takes; if ``speed`` is given, it is at most half a second of real time.
-        progress: Called with the number of users with published reports.
-
-    Returns:
-        A summary of the published reports.
-
-    Raises:
-        ValueError: if ``speed`` or ``segment_ms`` is not positive, or the stream's clock is not simulated.
+    ``speed`` is simulated seconds a second; None is as fast as possible. A segment is ``segment_ms`` long; by default a
+    sixtieth of a window, or more for few messages, and at most half a real second with a speed. ``progress`` gets the
+    users so far. ValueError if speed or length is not positive, or the clock is not simulated.
     """
     if speed is not None and not speed > 0:
         raise RequestError(f"speed must be more than 0, got {speed}")
@@ -98,14 +87,7 @@ def _segment_ms(window_size: int, speed: float | None) -> int:
 def _segments(
     steps: Iterable[EncodedMessages], segment_ms: int, least: int, waits: int | None
 ) -> Iterator[tuple[int, EncodedMessages]]:
-    """Cut and join ordered messages into segments, and number the segments by the time at which they end.
-
-    Args:
-        steps: The messages.
-        segment_ms: No segment is shorter, but where ``MAX_SEGMENT`` cuts it.
-        least: A segment with fewer messages waits for the next ones.
-        waits: For so many times ``segment_ms`` at most, its own included; None for as long as it takes.
-    """
+    """Number segments, cut and joined of messages, by their end; with few, they wait for ``waits`` lengths at most."""
     segment, began, last = EncodedMessages.of([]), 0, 0
     for number, part in _parts(steps, segment_ms):
         over = waits is not None and number - began >= waits

@@ -66,11 +66,7 @@ class Truth:
 
     @classmethod
     def load(cls, path: Path, spec: CollectionSpec) -> Self:
-        """Read a truth file for the domain and the tags of ``spec``.
-
-        Raises:
-            RequestError: at the first invalid line.
-        """
+        """Read a truth file for the domain and the tags of a spec; RequestError at the first invalid line."""
         try:
             cells = list(_read_cells(path, spec))
             weights = np.array([weight for _, weight in cells])
@@ -110,10 +106,7 @@ class Truth:
         return ends, np.where(bounds[:-1] == bounds[1:], bounds[:-1], -1)
 
     def distribution(self, attribute: str = "") -> Floats:
-        """Return the distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p.
-
-        Of strings, return the shares of the candidates.
-        """
+        """Return the distribution p, shape (|X|,), of values, hidden or not; of strings, candidates' shares."""
         values, _ = self._of(attribute)
         variable = self.variables[attribute]
         return variable.kind.shares(values, self.probabilities, variable.candidates)
@@ -156,11 +149,7 @@ def _headers(spec: CollectionSpec) -> list[list[list[str]]]:
 
 
 def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:
-    """Yield what each row says of each variable, and the weight of the row.
-
-    Raises:
-        ValueError: at the first invalid line.
-    """
+    """Yield what each row says of each variable, and its weight; ValueError at the first invalid line."""
     known = {(*chain.from_iterable(columns), "weight"): columns for columns in _headers(spec)}
     kinds = [variable.kind for variable in spec.variables.values()]
     alone = [kind.alone for kind in kinds if kind.alone and spec.slices is None]
@@ -187,11 +176,7 @@ def _has_tag(columns: list[str]) -> bool:
 
 
 def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> _Field:
-    """Return the value and the tag of one variable in a row.
-
-    Raises:
-        ValueError: if one is invalid; the message does not name the line, which the caller adds.
-    """
+    """Return the value and the tag of one variable in a row; ValueError, without a line, if one is invalid."""
     try:
         value = variable.read(cells[0])
     except ValueError as error:

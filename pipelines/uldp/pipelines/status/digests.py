@@ -7,10 +7,6 @@ from uldp.pipelines.status.uncounted import Digests
 
 
 def digests_of(out: Path, private: Path | None) -> Digests:
-    """Return digests by the key of a job, if it keeps one; else by one that this process draws.
-
-    Raises:
-        ResultsError: if the key is there and cannot be used.
-    """
+    """Return digests by a job's key, or one of this process; ResultsError if the key cannot be used."""
     path = (private or out) / SENDER_KEY
     return Digests(read_sender_key(path) if path.exists() else None)

@@ -38,11 +38,7 @@ def faults_of(out: Path, private: Path) -> list[str]:
 
 
 def job_of(out: Path) -> JobIdentity | None:
-    """Return the job of a results directory; None if none has begun.
-
-    Raises:
-        ResultsError: if the file that identifies it cannot be read.
-    """
+    """Return the job of results; None if none has begun; ResultsError if its identity cannot be read."""
     path = out / JOB
     try:
         return JobIdentity.read(path)

@@ -52,11 +52,7 @@ class Status:
 
     @classmethod
     def of(cls, out: Path, private: Path | None = None) -> "Status":
-        """Look at a results directory, whose private files may be in another one.
-
-        Raises:
-            ResultsError: if one of the two is no directory.
-        """
+        """Look at results, whose private files may be elsewhere; ResultsError if one of both is no directory."""
         for folder in (out, private or out):
             check_directory(folder)
         job, unknown = None, False

@@ -15,13 +15,7 @@ class BusyError(RequestError):
 
 
 class Apart:
-    """Runs calls in threads that end with the process.
-
-    Args:
-        at_once: The number of calls that run at once.
-        waiting: The number of those that may wait besides.
-        seconds: So long does a caller wait. Its call goes on, and others wait for its place.
-    """
+    """Runs ``at_once`` calls in threads, while others wait, each for ``seconds``; a call itself goes on."""
 
     def __init__(self, *, at_once: int = 2, waiting: int = 16, seconds: float = 60.0) -> None:
         self._free = asyncio.Semaphore(at_once)
@@ -29,12 +23,7 @@ class Apart:
         self._seconds = seconds
 
     async def run(self, call: Callable[[], Result]) -> Result:
-        """Return what a call returns.
-
-        Raises:
-            BusyError: if it cannot begin, or does not end in time.
-            Exception: what the call raises.
-        """
+        """Return what a call returns, or raises; BusyError if it cannot begin, or does not end in time."""
         if not self._room:
             raise BusyError("the server is busy; try again in a moment")
         self._room -= 1

@@ -37,11 +37,8 @@ class _Host:
 class Places:
     """The connections that a server holds at once, of which one address has half at the most.
 
-    A connection that waits for its other end, which has not sent a whole request or does not read, gives its place to
-    a new one: the oldest of the address that has most of them. So only requests that have come whole hold places.
-
-    Args:
-        most: The number of connections.
+    A connection that waits for its other end, which has not sent a whole request or does not read, gives its place to a
+    new one: the oldest of the address that has most of them. So only requests that have come whole hold places.
     """
 
     def __init__(self, most: int) -> None:
@@ -87,12 +84,7 @@ class Places:
 
 
 class InTime(H11Protocol):
-    """Closes connections whose other end sends half a request, or takes no byte of an answer.
-
-    Args:
-        places: Where connections have their places.
-        settings: As of the base class.
-    """
+    """Closes connections whose other end sends half a request, or takes no byte of an answer."""
 
     _timer: TimerHandle | None = None
     _paused = False

@@ -37,13 +37,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bound(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Open a port; EndpointError if it is taken, or the address is none of this machine.
-
-    Args:
-        host: An address of this machine.
-        port: The port; 0 for any.
-        option: The option that names the port, for errors.
-    """
+    """Open a port, or any if 0, of an address of this machine; EndpointError names the option if it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind, protocol)
@@ -70,13 +64,7 @@ def url_of(opened: socket.socket) -> str:
 
 
 def server_of(app: ASGIApp, most_connections: int) -> uvicorn.Server:
-    """Return a server, which ends at SIGTERM and SIGINT if it runs in the main thread.
-
-    Args:
-        app: The application.
-        most_connections: How many connections may be open; see ``Places``. They take half of the files that this
-            process may open at the most.
-    """
+    """Return a server, ended by SIGTERM and SIGINT in the main thread, of ``Places``: half of its files at most."""
     files = _RESOURCE.getrlimit(_RESOURCE.RLIMIT_NOFILE)[0] if _RESOURCE else -1
     places = Places(most_connections if files < 0 else min(most_connections, files // 2))
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is none

@@ -32,15 +32,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def message_files(path: str | Path) -> list[str]:
-    """Return the files of messages at ``path``: itself, or all below it that ``archive_files`` reads, in order of name.
+    """Return the files of messages that ``archive_files`` reads at a path or URL; the log says what is left out.
 
-    A line in the log says how many files are left out, and why.
-
-    Args:
-        path: A path here, or a URL of another of Beam's file systems.
-
-    Raises:
-        StreamError, EndpointError: as ``archive_files``; and if some of them are unreadable.
+    StreamError or EndpointError as ``archive_files``, and if some of them are unreadable.
     """
     found = archive_files(path)
     if found.unreadable:
@@ -51,14 +45,10 @@ def message_files(path: str | Path) -> list[str]:
 
 
 def archive_files(path: str | Path) -> ArchiveFiles:
-    """Return the files of messages at ``path``, and which others are left out.
+    """Return the files of messages at a path or URL, and which others are left out.
 
-    Args:
-        path: A path here, or a URL of another of Beam's file systems.
-
-    Raises:
-        StreamError, EndpointError: if there is no file, or the file system does not answer. A local stream may be
-            empty, but may not lack a segment.
+    StreamError or EndpointError if there is no file, or the file system does not answer. A local stream may be empty,
+    but may not lack a segment.
     """
     if is_remote(str(path)):
         return _remote_files(str(path))[0]
@@ -82,11 +72,7 @@ def archive_files(path: str | Path) -> ArchiveFiles:
 
 
 def _leave_out_given_up(stream: LocalStream, found: ArchiveFiles) -> None:
-    """Leave out segments that came back after they were given up: jobs have accounted them as missing.
-
-    Raises:
-        StreamError: if the stream lacks a segment that was not given up.
-    """
+    """Leave out segments that came back after they were given up; StreamError if the stream lacks another one."""
     stream.refuse_holes()
     read, found.read = found.read, []
     for file in read:
@@ -99,11 +85,7 @@ def _leave_out_given_up(stream: LocalStream, found: ArchiveFiles) -> None:
 
 
 def missing_segments(path: str | Path) -> dict[str, Missing]:
-    """Return the records of the messages of a local stream that was given up in parts, by the path of a segment.
-
-    Raises:
-        StreamError: if the settings of the stream are damaged.
-    """
+    """Return the messages, by path of a segment, that a local stream has given up; StreamError as its settings."""
     if is_remote(str(path)) or not Path(path).is_dir() or kind_of(Path(path)) is not Kind.STREAM:
         return {}
     stream = LocalStream.open(Path(path))
@@ -126,13 +108,10 @@ def _remote_files(url: str) -> "tuple[ArchiveFiles, list[FileMetadata]]":
 
 
 def archive_digest(path: str | Path) -> str:
-    """Return a digest of the files of messages that are at ``path`` now: other files have another digest.
+    """Return a digest of the files of messages that are at a path or URL now: other files have another one.
 
-    Local files are identified by their names, sizes and sync markers, so that a copy of an archive has the same digest;
-    remote files by the path, size and time of the last update that their file system reports without reading them.
-
-    Raises:
-        StreamError, EndpointError: as ``archive_files``.
+    Names, sizes and sync markers identify files here, so that a copy has the same digest; path, size and time of update
+    those behind a URL. Errors are those of ``archive_files``.
     """
     known: list[tuple[object, ...]]
     if is_remote(str(path)):
@@ -149,13 +128,9 @@ def _identify(path: Path) -> tuple[str, int, str]:
 
 
 def damaged_files(files: Iterable[str], *, decode: bool = False, published: int | None = None) -> list[str]:
-    """Return a line about each file that cannot be read.
+    """Return a line about each file that cannot be read, by its blocks' ends, or by all messages if ``decode``.
 
-    Args:
-        files: Paths, or URLs of other file systems.
-        decode: Whether to decode all messages. Without, it looks at the ends of blocks, and at no file behind a URL:
-            then a gigabyte takes tens of milliseconds.
-        published: As in ``packed_messages``.
+    Without ``decode``, a gigabyte takes tens of milliseconds, and no file behind a URL is looked at.
     """
     here = (file for file in files if decode or not is_remote(file))
     return [line for file in here if (line := _damage(file, decode, published)) is not None]
@@ -176,10 +151,7 @@ def _damage(path: str, decode: bool, published: int | None) -> str | None:
 
 
 def held_twice(files: Iterable[str]) -> dict[str, Runs]:
-    """Return which records of files of late messages another of the files holds too, see ``held_before``.
-
-    Of files behind a URL, it looks at those alone whose names say that they are of one source: it has to fetch them.
-    """
+    """Return which records of files of late messages another one holds too; of a URL, by files named for one source."""
     files = sorted(files)
     sources = Counter(_source_digits(file) for file in files)
     looked_at = [file for file in files if not is_remote(file) or sources[_source_digits(file)] > 1]

@@ -1,7 +1,4 @@
-"""Rows of estimates as Arrow's columns, and as Parquet files. Texts are dictionaries, and times are UTC.
-
-They need pyarrow, an extra, which is imported at its first use.
-"""
+"""Rows of estimates as Arrow's columns, and as Parquet files, by the extra pyarrow, imported at its first use."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -17,11 +14,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 
 
 class ArrowRows:
-    """Turns the batches of ``Rows`` into Arrow's. What is null is null.
-
-    Attributes:
-        schema: The columns, as Arrow has them.
-    """
+    """Turns the batches of ``Rows`` into Arrow's: null is null, texts are dictionaries, times are UTC."""
 
     def __init__(self, rows: Rows) -> None:
         import pyarrow as pa
@@ -66,12 +59,7 @@ class ArrowRows:
 
 
 class ParquetRows(ArrowRows):
-    """A Parquet file, each batch a row group.
-
-    Args:
-        target: A path, or a file that is open.
-        rows: The rows of its batches.
-    """
+    """A Parquet file at a path, or one that is open; each batch is a row group."""
 
     def __init__(self, target: Path | io.BytesIO, rows: Rows) -> None:
         super().__init__(rows)

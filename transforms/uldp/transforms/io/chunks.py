@@ -1,7 +1,4 @@
-"""Chunks: messages that a source fetched together are one element, so that a runner's cost is paid once for many.
-
-Importing this module registers the coders of chunks and of messages.
-"""
+"""Chunks: messages that a source fetched together are one element, so that a runner's cost is paid once for many."""
 
 import io
 import struct
@@ -42,10 +39,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class ChunkSize:
-    """How many messages to request, so that the bytes of a chunk are bounded too.
-
-    Flink's runner keeps the output of a bundle on its heap until the bundle ends.
-    """
+    """How many messages to request, so that a chunk's bytes are bounded: Flink keeps a bundle's output on its heap."""
 
     BYTES: ClassVar[int] = 256 << 10
 
@@ -73,12 +67,10 @@ def _attributes_schema() -> Schema:
 
 
 class ChunkCoder(Coder):
-    """Encodes columns, because both ends are this job: times, lengths, attributes if there are any, data and positions.
+    """Encodes columns, because both ends are this job: times, lengths, attributes if any, data, positions, missing.
 
-    Records of missing messages come last.
-
-    Messages as Avro records would take several times as long. Positions are runs if the source numbers its messages:
-    a text for each message would be a quarter of all bytes.
+    Avro records would take several times as long. Positions are runs if the source numbers its messages: a text for
+    each message would be a quarter of all bytes.
     """
 
     _HEADER = struct.Struct("<IQIII")

@@ -1,7 +1,4 @@
-"""Files that are there whole or not at all: container files as bytes, and writing bytes under a name in one step.
-
-A file gets a temporary name first, and is then renamed, so that a reader never sees half of one.
-"""
+"""Files that are there whole or not at all: a file gets a temporary name first, and is then renamed."""
 
 import hashlib
 import io
@@ -53,14 +50,10 @@ def container_bytes(
     metadata: Mapping[str, str] | None = None,
     block_size: int | None = None,
 ) -> bytes:
-    """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes.
+    """Return an Avro container of records that ``encode_record`` has encoded; equal records give equal bytes.
 
-    Args:
-        schema: The name of their schema.
-        encoded: The records.
-        metadata: Further entries of the header.
-        deflated: Whether to compress blocks, unless a record is too large for a compressed block.
-        block_size: See ``blocks_of``.
+    Blocks are of ``block_size``, see ``blocks_of``, and ``deflated`` unless a record is too large for that.
+    ``metadata`` are further entries of the header.
     """
     marker, blocks = digest_of(encoded), list(blocks_of(encoded, block_size))
     deflated = deflated and max((sum(map(len, block)) for block in blocks), default=0) <= MAX_BLOCK_BYTES
@@ -95,10 +88,7 @@ ASIDE = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 
 
 def remove_aside(folder: Path) -> int:
-    """Remove files that a killed writer has left under temporary names below a folder, and return their number.
-
-    Nobody else may be writing there.
-    """
+    """Remove files of a killed writer below a folder that nobody else writes to, and return their number."""
     left = [path for path in paths_below(folder, "**/.*.tmp") if ASIDE.fullmatch(path.name) and path.is_file()]
     for path in left:
         path.unlink(missing_ok=True)
@@ -108,14 +98,8 @@ def remove_aside(folder: Path) -> int:
 def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
 
-    On this machine, the disk then holds the file, its name, and the names of the folders that the function has to
-    create. A power cut before leaves the file as it was. OSError if the operating system of this machine refuses it.
-
-    Args:
-        path: A path, or a URL of another file system.
-        content: The bytes of the file.
-        private: Whether only the owner may read the file, and the folders that the function has to create. Applies to
-            this machine; on other file systems, rights belong to a bucket and not to a file.
+    On this machine, the disk then holds the file and its names, and only the owner may read it and new folders if
+    ``private``; elsewhere rights belong to a bucket. OSError if the operating system refuses it.
     """
     if is_remote(path):
         folder, _, name = path.rpartition("/")
@@ -126,11 +110,7 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
 
 
 def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:
-    """Write files, each as ``write_file`` does, several at a time if they are on this machine.
-
-    A thread waits for the disk for most of its time, and a disk commits the files of several threads at once: four
-    threads write as many files a second as one thread that waits for nothing.
-    """
+    """Write files as ``write_file``, several at a time here: a disk commits the files of several threads at once."""
     if len(files) > 1 and not is_remote(files[0][0]):
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(lambda file: write_file(*file, private=private), files))
@@ -176,14 +156,7 @@ def _created(path: str, *, private: bool) -> int:
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """Make a folder and those above it, unless they are there, and write their names to the disk.
-
-    A file is lost in a power cut if the name of a folder above it is.
-
-    Args:
-        folder: An absolute path.
-        mode: The rights of the folders that are made.
-    """
+    """Make an absolute folder and those above it, and write their names to the disk, or a power cut loses its files."""
     if folder.is_dir():
         return
     make_folder(folder.parent, mode)

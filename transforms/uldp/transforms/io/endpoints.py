@@ -1,7 +1,7 @@
 """Endpoints: where messages come from and where they go, each named by a URI.
 
 A connector is a subclass of ``Endpoint``, and a function that makes one of a URI and the path of a file of settings, or
-None. ``uldp.transforms.io.schemes`` knows where each is.
+None; see ``uldp.transforms.io.schemes``.
 """
 
 import secrets
@@ -72,10 +72,7 @@ class Writer(Protocol):
         """Wait until all messages have been accepted; ValueError if any was refused."""
 
     def give_up(self, seconds: float) -> None:
-        """Wait for brokers no longer than so many seconds from now, because the process ends.
-
-        Another thread may be in ``append`` or ``flush``, which then raise. ``close`` waits for nothing any more.
-        """
+        """Wait for brokers so many seconds at most, because the process ends; other threads' calls may raise then."""
 
     def close(self) -> None:
         """Do as ``flush``; a local stream then ends."""
@@ -104,11 +101,7 @@ class Endpoint(ABC):
         raise EndpointError(f"{self}: {self.only_use or why}")
 
     def check(self, access: Access) -> None:
-        """Ask whether the endpoint is there, and whether this process has access.
-
-        Raises:
-            ValueError: if not; says what to do.
-        """
+        """Ask whether the endpoint is there and gives access; ValueError, which says what to do, if not."""
         self._refuse("cannot be read or written to")
 
     def check_following(self, following: Following) -> None:
@@ -124,10 +117,7 @@ class Endpoint(ABC):
         return self.name
 
     def content(self) -> str:
-        """Return a name for all messages that are there now: other content has another name.
-
-        Two readings of a stream are never the same, because each ends elsewhere.
-        """
+        """Return a name for all messages that are there now; of a stream, each reading has another one."""
         return secrets.token_hex(16)
 
     def left_out(self) -> Mapping[Reason, LeftOut]:
@@ -143,11 +133,7 @@ class Endpoint(ABC):
         return False
 
     def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
-        """Read all messages that are there now: a bounded collection.
-
-        Raises:
-            ValueError: if the endpoint is not there, or has no end.
-        """
+        """Read all messages that are there now; ValueError if the endpoint is not there, or has no end."""
         self._refuse("has no end, so uldp backfill cannot count it; follow it with uldp stream")
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
@@ -159,34 +145,20 @@ class Endpoint(ABC):
         self._refuse("takes no records of a job; name a topic")
 
     def publish_estimates(self, estimates: PCollection[Estimate], specs: SharedSpecs, *, native: bool) -> None:
-        """Publish the rows of estimates from a pipeline: here, each as a record; see ``keyed_rows``.
-
-        Args:
-            estimates: The estimates.
-            specs: The specs of the job, which have the labels.
-            native: As in ``publish``.
-        """
+        """Publish the rows of estimates from a pipeline: here, each as a record; see ``keyed_rows``."""
         keyed = beam.FlatMap(partial(keyed_rows, specs)).with_output_types(Keyed)
         self.publish(estimates | "KeyRecords" >> keyed, native=native)
 
     def writing(self, *, simulated_clock: bool) -> AbstractContextManager[Writer]:
-        """Open the endpoint to append messages from this process; the context ends when all have been accepted.
-
-        Raises:
-            ValueError: if the endpoint cannot be written to.
-        """
+        """Append messages from this process until the context ends, and all are accepted; ValueError if it cannot."""
         self._refuse("cannot be written to; name a directory on this machine, or a topic")
 
 
 def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
-    """Read a URI of a connector, as ``kafka:HOST:PORT/TOPIC``; or of files: a URL as ``gs://B/X``, or a path.
+    """Read a URI of a connector, as ``kafka:HOST:PORT/TOPIC``, or of files: a URL as ``gs://B/X``, or a path.
 
-    Args:
-        uri: The text to read.
-        config: A file of settings of Kafka's client; see ``KafkaTopic``.
-
-    Raises:
-        ValueError: if it begins like a URI of a connector, and is none.
+    ``config`` is a file of settings of Kafka's client; see ``KafkaTopic``. ValueError if it begins like a URI of a
+    connector, and is none.
     """
     scheme = scheme_of(uri)
     parse = import_module(_FILES).parse if scheme is None else connectors()[scheme].load()

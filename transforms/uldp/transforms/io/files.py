@@ -25,11 +25,7 @@ def parse(uri: str, config: Path | None = None) -> "FilesEndpoint":
 
 
 def published(endpoint: Endpoint, by: int | None) -> Endpoint:
-    """Return an endpoint whose messages without a publish time had been published by a time; None changes nothing.
-
-    Raises:
-        EndpointError: if all of its messages have a time.
-    """
+    """Return an endpoint that takes messages without a publish time as of then; EndpointError if all have one."""
     if by is None:
         return endpoint
     if not isinstance(endpoint, FilesEndpoint):
@@ -95,13 +91,9 @@ class FilesEndpoint(Endpoint):
 
     @contextmanager
     def writing(self, *, simulated_clock: bool) -> Iterator[LocalStream]:
-        """Append to a local stream: to a new one, which is closed at the end, or to one whose clock is real.
+        """Append to a new or unfinished local stream, which is closed at the end, or to one whose clock is real.
 
-        A new one that was not written to its end is written anew.
-
-        Raises:
-            StreamError: if there is something else, or a stream that was closed.
-            EndpointError: if the location is not on this machine.
+        StreamError if there is something else, or a stream that was closed; EndpointError if it is not on this machine.
         """
         if self.path is None:
             raise EndpointError(f"{self}: not a directory on this machine; name one, or a topic")

@@ -31,12 +31,7 @@ def _iso(time: datetime) -> str:
 
 
 def keyed_rows(specs: SharedSpecs, estimate: Estimate) -> Iterator[Keyed]:
-    """Yield a message for each row of an estimate: an object of JSON, under the columns that name it in all panes.
-
-    Args:
-        specs: The specs of the job, which have the labels.
-        estimate: The estimate.
-    """
+    """Yield each row of an estimate as an object of JSON, under the columns that name it in all panes."""
     for row in json_rows(estimate, specs.of_pane(estimate)):
         key = "/".join(str(row[name]) for name in _KEY_OF_PANES)
         yield key.encode(), json.dumps(row).encode()

@@ -1,4 +1,4 @@
-"""What a folder on this machine holds. No other module lists folders, so what is left out is decided, and said, here.
+"""What a folder on this machine holds. No other module lists folders; what is left out is decided, and said, here.
 
 A command reads regular files alone: a pipe would never end, and a device could do anything.
 """
@@ -52,7 +52,7 @@ def ends_with(name: str, endings: str | tuple[str, ...]) -> bool:
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return all entries of a folder, in order of name; OSError if there is no such folder, or it cannot be listed."""
+    """Return all entries of a folder, in order of name; OSError if there is none, or it cannot be listed."""
     with os.scandir(folder) as found:
         return sorted(found, key=lambda entry: entry.name)
 
@@ -94,9 +94,9 @@ def files_below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def spec_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return what is called as a spec in a folder, and why each other entry is left out, by name.
+    """Return what is called as a spec in a folder, and why each other entry is left out; OSError if it is not listed.
 
-    Specs name files in CSV that are beside them, which are not left out. OSError if the folder cannot be listed.
+    Files in CSV that specs name are beside them, and are not left out.
     """
     read, others = [], {}
     for entry in entries(folder):

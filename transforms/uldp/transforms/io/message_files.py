@@ -35,13 +35,9 @@ class StreamError(DataError):
 def write_messages(
     file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None, before: str = ""
 ) -> None:
-    """Write messages as an Avro container file, with the latest publish time in its header.
+    """Write messages, in the order of publish times, as an Avro container, with the latest time in its header.
 
-    Args:
-        file: The file.
-        messages: The messages, in the order of their publish times.
-        segment: The name, without an ending, of the only segment as which the file may be read; None for any.
-        before: How many messages the stream had before this segment.
+    ``segment`` is the only name under which it may be read as a segment, and ``before`` how many messages preceded it.
     """
     encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
     last = encoded.publish_times.max() if len(encoded) else 0
@@ -50,27 +46,16 @@ def write_messages(
 
 
 def read_messages(path: str | Path, published: int | None = None) -> Iterator[Message]:
-    """Read a container file of messages: a segment, an archive, or a file of the late output.
+    """Read a segment, an archive, or a file of late messages, ``published`` as in ``packed_messages``.
 
-    Args:
-        path: The file.
-        published: As in ``packed_messages``.
-
-    Raises:
-        OSError: if the file cannot be opened.
-        StreamError: if it is not one of these.
+    OSError if the file cannot be opened, StreamError if it is not one of these.
     """
     with opened(path) as file:
         yield from chain.from_iterable(packed_messages(file, str(path), published))
 
 
 def opened(path: str | Path) -> IO[bytes]:
-    """Open a file of messages.
-
-    Raises:
-        OSError: if the file cannot be opened.
-        StreamError: if the path is that of a pipe or a device.
-    """
+    """Open a file of messages; OSError if that fails, StreamError if it is a pipe or a device."""
     try:
         with named(path):
             return open_file(path)
@@ -81,16 +66,10 @@ def opened(path: str | Path) -> IO[bytes]:
 def packed_messages(
     file: IO[bytes], path: str, published: int | None = None, *, root: str = ""
 ) -> Iterator[PackedMessages]:
-    """Read an open container file of messages, in parts of bounded size; StreamError if it is not a file of messages.
+    """Read an open container of messages, with their known attributes alone, in parts of bounded size.
 
-    Messages come with their known attributes only, because whoever wrote the file may have sent any others.
-
-    Args:
-        file: The file.
-        path: Its name, or the URL it came from.
-        published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
-        root: The folder or URL of which it is one of several files, if so: messages of two files have two places, also
-            if the files have one name in two folders.
+    ``published`` is the time, in milliseconds, of messages without one; None refuses these. Under a common ``root``,
+    files of one name in two folders have two places. StreamError if it is not a file of messages.
     """
     below = root.rstrip("/") + "/"
     name = path.removeprefix(below) if root and path.startswith(below) else os.path.basename(path)
@@ -104,11 +83,7 @@ def packed_messages(
 
 
 def count_messages(file: IO[bytes], path: str, published: int | None = None) -> int:
-    """Return how many messages an open container file claims to hold, by its header and the ends of its blocks.
-
-    Raises:
-        StreamError: as ``packed_messages``, so far as that shows without decoding messages.
-    """
+    """Return how many messages an open container claims to hold, by its blocks; StreamError as far as that shows."""
     try:
         container = _of_messages(file, path, published)
     except ContainerError as error:

@@ -9,11 +9,7 @@ KEY_GROUPS = 128
 
 
 def key_group(element: bytes) -> int:
-    """Return the key group of an encoded element.
-
-    Beam's runner takes the lower half of the first word of Murmur3's 128 bits, after the prefix for the length of an
-    element. Flink hashes this number again.
-    """
+    """Return the key group of an encoded element: half a word of Murmur3, behind its length, hashed again by Flink."""
     import mmh3
 
     hashed = mmh3.hash_bytes(_length_prefix(len(element)) + element)
@@ -21,10 +17,7 @@ def key_group(element: bytes) -> int:
 
 
 def wanted_key_group(reader: int, readers: int) -> int:
-    """Return the first key group of a worker, if there are as many workers as readers, and at most ``KEY_GROUPS``.
-
-    Fewer workers have equal shares of the readers, too, if such shares are whole numbers, and nearly equal ones if not.
-    """
+    """Return the first key group of a worker of ``readers``; fewer have equal or nearly equal shares of them."""
     return -(-reader * KEY_GROUPS // readers)
 
 

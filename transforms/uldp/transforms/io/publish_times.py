@@ -25,18 +25,13 @@ LATEST = YEAR_9000 - 1
 
 
 def bounded(published: int, watermark: int, latest: int) -> int:
-    """Return the publish time that a reader gives to a message.
+    """Return the publish time of a message, in ms: from the announced watermark to the present, or ``LATEST``.
 
-    A publish time in the future is not true, and would take the watermark there. The watermark prevails over the
-    present, because it may be in the future too: the clock was set back, or another machine's clock is ahead.
+    A later time is not true, and would take the watermark there. The watermark prevails over the present, because a
+    clock may be set back, or be ahead elsewhere.
 
     >>> [bounded(published, 500, 900) for published in (-1, 499, 700, 901)], bounded(100, 500, 300)
     ([500, 500, 700, 900], 500)
-
-    Args:
-        published: The publish time by the source, in milliseconds.
-        watermark: The watermark that the reader announced before it fetched the message.
-        latest: The present, or ``LATEST`` in a simulation.
     """
     return max(min(published, latest), watermark, 0)
 

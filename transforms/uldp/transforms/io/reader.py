@@ -44,10 +44,7 @@ class ChunkSource(UnboundedSource):
 
 
 class ChunkReader(UnboundedReader):
-    """A reader whose ``advance`` sets ``_chunk``.
-
-    No message in it may have a publish time before the announced watermark; see ``uldp.transforms.io.publish_times``.
-    """
+    """A reader whose ``advance`` sets ``_chunk``, of messages not before the watermark; see ``publish_times``."""
 
     _chunk = Chunk(())
 
@@ -66,11 +63,7 @@ class ChunkReader(UnboundedReader):
 
 
 def read_chunks(pbegin: PBegin, source: ChunkSource) -> PCollection[Chunk]:
-    """Read the chunks of a source.
-
-    The source of each reader is an element of its own. Flink places a reader by its element: one worker would read and
-    decode everything if all readers had the same.
-    """
+    """Read chunks. Each reader's source is an element, by which Flink places it: equal ones would be on one worker."""
     read = ReadUnboundedSourceFn(POLL_SECONDS, _MAX_CHUNKS, _MAX_SECONDS)
     sources = pbegin | "CreateSources" >> beam.Create(_placed(source.of_readers()), reshuffle=False)
     chunks: PCollection[Chunk] = sources | "ReadChunks" >> beam.ParDo(read).with_output_types(Chunk)
@@ -78,10 +71,7 @@ def read_chunks(pbegin: PBegin, source: ChunkSource) -> PCollection[Chunk]:
 
 
 def _placed(sources: Sequence[ChunkSource]) -> Iterator[ChunkSource]:
-    """Give each source the first number by which Flink spreads the readers evenly over its workers.
-
-    If Flink or Beam come to use another hash, chance places the readers.
-    """
+    """Give each source the first number by which Flink's hash, if it stays, spreads readers evenly over workers."""
     for reader, source in enumerate(sources):
         coder, wanted = registry.get_coder(type(source)), wanted_key_group(reader, len(sources))
         numbered = (replace(source, placement=number) for number in count())

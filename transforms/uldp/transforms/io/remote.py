@@ -1,7 +1,4 @@
-"""Files on Beam's remote file systems, such as ``gs://``, with errors of one line.
-
-The module loads Beam when a function needs it, so that whoever has files of this machine alone needs no Beam.
-"""
+"""Files on Beam's remote file systems, such as ``gs://``; Beam is loaded when a function needs it, and not before."""
 
 import shutil
 import tempfile
@@ -19,15 +16,9 @@ if TYPE_CHECKING:
 
 
 def matching(pattern: str, *, hidden: bool = False, most: int | None = None) -> "list[FileMetadata]":
-    """Return the files that match a pattern in order of name; ``**`` matches any folders too.
+    """Return the files that match a URL in order of name, also hidden ones if asked; ``**`` is any folder.
 
-    Args:
-        pattern: The URL, with wildcards.
-        hidden: Whether to return the files too whose names begin with a dot.
-        most: How many files to look at; None for all.
-
-    Raises:
-        EndpointError: if Beam does not have the file system, or the file system returns an error.
+    EndpointError if Beam does not have the file system, or the file system returns an error.
     """
     with _told(pattern):
         (found,) = _file_systems().match([pattern], [most])
@@ -59,11 +50,7 @@ def remove(path: str) -> None:
 
 @contextmanager
 def fetched(url: str) -> Iterator[IO[bytes]]:
-    """Yield a local copy of a file, so that a failed transfer is not mistaken for a damaged file.
-
-    Raises:
-        EndpointError: if the file cannot be fetched.
-    """
+    """Yield a local copy of a file, so that a failed transfer, an EndpointError, is not mistaken for damage."""
     with tempfile.TemporaryFile() as local:
         with _told(url), _file_systems().open(url) as file:
             shutil.copyfileobj(file, local, length=1 << 20)
@@ -81,7 +68,7 @@ _EXTRAS = {
 
 
 def check_scheme(url: str) -> None:
-    """Check that Beam has a file system for a URL; EndpointError if it has none; the message says what to install."""
+    """Check that Beam has a file system for a URL; EndpointError, which says what to install, if not."""
     from apache_beam.io.filesystem import FileSystem
 
     _file_systems()  # its module imports each file system that is installed

@@ -1,8 +1,4 @@
-"""Where the connector of each scheme of a URI is. A connector is imported when a URI first names it.
-
-A connector of the project is a folder beside this module, and a line here. Another package names its connectors as
-entry points of the group ``uldp.endpoints``, each under its scheme.
-"""
+"""Where the connector of a URI's scheme is: a folder beside this module, or an entry point of ``uldp.endpoints``."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -12,11 +12,7 @@ VIEW = "estimates"
 
 
 def create_table(types: Mapping[Kind, str]) -> str:
-    """Return the statement that creates the table, unless it is there.
-
-    Args:
-        types: The type of each kind of column.
-    """
+    """Return the statement that creates the table, unless it is there, by the type of each kind of column."""
     columns = [f"{name} {types[kind]}{' NOT NULL' * (name in KEY)}" for name, kind in STORED_COLUMNS.items()]
     return f"CREATE TABLE IF NOT EXISTS {TABLE} ({', '.join(columns)}, PRIMARY KEY ({', '.join(KEY)}))"
 
@@ -29,12 +25,7 @@ def create_view() -> str:
 
 
 def newest_panes(milliseconds: str, table: str = TABLE) -> str:
-    """Return the query for the fields of ``KeptPane.of_row``, of the newest pane of each window.
-
-    Args:
-        milliseconds: How to write a time as a number of milliseconds since 1970; ``{}`` stands for the column.
-        table: The name of the table.
-    """
+    """Return the query for ``KeptPane.of_row`` of newest panes; ``{}`` of ``milliseconds`` is a column of time."""
     times = ("window_start", "window_end")
     names = [milliseconds.format(name) if name in times else name for name in WINDOW_KEY]
     return f"SELECT {', '.join(names)}, max(age) FROM {table} GROUP BY {', '.join(WINDOW_KEY)}"  # noqa: S608

@@ -110,14 +110,7 @@ def _digest(path: str, opened: Open) -> bytes:
 
 
 def held_before(paths: Iterable[str], opened: Open) -> dict[str, Runs]:
-    """Return which records of files hold a late message that an earlier file holds too, as runs of their numbers.
-
-    A message is the same if it has the same place and the same data.
-
-    Args:
-        paths: The files, each of which is read once the ones before it are.
-        opened: Opens one of them.
-    """
+    """Return which records of files hold a late message of equal place and data in an earlier file; opens each once."""
     headers, copied = copies(paths, opened)
     found = dict.fromkeys(copied, _ALL)
     by_source: dict[str, list[tuple[str, Runs]]] = defaultdict(list)

@@ -28,7 +28,7 @@ MAX_BYTES = 5 << 20
 
 
 def parse(uri: str, config: Path | None = None) -> "BigQueryEndpoint":
-    """Read ``bigquery:PROJECT.DATASET.TABLE``. No config is needed; BigQueryError if it has another form."""
+    """Read ``bigquery:PROJECT.DATASET.TABLE``, without a config; BigQueryError if it has another form."""
     return BigQueryEndpoint(parse_table(uri.removeprefix(_SCHEME)))
 
 
@@ -45,10 +45,7 @@ class BigQueryEndpoint(RowSink):
         check_table(self.table)
 
     def write(self, estimates: Sequence[Made]) -> None:
-        """Append all rows, in requests of a size that BigQuery accepts; BigQueryError if it refuses a row.
-
-        The bundle is then tried again, so that no row is lost silently.
-        """
+        """Append all rows, in requests that BigQuery accepts; a BigQueryError of a row has the bundle tried again."""
         with closing(new_client(self.table)) as client:
             for request in _requests(chain.from_iterable(starmap(json_rows, estimates))):
                 errors = client.insert_rows_json(self.table, request, row_ids=list(map(insert_id, request)))

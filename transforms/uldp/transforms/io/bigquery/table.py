@@ -1,6 +1,6 @@
 """A table of BigQuery: its name and columns, the client that inserts rows, and error messages with remedies.
 
-The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use. It honours ``BIGQUERY_EMULATOR_HOST``.
+The library is an extra, imported at its first use, and honours ``BIGQUERY_EMULATOR_HOST``.
 """
 
 import contextlib
@@ -90,11 +90,7 @@ def new_client(table: str) -> Client:
 
 
 def check_table(table: str) -> None:
-    """Check that the table has all columns of estimates, and that this process may insert rows.
-
-    Raises:
-        BigQueryError: if not, or if BigQuery does not answer; the message says what to do.
-    """
+    """Check that the table has all columns, and that this process may insert rows; BigQueryError says what to do."""
     asking: dict[str, Any] = {"retry": None, "timeout": ANSWER_SECONDS}
     with _answers(table):
         client = new_client(table)
@@ -119,11 +115,7 @@ def check_table(table: str) -> None:
 
 
 def query_rows(table: str, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows that a query finds, each as its values.
-
-    Raises:
-        BigQueryError: during iteration, if BigQuery does not answer or this process may run no queries.
-    """
+    """Yield the rows that a query finds; BigQueryError if BigQuery does not answer, or this process may not query."""
     with _answers(table, _REMEDIES | {403: _NO_QUERIES}), contextlib.closing(new_client(table)) as client:
         for row in client.query(query).result():
             yield row.values()
@@ -131,15 +123,7 @@ def query_rows(table: str, query: str) -> Iterator[tuple[Any, ...]]:
 
 @contextlib.contextmanager
 def _answers(table: str, remedies: Mapping[int, str] = _REMEDIES) -> Iterator[None]:
-    """Turn the library's errors into ours: of HTTP, of the connection and of the credentials.
-
-    Args:
-        table: The name of the table.
-        remedies: What to do, by the status of an answer.
-
-    Raises:
-        BigQueryError: in place of such an error.
-    """
+    """Turn errors of HTTP, the connection and the credentials into BigQueryError, with remedies by status."""
     try:
         yield
     except Exception as error:

@@ -57,11 +57,7 @@ class DuckDBEndpoint(RowSink):
         return f"{_SCHEME}{self.path}"
 
     def check_estimates(self) -> None:
-        """Open the file as a worker does, create what is not there (the file, the table, the view), and write no rows.
-
-        Raises:
-            EndpointError: if that is not possible, or if the table has other columns.
-        """
+        """Open the file as a worker does, and create file, table and view; EndpointError if that is not possible."""
         with self._open() as connection:
             connection.execute(create_table(_TYPES))
             asked = "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
@@ -90,11 +86,7 @@ class DuckDBEndpoint(RowSink):
 
     @contextmanager
     def _open(self, *, read_only: bool = False) -> Iterator[Any]:
-        """Open the file, as soon as no other process has it open.
-
-        Raises:
-            EndpointError: if it cannot be opened in that time, or if DuckDB refuses a statement.
-        """
+        """Open the file once no other process has it open; EndpointError if it waits too long, or at a refusal."""
         try:
             import duckdb
             import pyarrow  # noqa: F401 (report a missing package before the job runs)

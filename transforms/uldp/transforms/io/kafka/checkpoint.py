@@ -37,11 +37,7 @@ class Position:
         return 0 <= self.end <= self.next
 
     def go_on_at(self, first: int) -> int:
-        """Go on at a later message, the first that the partition still has.
-
-        Returns:
-            The number of messages before the end that are lost thereby.
-        """
+        """Go on at the first message that the partition still has; return how many are lost before the end."""
         lost_to = first if self.end < 0 else min(first, self.end)
         lost = max(lost_to - self.next, 0)
         if lost:
@@ -66,10 +62,7 @@ class KafkaMark(CheckpointMark):
     known_until: int = -1  # the reader knows all partitions that were there at this time in ms; -1 if it knows none
 
     def finalize_checkpoint(self) -> None:
-        """Commit the offsets to the consumer group, if the topic's config names one.
-
-        Nothing depends on this commit, so this method does not wait for the answer.
-        """
+        """Commit the offsets to the topic's consumer group, if it has one, and wait for no answer: no job needs it."""
         begun = {partition: at.next for partition, at in self.positions.items() if at.next >= 0}
         if begun and self.topic.group is not None:
             offsets = [library().TopicPartition(self.topic.name, *each) for each in begun.items()]
@@ -88,10 +81,7 @@ def _pass(refusal: Any) -> None:
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes
 class KafkaMarkCoder(Coder):
-    """Encodes a version, ``known_until``, then the positions in order of partition. The topic comes from the source.
-
-    A mark is state: an updated job reads the marks of the job before it. A changed layout needs a new version.
-    """
+    """Encodes a version, ``known_until``, then the positions in order of partition. The topic comes from the source."""
 
     topic: KafkaTopic
 
@@ -104,12 +94,7 @@ class KafkaMarkCoder(Coder):
         return self._HEAD.pack(self._VERSION, value.known_until) + b"".join(entries)
 
     def decode(self, encoded: bytes) -> KafkaMark:
-        """Read the positions back.
-
-        Raises:
-            StateLayoutError: if another version of this software wrote the bytes.
-            ValueError: if the bytes are not a mark.
-        """
+        """Read positions; StateLayoutError if another version wrote the bytes, ValueError if they are no mark."""
         if encoded[:1] != bytes([self._VERSION]):
             raise StateLayoutError(
                 f"another version of uldp wrote this Kafka checkpoint mark: layout {encoded[:1].hex()}, expected 02"

@@ -1,7 +1,6 @@
 """The Kafka connections of this process: one for each source, however many readers a runner creates for it.
 
-Flink creates a reader for each bundle, several in a second, and closes it minutes later. So the readers of a source
-share one consumer, which keeps its prefetched messages from one reader to the next.
+Flink creates a reader for each bundle, several in a second. They share one consumer, which keeps prefetched messages.
 """
 
 import atexit
@@ -61,10 +60,7 @@ class SharedConsumer:
         self.uncommitted = Uncommitted(self.topic)
 
     def seek(self, offsets: Mapping[int, int]) -> None:
-        """Continue at these offsets; a negative offset is one of the client's special values.
-
-        The client keeps its prefetched messages if it is already at these offsets.
-        """
+        """Continue at other offsets, or the client's special values below 0; at equal ones prefetched messages stay."""
         if offsets != self.positions:
             partition_at = library().TopicPartition
             self.positions = None
@@ -96,11 +92,7 @@ class Consumers:
 
     @contextmanager
     def acquire(self, key: Hashable, topic: KafkaTopic) -> Iterator[SharedConsumer]:
-        """Give the consumer of a key to one reader at a time. An error closes it, because its position is then unknown.
-
-        Raises:
-            EndpointError: if the client is not installed.
-        """
+        """Give a key's consumer to one reader at a time; an error closes it, because its position is then unknown."""
         with self._lock:
             if not self._consumers:
                 atexit.register(self.close)

@@ -20,11 +20,7 @@ from uldp.transforms.io.kafka.topic import KafkaTopic
 
 
 def parse(uri: str, config: Path | None = None) -> "KafkaEndpoint":
-    """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; see ``KafkaTopic`` for the config.
-
-    Raises:
-        EndpointError: if it is something else.
-    """
+    """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``, with the config of ``KafkaTopic``; EndpointError otherwise."""
     return KafkaEndpoint(KafkaTopic.parse(uri, config))
 
 

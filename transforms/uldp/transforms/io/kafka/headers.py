@@ -10,10 +10,9 @@ MAX_HEADERS = 100
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
-    """Return the headers of a client's message that become attributes; if several have one name, the last of them.
+    """Return the last ``MAX_HEADERS`` headers of a client's message as attributes; of one name, the last one.
 
-    Bytes of a value that are not text are escaped. If a name is not text, the client cannot read the headers, and the
-    message has no attributes. Of more than ``MAX_HEADERS``, only the last ones are read.
+    Bytes that are not text are escaped. If a name is not text, the client cannot read them, and there are none.
     """
     try:
         headers = raw.headers()

@@ -23,10 +23,7 @@ class KafkaProducer:
         self._until = math.inf
 
     def give_up(self, seconds: float) -> None:
-        """Wait for brokers no longer than so many seconds from now; then drop what they do not have.
-
-        Else the client waits for five minutes. Another thread may be in ``send`` or ``flush``, which then raise.
-        """
+        """Wait for brokers so many seconds, not five minutes, and drop the rest; other threads' calls may raise."""
         self._until = time.monotonic() + seconds
 
     @property
@@ -35,11 +32,7 @@ class KafkaProducer:
         return self._until < math.inf
 
     def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
-        """Queue a record; ``options`` are the client's, such as ``headers`` and ``timestamp``.
-
-        Raises:
-            EndpointError: if the record can never be written.
-        """
+        """Queue a record with the client's options; EndpointError if it can never be written."""
         while True:
             try:
                 self._producer.produce(self._topic.name, value, key, on_delivery=self._delivered, **options)
@@ -53,11 +46,7 @@ class KafkaProducer:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        """Wait until the brokers have every record.
-
-        Raises:
-            EndpointError: if they refused a record since the last call, or too late.
-        """
+        """Wait until the brokers have all; EndpointError if they refused one since the last call, or too late."""
         while self._producer.flush(_WAIT_SECONDS) and not self._errors:  # the client's flush waits
             self._drop_late()
         self._raise()

@@ -147,10 +147,7 @@ class KafkaReader(ChunkReader):
         self._known_until = max(self._known_until, now)
 
     def _find_first(self, consumer: SharedConsumer) -> None:
-        """Ask for the first message of partitions of which nothing was read. The topic removed those before it earlier.
-
-        If a broker does not know, the client looks for the first message itself.
-        """
+        """Ask for the first message of partitions of which nothing was read; without an answer, the client does."""
         unknown = [each for each, at in self._positions.items() if at.next < 0]
         removed = 0
         for partition, first in self._ask_offsets(consumer, unknown, BEGINNING):
@@ -223,10 +220,7 @@ class KafkaReader(ChunkReader):
     def _take_messages(
         self, consumer: SharedConsumer, raws: Sequence[Any], watermark: int, latest: int, missing: list[Missing]
     ) -> PackedMessages:
-        """Pack the client's messages, and name in ``missing`` the messages that were lost right before them.
-
-        An expression for each column is faster than a loop over the messages.
-        """
+        """Pack messages, by columns for speed, and name in ``missing`` those that were lost right before them."""
         for partition, offset in {raw.partition(): raw.offset() for raw in raws}.items():  # the last of each
             self._positions[partition].next = offset + 1
             consumer.at_end.discard(partition)
@@ -297,11 +291,7 @@ class KafkaReader(ChunkReader):
                 self._say(messages.waiting(self._topic, partition))
 
     def _reconnect_if_stuck(self, consumer: SharedConsumer) -> None:
-        """Reconnect if a partition with a backlog has delivered nothing since the last check.
-
-        A partition also counts as one with a backlog if no broker reports its end, because a connection made after the
-        brokers are back has nothing to recover from.
-        """
+        """Reconnect if a partition with a backlog, or without a known end, gave nothing since the last check."""
         consumer.checked = self._clock()
         try:
             ends = dict(self._ask_offsets(consumer, sorted(self._positions), END))
@@ -322,10 +312,7 @@ class KafkaReader(ChunkReader):
         return int(self._clock() * 1000)
 
     def get_watermark(self) -> Timestamp:
-        """Return the time before which the reader has read all messages, less the delay.
-
-        A reader that stops at the end says nothing before the end, so that no window closes and no message is late.
-        """
+        """Return the time before which all messages are read, less the delay; no time before a wanted end."""
         return Timestamp(micros=self._watermark() * 1000)
 
     def _watermark(self) -> int:

@@ -45,11 +45,7 @@ class KafkaSource(ChunkSource):
     readers: int = 16
 
     def of_readers(self) -> Sequence["KafkaSource"]:
-        """Ask a broker for the partitions, and divide them among readers; each reader gets one or more.
-
-        Raises:
-            EndpointError: as ``KafkaTopic.check``.
-        """
+        """Ask a broker for the partitions, and divide them among readers; EndpointError as ``KafkaTopic.check``."""
         if self.share[1] > 1 or self.simulated_clock:
             return [self]
         n = min(self.readers, len(self.topic.check()), KEY_GROUPS)

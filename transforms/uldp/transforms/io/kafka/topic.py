@@ -1,7 +1,4 @@
-"""A Kafka topic: its name, the connection to its brokers, and error messages with remedies.
-
-Needs the extra ``[kafka]``, which is imported at its first use.
-"""
+"""A Kafka topic: its name, the connection to its brokers, and errors with remedies. Needs the extra ``[kafka]``."""
 
 import functools
 import logging
@@ -56,9 +53,8 @@ def library() -> Any:
 def read_config(path: str) -> Mapping[str, str]:
     """Read a file of librdkafka's settings, one ``NAME=VALUE`` a line, as other librdkafka tools use: TLS, SASL.
 
-    The file holds secrets, so the command line and a job contain its name and never its content. Each worker reads its
-    own copy, once. An error gives the number of the line, not its text. EndpointError if the file cannot be read, or a
-    line is not a setting.
+    It holds secrets, so a command line or a job has its name alone, each worker reads its own copy, once, and an
+    EndpointError gives a number of a line and not its text.
     """
     try:
         lines = read_regular(path).decode("utf-8-sig").splitlines()
@@ -96,10 +92,9 @@ class KafkaTopic:
 
     @classmethod
     def parse(cls, uri: str, config: Path | None = None) -> Self:
-        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` has the same path here and on each worker.
+        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` is the same path here and on each worker.
 
-        Raises:
-            EndpointError: if ``uri`` has another form, or as ``read_config``.
+        EndpointError if ``uri`` has another form, or as ``read_config``.
         """
         servers, _, name = uri.removeprefix(_SCHEME).partition("/")
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
@@ -126,18 +121,13 @@ class KafkaTopic:
     def check(self, needs: Literal["READ", "WRITE"] = "READ") -> list[int]:
         """Ask a broker for the topic's partitions, and whether this client has the permission that it needs.
 
-        Raises:
-            EndpointError: if the topic does not exist, the client has no permission, or no broker answers within
-                ``CHECK_SECONDS``.
+        EndpointError if the topic does not exist, the client has no permission, or no broker answers in
+        ``CHECK_SECONDS``.
         """
         return sorted(partition.id for partition in self._describe(needs).partitions)
 
     def identity(self) -> str:
-        """Ask a broker for the id of the topic; another topic of the same name has another id.
-
-        Raises:
-            EndpointError: as ``check``.
-        """
+        """Ask a broker for the topic's id: another one of the same name has another; EndpointError as ``check``."""
         return str(self._describe("READ").topic_id)
 
     def _describe(self, needs: Literal["READ", "WRITE"]) -> Any:
@@ -176,10 +166,7 @@ class KafkaTopic:
         return self._connect(library().Consumer, settings, functools.partial(self._notice, refused))
 
     def uncommitted(self) -> Any:
-        """Connect a consumer that gets the messages of open transactions too; it fetches few at once.
-
-        It reports no errors, because a consumer of the same topic reports them.
-        """
+        """Connect a consumer that gets messages of open transactions too, few at once, and reports no errors."""
         settings = {
             "group.id": self.group or "uldp-stream",
             "enable.auto.commit": False,
@@ -208,21 +195,14 @@ class KafkaTopic:
             refused(error)
 
     def partitions(self, consumer: Any, timeout_seconds: float) -> list[int]:
-        """Ask for the topic's partitions over an open connection.
-
-        Raises:
-            KafkaException: the client's, with the error: this client finds no topic of this name, or gets no answer.
-        """
+        """Ask for the partitions over an open connection; the client's KafkaException if it gets no answer."""
         found = consumer.list_topics(self.name, timeout_seconds).topics[self.name]
         if found.error is not None:
             raise library().KafkaException(found.error)
         return sorted(found.partitions)
 
     def producer(self, refused: Callable[[Any], None]) -> Any:
-        """Connect a producer in the background; ``refused`` gets the errors that waiting does not resolve.
-
-        Brokers write a record once, even if the producer sends it again. A record is done when replicas have it.
-        """
+        """Connect an idempotent producer in the background; ``refused`` gets errors that waiting does not resolve."""
         settings = {
             "enable.idempotence": True,
             "acks": "all",

@@ -19,15 +19,7 @@ BEGINNING, END = -2, -1
 def offsets(
     client: Any, topic: KafkaTopic, partitions: Iterable[int], which: int, seconds: float
 ) -> Iterator[tuple[int, int]]:
-    """Ask for an offset of each partition; omit a partition if its broker does not know.
-
-    Args:
-        client: The connection; the end is that of the messages that it may read.
-        topic: The topic.
-        partitions: The partitions.
-        which: ``BEGINNING`` for the first message that there is, ``END`` for the next message to come.
-        seconds: How long to wait for the brokers.
-    """
+    """Ask for an offset of each partition, ``BEGINNING`` or ``END``; omit those of which its broker does not know."""
     asked = [library().TopicPartition(topic.name, each, which) for each in partitions]
     for answer in client.offsets_for_times(asked, seconds) if asked else ():
         if answer.error is None and answer.offset >= 0:
@@ -76,10 +68,7 @@ class Uncommitted:
     _fetched: dict[int, int] = field(default_factory=dict)
 
     def ends(self, partitions: Iterable[int], seconds: float) -> dict[int, int]:
-        """Return the offset behind the last message of each partition; omit a partition if its broker does not know.
-
-        If a consumer without messages of open transactions gets a lower end afterwards, messages are withheld.
-        """
+        """Return the known offsets behind partitions' last messages; a consumer that gets less lacks withheld ones."""
         return dict(offsets(self._connected(), self.topic, partitions, END, seconds))
 
     def hold(self, partition: int, first: int, now: int) -> Withheld:
@@ -90,10 +79,7 @@ class Uncommitted:
         return found
 
     def date(self, partitions: Iterable[int], seconds: float) -> None:
-        """Fetch the first withheld message of partitions for its publish time, unless that is known.
-
-        What has not come in time is fetched on, if the next call is for the same messages.
-        """
+        """Fetch the first withheld message of partitions for its unknown publish time, further at the next call."""
         wanted = {each: self.withheld[each].first for each in partitions if self.withheld[each].since < 0}
         self._fetch(wanted)
         for raw in self._connected().consume(len(wanted), seconds) if wanted else ():

@@ -24,12 +24,10 @@ _UNNAMED, _ABANDONED = f".{'[0-9a-f]' * 16}", 3600.0
 
 @contextmanager
 def begun(path: Path, *, simulated_clock: bool) -> Iterator[LocalStream]:
-    """Begin a stream, and close it if all goes well. An unfinished stream of an earlier command is removed before.
+    """Begin a stream, in place of an unfinished one of an earlier command, and close it if all goes well.
 
-    Raises:
-        StreamError: if the directory holds anything else, or another command is writing to it.
-        NoLocksError: if the file system has no locks.
-        OSError: if the operating system refuses to write to it.
+    StreamError if the directory holds anything else, or another command is writing to it; NoLocksError if the file
+    system has no locks; OSError if the operating system refuses to write to it.
     """
     mark = path / UNFINISHED
     if not mark.exists():

@@ -133,10 +133,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._folder.cleanup()
 
     def check_whole(self) -> None:
-        """Check that the job has read the stream to its end, now that its runner says so; StreamError if it has not.
-
-        The runner takes whatever ends the events for the end of the stream.
-        """
+        """Check that the job, whose runner says so, has read the stream to its end; StreamError if not."""
         if not self._ended or self.segments != self.announced or self._given_up:
             raise StreamError(
                 f"{self._stream.path}: {self.segments:,} of {self.announced:,} announced segments were read before the"
@@ -194,14 +191,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         return path in self._given_up
 
     def missing(self, path: str, watermark: int) -> tuple[Missing, ...]:
-        """Return the record of the messages of segments that were given up; of none, none.
-
-        What the watermark has closed lacks none of them, as it has none of the messages that come.
-
-        Args:
-            path: That of the first segment.
-            watermark: The watermark before it, in milliseconds.
-        """
+        """Return the messages of given-up segments, from that of ``path`` on: what the watermark closed lacks none."""
         given_up = self._given_up[path]
         number = number_of(Path(path).name)
         read = 0 if self._points is None else self._points.read_before(number, given_up)
@@ -212,13 +202,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         return (replace(record, after=min(max(record.after - self._delay, watermark), before), before=before),)
 
     def refuse(self, path: str, *, read: bool) -> None:
-        """Raise the error with which a path was announced, if there was one.
-
-        Args:
-            path: What the reader reads.
-            read: Whether the reader has read it without an error of its own: it may be readable now. Of an error that
-                names the remedy there is no need to read.
-        """
+        """Raise the error with which a path was announced, unless it was ``read`` without one and is readable now."""
         if self._refused is not None and self._refused[0] == path:
             error = self._refused[1]
             if read or isinstance(error, StreamError):
@@ -227,9 +211,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
         """Stream the events; end when the stream is closed and read, and only then.
 
-        The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
-        window as complete. So if a segment cannot be read, this method announces it nevertheless, and the reader fails.
-        The runner sees the failure between two events, so the clock goes on until the job ends.
+        The runner takes their end, and an error, for the end of the input, and would fire every open window as
+        complete. So a segment that cannot be read is announced nevertheless, and the reader fails, which the runner
+        sees between two events.
         """
         try:
             yield from self._events()

@@ -49,21 +49,11 @@ class GivenUp(Strict):
         return range(self.first, self.last + 1)
 
     def read(self, number: int, messages: int) -> int:
-        """Return how many of their messages a job has read that goes on at one of these segments.
-
-        Args:
-            number: The segment.
-            messages: How many messages the job has read of those before.
-        """
+        """Return how many of their messages a job has read that goes on at ``number``, with ``messages`` before it."""
         return messages if self.exact else number - self.first
 
     def missing(self, stream: str, read: int = 0) -> Missing | None:
-        """Return the record of their messages, numbered from the first segment on; None if there are none.
-
-        Args:
-            stream: The id of the stream.
-            read: How many of them were read before they were lost.
-        """
+        """Return the record of the messages of a stream that were lost, without those that were ``read``; or None."""
         if self.messages <= read:
             return None
         return Missing(self.source(stream), read, self.messages - 1, self.after, self.before)
@@ -97,20 +87,10 @@ def without(hole: range, given_up: Iterable[GivenUp]) -> Iterator[range]:
 
 
 def give_up(folder: Path, lost: range, earlier: Sequence[GivenUp], ended: int) -> GivenUp:
-    """Find out what is known of lost segments.
+    """Find out what is known of lost segments; StreamError if one next to them is damaged, OSError if it is not opened.
 
-    The difference of the headers before and behind them is exact. Runs next to them that were given up before are in
-    that difference; if their numbers are not exact, that of all together is, and none of one.
-
-    Args:
-        folder: The directory of the stream.
-        lost: Their numbers.
-        earlier: What was given up before, in order.
-        ended: An upper bound of the publish times of what the stream ends with, in milliseconds.
-
-    Raises:
-        StreamError: if a segment next to them is damaged.
-        OSError: if it cannot be opened.
+    The difference of the headers around them is exact, of them together with earlier runs next to them. What the stream
+    ends with was published before ``ended``, in milliseconds.
     """
     start, stop, beside = lost.start, lost.stop, list[GivenUp]()
     for each in reversed(earlier):

@@ -150,15 +150,9 @@ def decode_entry(line: bytes) -> Entry:
 def read_journal(
     path: Path, end: int | None = None, wanted: Callable[[bytes], bool] = lambda line: True
 ) -> Iterator[Entry]:
-    """Read the entries of a journal, one at a time; none if there is no file, or of a line that has no end.
+    """Read whole lines of a journal, in ``end`` bytes, that are ``wanted``; JournalError if one is damaged.
 
-    Args:
-        path: The file.
-        end: Read so many bytes of it at the most.
-        wanted: Whether to decode a line: decoding a line takes much longer than reading it.
-
-    Raises:
-        JournalError: during iteration, if a line is damaged.
+    To decode a line takes much longer than to read it.
     """
     try:
         file = path.open("rb")
@@ -183,14 +177,10 @@ def read_journal(
 
 
 class Journal:
-    """The journal of a job that runs. It holds entries until ``commit``.
+    """The journal of a job that runs, which holds entries until ``commit``; ``anew`` removes what an earlier run wrote.
 
     A context manager: the file is open from ``__enter__`` to ``__exit__``. Beam may pickle it: unpickling in the same
     process returns the same object.
-
-    Args:
-        path: The file.
-        anew: Whether to remove what an earlier run has written, because this run writes all of it again.
     """
 
     _open: ClassVar[dict[str, "Journal"]] = {}
@@ -267,11 +257,7 @@ def given_up_taken(path: Path) -> list[GivenUpTaken]:
 
 
 def results_written(path: Path, end: int | None = None) -> Iterator[PaneWritten | FileWritten]:
-    """Read the panes and files that a journal says are written, as ``read_journal`` does.
-
-    Raises:
-        JournalError: during iteration, if a line is damaged.
-    """
+    """Read the panes and files that a journal says are written, as ``read_journal`` does, with its errors."""
     for entry in read_journal(path, end, lambda line: not line.startswith((_SEGMENT, _GIVEN_UP))):
         if isinstance(entry, PaneWritten | FileWritten):
             yield entry

@@ -26,11 +26,7 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
 
 @contextmanager
 def copied_state() -> Iterator[None]:
-    """Copy the state of a key by its entries, without its timers, as if they could change: that takes .1 ms a time.
-
-    The runner copies all that it holds of a key for each bundle that has an element or a timer of it, so that a bundle
-    that fails changes nothing. Timers are numbers, which nobody changes in place.
-    """
+    """Copy a key's state by its entries, without timers, which are numbers that nobody changes: that takes .1 ms."""
     state = unmerged_state()
     whole = state.copy
 
@@ -51,8 +47,7 @@ def copied_state() -> Iterator[None]:
 def copied_steps() -> Iterator[None]:
     """Copy a step by its attributes, where the runner pickles it for each bundle, which takes half a millisecond.
 
-    The runner runs one bundle at a time. What a ``DoFn`` changes, it must make in ``setup`` or ``start_bundle``: its
-    copies share what it was made with.
+    What a ``DoFn`` changes, it must make in ``setup`` or ``start_bundle``: its copies share what it was made with.
     """
     with replaced(transform_evaluator(), "pickler", SimpleNamespace(roundtrip=copy.copy)):
         yield
@@ -60,10 +55,7 @@ def copied_steps() -> Iterator[None]:
 
 @contextmanager
 def full_bundles() -> Iterator[None]:
-    """Hand on bundles that have elements alone: the others are most of what an idle stream costs.
-
-    The watermarks of the runner take no notice of empty bundles, and a ``DoFn`` of this project does nothing with one.
-    """
+    """Hand on bundles that have elements alone: the others change nothing, and are what an idle stream costs."""
     runner = evaluation_context()
     handle = runner.handle_result
 
@@ -76,10 +68,7 @@ def full_bundles() -> Iterator[None]:
 
 @contextmanager
 def small_state() -> Iterator[None]:
-    """Forget keys without state and timers: the runner holds each, and looks through all of them for each bundle.
-
-    Each window of a stream is a key.
-    """
+    """Forget keys without state and timers, one for each window: the runner looks through all for each bundle."""
     runner = evaluation_context()
     handle = runner.handle_result
 

@@ -62,10 +62,7 @@ class _Timers:
 
 @contextmanager
 def next_timers() -> Iterator[None]:
-    """While the context lasts, jobs of this process on Beam's local runner know when the next timer of a step is due.
-
-    Only the bundles of a step change its timers, so the step knows anew what is due after each of them.
-    """
+    """Make the local runner know when the next timer of a step is due, which only its bundles change."""
     runner, watermarks = evaluation_context(), transform_watermarks()
     handle, extract = runner.handle_result, watermarks.extract_transform_timers
     steps: dict[int, _Timers] = {}

@@ -25,14 +25,10 @@ _NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.E
 
 
 def publish(aside: Path, path: Path) -> None:
-    """Name a file ``path`` that is complete under a temporary name in the same folder.
+    """Name a file ``path`` that is complete under a temporary name in its folder, which may stay a second name.
 
-    The temporary name may stay, as a second name of the file.
-
-    Raises:
-        FileExistsError: if there is anything at ``path``.
-        NoLocksError: if the folder has neither hard links nor locks.
-        OSError: if the operating system refuses it for another reason.
+    FileExistsError if there is anything at ``path``; NoLocksError if the folder has neither hard links nor locks;
+    OSError if the operating system refuses it for another reason.
     """
     if _linked(aside, path):
         return

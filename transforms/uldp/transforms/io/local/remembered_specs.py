@@ -23,11 +23,7 @@ Arguments = tuple[list[str], list[Any]]
 
 @contextmanager
 def remembered_specs() -> Iterator[None]:
-    """While the context lasts, Beam reads once what state, timers and arguments a class of ``DoFn`` declares.
-
-    A wrapper has what the ``DoFn`` in it has, which is not in its class, and is read each time; ``beam.Map`` has the
-    arguments of its function, and is read once for each.
-    """
+    """Make Beam read once what state, timers and arguments a ``DoFn`` or a function declares; a wrapper's each time."""
     read, known = userstate.get_dofn_specs, dict[type[DoFn], Specs]()
     read_arguments, arguments = core.get_function_arguments, dict[tuple[type[DoFn], Any, str], Arguments]()
 

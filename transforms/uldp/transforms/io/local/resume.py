@@ -45,21 +45,11 @@ class _Mark(NamedTuple):
 
 
 class ResumePoints:
-    """Writes the resume point of a job, and what its journal says, whenever the job begins with an event.
+    """Writes the resume point of a job, and its journal, at each event, until the runner gives up a bundle.
 
-    A context manager: it writes nothing more once the runner has given up a bundle, whose reports it would leave out.
-
-    Args:
-        path: The file of the point.
-        job: As in ``ResumePoint``.
-        reach: How many milliseconds before the watermark messages may have been published that are needed again. It
-            grows with a collection that the job takes later, before the first report of which is counted.
-        journal: The journal of the job.
-        start: The point from which this job has resumed, if it has.
-        known: The segments that an earlier run has read, and that this one may read again.
-        taken: The first numbers of the segments that an earlier run has taken as given up.
-        read_of_first: Of segments that were given up together, among them the first to read: how many messages an
-            earlier run has read of those before.
+    ``reach`` is how many milliseconds before the watermark messages are needed again, and grows with a later
+    collection. An earlier run has left ``start``, has read segments that are ``known`` and ``read_of_first`` messages
+    of given-up ones around the first, and has ``taken`` others as given up.
     """
 
     #: A job keeps this many marks for its reach, so it reads up to this fraction more than it needs.
@@ -100,10 +90,7 @@ class ResumePoints:
         self._log.removeFilter(self._failures)
 
     def begin(self, event: Announced, present: int) -> None:
-        """Write the point before the job reads an event; ``present`` is the latest that a message can be published.
-
-        While the job reads again what it has read before, the point from which it resumed holds.
-        """
+        """Write the point before the job reads a new event; no message is published after ``present`` so far."""
         if not self._marks or _distance(self._marks[-1].watermark, event.watermark) >= self.reach // self.MARKS:
             self._marks.append(_Mark(event.first, event.watermark, min(self._latest, present)))
         self._latest = event.latest
@@ -135,12 +122,7 @@ class ResumePoints:
             )
 
     def give_up(self, first: int, given_up: GivenUp) -> None:
-        """Let the journal say that segments are taken as given up, unless it says so already.
-
-        Args:
-            first: The number of the first of them that the job needs.
-            given_up: The run.
-        """
+        """Let the journal say once that a run of segments is given up, needed from the number ``first`` on."""
         if first in self._taken:
             return
         self._taken.add(first)
@@ -173,10 +155,10 @@ def _distance(before: int | None, after: int | None) -> int:
 
 
 class _Failures(logging.Filter):
-    """Notices that the runner gives up, and shows of its log what would be shown without this filter.
+    """Notices that the runner gives up, by its log, from which it takes nothing.
 
-    The runner logs each error in the thread that runs all steps, before this thread takes the next event. But it may
-    take the next event before the thread that waits for the end of the job hears of the error.
+    The thread that runs all steps logs an error before it takes the next event, and may take that before the thread
+    that waits for the end of the job hears of the error.
     """
 
     seen = False

@@ -36,12 +36,7 @@ class StreamSettings(Strict):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the settings of the stream in a directory.
-
-        Raises:
-            FileNotFoundError, NotADirectoryError: if there are none.
-            StreamError: if the file holds anything else.
-        """
+        """Read the settings; FileNotFoundError or NotADirectoryError if there are none, StreamError if damaged."""
         path = folder / STREAM_SETTINGS
         try:
             return cls.model_validate_json(json.dumps(read_json(path)))
@@ -59,13 +54,7 @@ class StreamSettings(Strict):
         write_file(str(folder / STREAM_SETTINGS), f"{text}\n".encode())
 
     def refuse_impossible(self, folder: Path, end: int) -> None:
-        """Refuse numbers of segments that cannot be; StreamError if there are any.
-
-        Args:
-            folder: The directory of the stream.
-            end: The number behind the last segment that was ever written, so far as the directory shows; 0 if it does
-                not.
-        """
+        """Refuse impossible numbers of segments by StreamError; ``end`` is behind the last, as far as known, or 0."""
         end = max(end, self.end)
         if self.first < 0 or self.first > end > 0:
             raise StreamError(

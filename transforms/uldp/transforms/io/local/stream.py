@@ -63,7 +63,7 @@ class LocalStream:
 
     @classmethod
     def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
-        """Begin a stream in a new or empty directory; StreamError if the directory holds anything."""
+        """Begin a stream in a new or empty directory; StreamError if it holds anything."""
         cls.refuse_used(path)
         make_stream_folder(path)
         with named(path / STREAM_SETTINGS):
@@ -73,21 +73,13 @@ class LocalStream:
 
     @staticmethod
     def refuse_used(path: Path) -> None:
-        """Refuse a path at which there is anything but a directory that is empty, or has the mark of a beginning alone.
-
-        Raises:
-            StreamError: if there is.
-        """
+        """Raise StreamError unless a path is free, an empty directory, or one with the mark of a beginning alone."""
         if path.exists() and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}):
             raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
 
     @classmethod
     def open(cls, path: Path, clock: Callable[[], float] = time.time) -> Self:
-        """Open a stream that ``create`` began; for ``clock``, see the attribute.
-
-        Raises:
-            StreamError: if ``path`` is not a local stream.
-        """
+        """Open a stream that ``create`` began; StreamError if ``path`` is not one."""
         try:
             settings = StreamSettings.read(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -99,11 +91,7 @@ class LocalStream:
         return stream
 
     def given_up_at(self, number: int) -> GivenUp | None:
-        """Return the run of segments with this number that was given up, also since the stream was opened, if any was.
-
-        Raises:
-            StreamError: if the settings were changed, and are not those of a stream.
-        """
+        """Return the run with this number that was given up, also lately; StreamError if settings are damaged."""
         self._refresh()
         return next((each for each in self.given_up if number in each.segments), None)
 
@@ -125,11 +113,7 @@ class LocalStream:
             yield StreamSettings.read(self.path)
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
-        """Append messages, in the order of their publish times, as one segment.
-
-        Raises:
-            OSError: if the operating system refuses to write it.
-        """
+        """Append messages, in the order of their publish times, as one segment; OSError if it cannot be written."""
         if self._next is None:
             self._refresh()
             self._next = max(self.end, self.first, self.known_end)
@@ -188,11 +172,9 @@ class LocalStream:
                 self._segment(number).unlink(missing_ok=True)
 
     def give_up_missing(self) -> tuple[GivenUp, ...]:
-        """Give up the segments that are missing now, for ever, and return what they held; nothing if none is missing.
+        """Give up the segments that are missing now, for ever, and return what they held.
 
-        Raises:
-            StreamError: if a segment behind them cannot be read, or one of them has come at this moment.
-            OSError: if the operating system refuses to read or write a file.
+        StreamError if a segment behind them cannot be read, or one of them has just come; OSError if a file is refused.
         """
         with self._settings() as settings:
             self._refresh()
@@ -236,15 +218,10 @@ class LocalStream:
         return next((number + 1 for number in reversed(self._numbers())), 0)
 
     def missing(self, since: int = 0, end: int = 0) -> list[range]:
-        """Return the numbers of the segments that must be there and are not, in order.
+        """Return the numbers of segments that are missing, in order; StreamError if the mark of the end is damaged.
 
-        Numbers have no gap: a writer takes a number only when all numbers before are taken. So each number from
-        ``first`` on must be there, unless it was given up, that is below the largest present one, or below the one at
-        which the stream was closed. StreamError if the mark of a closed stream is damaged.
-
-        Args:
-            since: Numbers before this one need not be there.
-            end: Numbers before this one must be there, whatever the others say.
+        Numbers have no gap: each from ``first`` on must be there, unless given up, below the largest present one, the
+        mark of the end, or ``end``; those before ``since`` need not.
         """
         self._refresh()
         since, end = max(since, self.first), max(end, self._closed_at(), self.known_end)
@@ -262,12 +239,7 @@ class LocalStream:
         return not replace(self, first=0).missing()
 
     def refuse_holes(self, since: int = 0, end: int = 0) -> None:
-        """Refuse a stream that lacks a segment; takes what ``missing`` takes.
-
-        Raises:
-            StreamError: if it does. The message names the first one, says how many others are missing and how many wait
-                behind it, and what to do.
-        """
+        """Raise StreamError, which says how many are lost or wait, and what to do, if a segment is ``missing``."""
         holes = self.missing(since, end)
         if not holes:
             return
@@ -317,14 +289,10 @@ class LocalStream:
         return (self.path / CLOSED).exists()
 
     def follow(self, poll_seconds: float, first: str | None = None) -> Iterator[Path | None]:
-        """Yield each segment in order as it comes, and None at each poll without one. End when closed and read.
+        """Yield each segment from ``first`` on as it comes, None at each poll without one; end when closed and read.
 
-        It begins with the segment named ``first``, or else with the first that is there. Of segments that were given up
-        together, it yields the first: ``given_up_at`` knows them. None says that all segments that are there were
-        yielded: of a directory that changes, it comes once the directory was listed.
-
-        Raises:
-            StreamError: during iteration, if the next segment is missing, and others behind it are there.
+        Of segments that were given up together, it yields the first. None says that all that were there were yielded.
+        StreamError if the next segment is missing, and others behind it are there.
         """
         since = 0 if first is None else number_of(first)
         number = max(since, self.first)

@@ -36,15 +36,11 @@ class Moments:
         )
 
     def between(self, before: int | None, after: int) -> bool:
-        """Return whether one of these times is later than ``before``, and not later than ``after``.
+        """Return whether one of these times is in (before, after], or may be, before the first watermark.
 
         >>> hourly = Moments.of([WindowSpec(size="1h", allowed_lateness="90m")])
         >>> [hourly.between(minute * 60_000 - 1, minute * 60_000) for minute in (59, 60, 61, 90, 120)]
         [False, True, False, True, True]
-
-        Args:
-            before: A watermark; None if there was none, and then anything may happen.
-            after: The next watermark.
         """
         return before is None or any(
             (after - remainder) // period > (before - remainder) // period for period, remainder in self.recurring

@@ -28,11 +28,7 @@ _AGE = re.compile(r"[0-9a-f]+(-[0-9a-f]+){3}")
 
 
 def parse(uri: str, config: Path | None = None) -> "ParquetEndpoint":
-    """Read ``parquet:FOLDER``, or ``parquet:`` and a URL of another of Beam's file systems. No config is needed.
-
-    Raises:
-        EndpointError: if it names no folder.
-    """
+    """Read ``parquet:FOLDER``, or ``parquet:`` and a URL, without a config; EndpointError if it names no folder."""
     folder = uri.removeprefix(_SCHEME)
     if not folder:
         raise EndpointError(f"{uri}: names no folder; write parquet:FOLDER")
@@ -53,11 +49,7 @@ class ParquetEndpoint(RowSink):
         return is_remote(self.folder)
 
     def check_estimates(self) -> None:
-        """Create the folder if it is on this machine.
-
-        Raises:
-            EndpointError: if that is not possible, or if pyarrow is missing.
-        """
+        """Create the folder if it is on this machine; EndpointError if that is not possible, or pyarrow is missing."""
         try:
             import pyarrow.parquet  # noqa: F401 (report a missing package before the job runs)
         except ImportError:
@@ -77,11 +69,7 @@ class ParquetEndpoint(RowSink):
         )
 
     def panes(self) -> Iterator[KeptPane]:
-        """List the names of all files, which name all panes; of a file that is cut, the pane is not there.
-
-        Raises:
-            EndpointError: if a file is a copy of another one: whoever reads the folder has its rows twice.
-        """
+        """List all file names, which name all panes, but of cut files; EndpointError if a file is a copy of another."""
         if is_remote(self.folder):
             paths = [file.path for file in matching(f"{self.folder}/{_FILES}")]
         else:

@@ -54,11 +54,7 @@ _UPSERT = (
 
 
 def parse(uri: str, config: Path | None = None) -> "PostgreSQLEndpoint":
-    """Read ``postgresql://USER@HOST/DATABASE``, as PostgreSQL's own programs do. No config is needed.
-
-    Raises:
-        EndpointError: if it has another form. The message does not repeat it, because it may hold a password.
-    """
+    """Read ``postgresql://USER@HOST/DATABASE``, without a config; EndpointError, without a password, if it is none."""
     try:
         parts = urlsplit(uri)
         host, port = parts.hostname or "", parts.port
@@ -90,11 +86,7 @@ class PostgreSQLEndpoint(RowSink):
         return f"{self.shown}{'?' * any(settings)}{'&'.join(settings)}"
 
     def check_estimates(self) -> None:
-        """Connect, create the table and the view unless they are there, and write no rows as a worker writes some.
-
-        Raises:
-            EndpointError: if not.
-        """
+        """Connect, create table and view, and write no rows as a worker writes some; EndpointError if that fails."""
         with self._connected() as connection:
             if not self._is_there(connection, TABLE):
                 connection.execute(create_table(_TYPES))
@@ -134,11 +126,7 @@ class PostgreSQLEndpoint(RowSink):
 
     @contextmanager
     def _connected(self, *, wait: bool = False) -> Iterator[Any]:
-        """Connect for one transaction; EndpointError if the server does not answer, or refuses a statement.
-
-        Args:
-            wait: Whether to try for ``WAIT_SECONDS``.
-        """
+        """Connect for one transaction, for ``WAIT_SECONDS`` if asked to wait; EndpointError if that fails."""
         try:
             import psycopg
         except ImportError:

@@ -41,12 +41,8 @@ class Puller:
     def pull(self) -> tuple[list[str], list[Message]]:
         """Return ack ids and messages; none if the subscription answers that it has none now.
 
-        The first request waits for messages, as Pub/Sub advises. If the wait ends without an answer, the subscription
-        may or may not have messages, so a second request asks without waiting.
-
-        Raises:
-            Unavailable: if Pub/Sub does not answer.
-            EndpointError: if a retry would not help.
+        The first request waits for messages, as Pub/Sub advises; a second asks without waiting if none answers.
+        Unavailable if Pub/Sub does not answer, EndpointError if a retry would not help.
         """
         try:
             with self.subscription.answers():
@@ -140,12 +136,7 @@ class Publisher:
         self._bytes += size
 
     def flush(self) -> None:
-        """Send the queued messages, and wait until Pub/Sub has accepted them all.
-
-        Raises:
-            Unavailable: if Pub/Sub does not answer for a minute.
-            EndpointError: if Pub/Sub refuses a message.
-        """
+        """Wait until Pub/Sub has all messages; Unavailable after a minute, EndpointError if it refuses one."""
         if not self._waiting:
             return
         request = {"topic": self.topic.path, "messages": self._waiting}

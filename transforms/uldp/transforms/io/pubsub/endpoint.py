@@ -31,7 +31,7 @@ def parse(uri: str, config: Path | None = None) -> "SubscriptionEndpoint | Topic
     """Read ``pubsub:projects/P/subscriptions/S`` or ``pubsub:projects/P/topics/T``. No config is needed.
 
     Settings may follow after ``?``: ``timestamp_attribute``, and for subscriptions ``id_label`` and ``pullers`` too.
-    EndpointError if the URI has another form, or a setting is unknown or has no valid value.
+    EndpointError if the form, a setting or its value is unknown.
     """
     if f"/{Topic.KIND}/" in uri.partition("?")[0]:
         name, settings = split_settings(uri, [_TIMESTAMP])
@@ -75,12 +75,7 @@ class SubscriptionEndpoint(Endpoint):
         self.subscription.check()
 
     def check_following(self, following: Following) -> None:
-        """Refuse settings that the job would not use, then ask Pub/Sub.
-
-        Raises:
-            EndpointError: if a setting has no effect on this runner, or with a simulated clock.
-            EndpointError: as ``Subscription.check``.
-        """
+        """Refuse settings that the job would not use, then ask Pub/Sub; EndpointError as ``Subscription.check``."""
         if self.id_label is not None and not following.native:
             raise EndpointError(
                 f"{self}: only Dataflow uses {_ID}; leave it out, because the job drops reports with the same id anyway"
@@ -136,9 +131,7 @@ class TopicEndpoint(Endpoint):
     def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
         """Publish messages with their publish times in the timestamp attribute, or with Pub/Sub's own.
 
-        Raises:
-            EndpointError: if publish times are a simulation's, and no attribute holds them.
-            EndpointError: if the topic is not there, or refuses a message.
+        EndpointError if publish times are a simulation's, and no attribute holds them; or if the topic refuses one.
         """
         if simulated_clock and self.timestamp_attribute is None:
             raise EndpointError(

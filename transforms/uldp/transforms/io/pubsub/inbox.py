@@ -72,9 +72,7 @@ class Inbox:
     def receive(self) -> list[Message]:
         """Pull for a moment, write what came as one segment, then acknowledge it; return it.
 
-        Raises:
-            OSError: if the segment cannot be written; nothing of it is acknowledged then.
-            EndpointError: if a retry would not help.
+        OSError, with nothing acknowledged, if the segment cannot be written; EndpointError if a retry would not help.
         """
         ends, size, settled = time.monotonic() + self.SECONDS, 0, self.settled
         taken: dict[str, Message] = {}
@@ -124,14 +122,7 @@ class Inbox:
 
     @contextmanager
     def receiving(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Receive in the background, and stop at the end of the context.
-
-        Args:
-            interrupt: Raises ``KeyboardInterrupt`` in the context, because an error has ended the receiving.
-
-        Raises:
-            OSError, EndpointError: this error.
-        """
+        """Receive in the background until the context ends; ``interrupt`` ends it at an OSError or EndpointError."""
         thread = threading.Thread(target=self._receive_all, args=(interrupt,), name="inbox", daemon=True)
         try:
             thread.start()

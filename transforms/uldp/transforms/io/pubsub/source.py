@@ -1,7 +1,4 @@
-"""Google Cloud Pub/Sub: one transform reads a subscription as messages, another publishes bytes to a topic.
-
-Runners without a Pub/Sub source read through ``PubSubSource``; Dataflow has its own source, which is better there.
-"""
+"""Google Cloud Pub/Sub: one transform reads a subscription as messages, another publishes bytes to a topic."""
 
 import logging
 import time
@@ -69,10 +66,7 @@ class PubSubSource(ChunkSource):
     index: int = 0
 
     def of_readers(self) -> Sequence["PubSubSource"]:
-        """Make sources of the same subscription; Pub/Sub divides the messages among their readers.
-
-        A simulation has one reader, which sees all messages, because a reader without messages could not know the time.
-        """
+        """Divide the messages among readers; a simulation has one, because others could not know the time."""
         return [replace(self, index=index) for index in range(1 if self.simulated_clock else self.pullers)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "PubSubReader":
@@ -126,11 +120,7 @@ class PubSubReader(ChunkReader):
         self._idle_at: int | None = None
 
     def advance(self) -> bool:
-        """Pull the next chunk; wait for about a second at the most.
-
-        Raises:
-            EndpointError: if no chunk can ever come.
-        """
+        """Pull the next chunk for a second at the most; EndpointError if no chunk can ever come."""
         self._chunk, self._idle_at = Chunk(()), None
         if self._mark is not None:
             self._leases.roll_back(self._mark.number)

@@ -1,6 +1,6 @@
 """The names of Google Cloud Pub/Sub's subscriptions and topics, and error messages with remedies.
 
-The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use. It honours ``PUBSUB_EMULATOR_HOST``.
+The library is an extra, imported at its first use, and honours ``PUBSUB_EMULATOR_HOST``.
 """
 
 import contextlib
@@ -43,11 +43,7 @@ def library() -> Any:
 
 
 def pull_method(client: Any) -> Callable[..., Any]:
-    """Return the client's ``pull`` without its warning about ``return_immediately``.
-
-    Filters of warnings belong to the whole process, and no scope of them is safe where several threads pull. So this
-    sends the request as the client does, one layer below the warning.
-    """
+    """Return the client's ``pull`` one layer below its warning: no scope of a filter is safe for several threads."""
     from google.api_core.gapic_v1.method import wrap_method
     from google.api_core.gapic_v1.routing_header import to_grpc_metadata
 
@@ -97,12 +93,7 @@ class _Resource:
 
     @contextlib.contextmanager
     def answers(self) -> Iterator[None]:
-        """Turn the library's errors into ours.
-
-        Raises:
-            Unavailable: if a retry may help.
-            EndpointError: if a retry would not help.
-        """
+        """Turn the library's errors into Unavailable, if a retry may help, or EndpointError."""
         try:
             yield
         except Exception as error:
@@ -146,11 +137,7 @@ class Subscription(_Resource):
         return self.path
 
     def check(self) -> None:
-        """Check that messages can be pulled from the subscription; each request takes ten seconds at the most.
-
-        Raises:
-            EndpointError: if they cannot; the message says what to do.
-        """
+        """Check in ten seconds a request that messages can be pulled; EndpointError says what to do."""
         client = library().SubscriberClient
         found = _ask(self, client, "get_subscription", subscription=self.path)
         if found.topic == _DELETED_TOPIC:
@@ -176,11 +163,7 @@ class Topic(_Resource):
     PERMISSION = "pubsub.topics.publish"
 
     def check(self) -> None:
-        """Check that messages can be published to the topic; each request takes ten seconds at the most.
-
-        Raises:
-            EndpointError: if they cannot; the message says what to do.
-        """
+        """Check in ten seconds a request that messages can be published; EndpointError says what to do."""
         client = library().PublisherClient
         _ask(self, client, "get_topic", topic=self.path)
         # The permission to view does not include the permission to publish, and a trial would publish a message.

@@ -84,10 +84,7 @@ class EncodedPane(NamedTuple):
 
 
 def pane_files(folder: PaneFolder[Any], panes: Sequence[EncodedPane], estimator: str | None) -> Iterator[File]:
-    """Yield the file of some panes, or several if their headers are too many for the header of a file.
-
-    Equal panes, in any order, give equal files.
-    """
+    """Yield the file of some panes, or several if headers are too many; equal panes, in any order, give equal files."""
     ordered = sorted(set(panes))
     records = [pane.record for pane in ordered]
     stored = _stored([pane.bare for pane in ordered], digest_of(records))
@@ -114,15 +111,7 @@ def name_of_pane(folder: PaneFolder[P], pane: P, revision: int) -> str:
 
 
 def headers_in(container: Container, name: PaneFileName) -> list[dict[str, Any]]:
-    """Read the records without figures from the header of a file of panes, in the order of its records.
-
-    Args:
-        container: The file.
-        name: Its name.
-
-    Raises:
-        ContainerError: if the header has none, they are damaged, or they are those of other panes.
-    """
+    """Read the records without figures from the header of a file, in order; ContainerError unless they are its own."""
     signed, text = (part.decode("latin1") for part in _cut(container.metadata.get(_KEY, b"")))
     if signed != _signed(text, container.sync_marker):
         raise ContainerError("its header does not have the headers of its panes, or they are damaged")
@@ -144,11 +133,7 @@ def headers_in(container: Container, name: PaneFileName) -> list[dict[str, Any]]
 
 
 def check_whole(container: Container, panes: int) -> None:
-    """Check that the blocks of a file end where they say, and have as many panes as its header, without reading these.
-
-    Raises:
-        ContainerError: if they do not.
-    """
+    """Check that a file's blocks end where they say, with as many panes as the header; ContainerError if not."""
     if container.count() != panes:
         raise ContainerError("it has more or fewer panes than its header")
 

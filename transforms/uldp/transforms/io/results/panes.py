@@ -16,13 +16,8 @@ _MAX_OWN_FILES = 32
 class PaneFiling(Filing[P]):
     """Files the panes of a bundle together, of all collections and windows, those of one estimator in a file.
 
-    So a sender that chooses event times has as many windows as it likes, but not as many files; and a thousand
-    collections whose windows end together have one file.
-
-    Args:
-        folder: The folder of the files.
-        newest_only: Whether the file of a pane is removed once the pane that supersedes it is written. A pane has a
-            file of its own then, unless a bundle has too many panes that are not early ones.
+    So a sender that chooses event times has as many windows as it likes, but not as many files. If ``newest_only``, a
+    pane's file is removed once a newer one is written, and each has its own but in bundles of many.
     """
 
     def __init__(self, folder: PaneFolder[P], *, newest_only: bool = False) -> None:
@@ -53,11 +48,7 @@ class PaneFiling(Filing[P]):
         self._panes = self._nbytes = 0
 
     def supersede(self, pane: P) -> None:
-        """Note the file of the pane before, if no pane but the newest is to stay.
-
-        Of all earlier revisions it is that one alone: this run has written it. A file of another revision may be of an
-        earlier run of the job, and of a newer pane.
-        """
+        """Note the file of the pane before, which this run has written, if no pane but the newest is to stay."""
         if self._newest_only and pane.supersedes is not None:
             self._superseded.append(name_of_pane(self._folder, pane, pane.supersedes.revision))
 

@@ -95,10 +95,7 @@ class RejectedFiling(SourceFiling[Rejected]):
         return record.nbytes + BODY_OVERHEAD * len(record.bodies) + RUN_OVERHEAD * len(record.runs)
 
     def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[StoredFile, bytes]:
-        """Name records by places, reasons and bodies alone: another version of this software says the rest otherwise.
-
-        Of messages without a place, the time is in the name too: two of equal data would replace each other.
-        """
+        """Name records by places, reasons and bodies, by which versions agree; without a place, by time too."""
         sample = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
         file, content = _rejected_file(source, sample)
         if RARE_RATIO * len(content) < sum(sum(map(len, each.bodies)) for each in sample):

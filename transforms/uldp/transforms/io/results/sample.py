@@ -32,12 +32,7 @@ def parts(record: Rejected) -> Iterator[Rejected]:
 
 
 def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]:
-    """Keep all messages, but of those with less data only the first in full for each reason, and count the others.
-
-    Args:
-        records: Records of one source.
-        smaller_than: The size of the data of which all messages are stored, in bytes.
-    """
+    """Keep messages of one source, but of those with fewer bytes one in full for each reason; count the others."""
     ordered = sorted(records, key=lambda each: (each.place, each.reason, each.bodies))
     seen: Counter[str] = Counter()
     nbytes: Counter[str] = Counter()

@@ -39,10 +39,5 @@ def is_as_written(path: Path, entry: FileWritten) -> bool:
 
 
 def write_journal(out: str, *lines: Iterable[bytes]) -> None:
-    """Write the journal of a job that has written all of its results, in place of an older one.
-
-    Args:
-        out: The folder of results, here or behind a URL.
-        lines: Parts of the journal, each of whole lines, in any order.
-    """
+    """Write the journal of a job that has written all results, of parts in any order, in place of an older one."""
     write_file(below(out, JOURNAL), b"".join(chain(*lines)))

@@ -27,13 +27,7 @@ class BundleWriter(Protocol):
 
 
 class FilesWriter:
-    """Writes the files into which a filing divides the records of a bundle, several at once.
-
-    Args:
-        out: The folder.
-        filing: The filing.
-        private: Whether only the owner may read the files.
-    """
+    """Writes the files into which a filing divides the records of a bundle, several at once."""
 
     def __init__(self, out: str, filing: Filing[Any], *, private: bool = False) -> None:
         self._out, self._filing, self._private = out, filing, private
