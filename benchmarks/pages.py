@@ -66,11 +66,11 @@ def make_page(out: Path, target: Path) -> float:
     import jinja2  # noqa: F401 (its import is not in the figure)
     import matplotlib.figure  # noqa: F401
 
-    from uldp.pipelines.report.page import write_report
+    from uldp.pipelines.report.page import report_page, write_page
     from uldp.pipelines.results.folder import ResultsFolder
 
     began = clock()
-    write_report(ResultsFolder(out), target, made=START)
+    write_page(report_page(ResultsFolder(out), made=START), target)
     return clock() - began
 
 

@@ -83,7 +83,7 @@ def _unsynchronized_files() -> Iterator[None]:
 def _remembered_specs() -> Iterator[None]:
     """Spend on the tests of steps what a local job spends on them."""
     # Not at the top: the process that only gives tests to workers needs no Beam, and they wait until it has started.
-    from uldp.transforms.io.local.remembered_specs import remembered_specs
+    from uldp.transforms.io.local.lighter_runner import remembered_specs
 
     with remembered_specs():
         yield

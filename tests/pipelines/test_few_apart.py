@@ -16,7 +16,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.command import Run
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.open_windows import mark_open_windows
+from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest

@@ -20,11 +20,10 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.newest import newest, waiting
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import held_text
-from uldp.pipelines.results.waiting import waiting
 from uldp.schemas.pane import Accounting, PaneHeader, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec

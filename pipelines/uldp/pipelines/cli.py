@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import warnings
+from collections import Counter
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,14 +17,12 @@ import click
 
 from uldp.pipelines.commands.advise import advise
 from uldp.pipelines.commands.ask import ask
-from uldp.pipelines.commands.audit import audit
+from uldp.pipelines.commands.audit import audit, give_up
 from uldp.pipelines.commands.clients import decode, device_table, verify, write_vectors
 from uldp.pipelines.commands.collect import collect
-from uldp.pipelines.commands.give_up import give_up
 from uldp.pipelines.commands.init import init
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.merge import merge
-from uldp.pipelines.commands.once import OnceGroup
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.serve import serve
@@ -35,6 +34,34 @@ from uldp.pipelines.process import Output, watched_output
 from uldp.schemas.errors import UldpError
 from uldp.schemas.extras import install
 from uldp.schemas.file_errors import file_error_text
+
+
+class OnceGroup(click.Group):
+    """A group that takes each option once, as its commands do, unless it may be repeated."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the group's own options; click.UsageError if one with a single value is given twice."""
+        _refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command and its arguments; click.UsageError if there is none, or an option is given twice."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            own = command.context_class(command, parent=ctx, info_name=name, **command.context_settings)
+            _refuse_repeated(command, own, rest)
+        return name, command, rest
+
+
+def _refuse_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    _, _, order = command.make_parser(ctx).parse_args(list(args))
+    for parameter, times in Counter(order).items():
+        single = isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag)
+        if single and times > 1:
+            raise click.UsageError(f"{parameter.opts[-1]} is given {times} times; give it once", ctx)
+
 
 #: An error that a user can mend, as the traceback of a worker ends with it.
 _OURS = re.compile(r"uldp\.[\w.]+: (.+)")

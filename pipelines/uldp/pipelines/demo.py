@@ -10,7 +10,7 @@ from pathlib import Path
 
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.progress import pane_line, summary
-from uldp.pipelines.report.page import write_report
+from uldp.pipelines.report.page import report_page, write_page
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
@@ -120,5 +120,5 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
     say(summary(results_folder))
     report = out / "report.html"
     made = int(time.time() * 1000)
-    write_report(results, report, made=made, truth={spec.key: truth.shares()})
+    write_page(report_page(results, made=made, truth={spec.key: truth.shares()}), report)
     say(f"report with the estimates and the truth: {report}")

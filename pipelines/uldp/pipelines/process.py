@@ -46,16 +46,11 @@ def run_apart(pipeline: "beam.Pipeline") -> "PipelineResult":
 
 
 class Output:
-    """What became of the standard streams.
-
-    Attributes:
-        closed: Whether the program that reads one of them has closed it.
-        error: Another error of a write to them, which a library may have caught.
-    """
+    """What became of the standard streams."""
 
     def __init__(self) -> None:
-        self.closed = False
-        self.error: OSError | None = None
+        self.closed = False  # whether the program that reads one of them has closed it
+        self.error: OSError | None = None  # another error of a write to them, which a library may have caught
 
     def note_closed(self) -> None:
         """Note that a pipe is closed, and let all further text go nowhere: nobody reads why the command ends."""

@@ -11,12 +11,12 @@ from tests import build
 from tests.pipelines.intake.posting import Collecting, post
 from tests.pipelines.intake.test_collect import now, write_spec
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.intake import rate_limit as module
+from uldp.pipelines.intake import edge as module
 from uldp.pipelines.intake.app import application
 from uldp.pipelines.intake.commits import Commits, NotWrittenError
-from uldp.pipelines.intake.disk_space import DiskSpace
+from uldp.pipelines.intake.edge import RateLimit
 from uldp.pipelines.intake.judging import Judge
-from uldp.pipelines.intake.rate_limit import RateLimit
+from uldp.pipelines.intake.server import DiskSpace
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.local.stream import LocalStream

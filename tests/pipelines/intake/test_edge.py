@@ -13,11 +13,10 @@ import pytest
 from tests import build
 from tests.pipelines.serve.serving import Serving
 from uldp.mechanisms.devices.table import device_table
-from uldp.pipelines.intake.app import application
+from uldp.pipelines.intake.app import Tables, application
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import MOST_BYTES, origin_of
 from uldp.pipelines.intake.judging import Judge
-from uldp.pipelines.intake.tables import Tables
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.local.stream import LocalStream
 

@@ -11,7 +11,7 @@ import pytest
 from tests import build
 from tests.build import START
 from tests.fakes import memory
-from uldp.pipelines.jobs import locks
+from uldp.pipelines.jobs import outputs as locks
 from uldp.pipelines.jobs.abandoned import clear
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options

@@ -12,7 +12,7 @@ import pytest
 
 from tests import build
 from tests.build import START
-from uldp.pipelines.jobs import locks
+from uldp.pipelines.jobs import outputs as locks
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed

@@ -30,8 +30,7 @@ from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW
+from uldp.transforms.io.row_sink import TABLE, VIEW, KeptPane, Made, RowSink
 
 #: One worker has the server.
 pytestmark = pytest.mark.xdist_group("postgresql")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests import build
 from tests.build import HOUR
 from tests.pane_files import estimate_file, statistic_file
-from uldp.pipelines.jobs.open_windows import mark_open_windows
+from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.statistic import Statistic

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from uldp.pipelines.jobs import local
-from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.selection import Selection

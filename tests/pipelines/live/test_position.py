@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command import SPEC, ULDP, Run
-from uldp.pipelines.jobs.locks import locked
+from uldp.pipelines.jobs.outputs import locked
 from uldp.pipelines.live.position import POSITION, Position, PositionFile
-from uldp.pipelines.live.running import is_running
+from uldp.pipelines.live.served import is_running
 
 HERE = Position(2_000, 1_000, 7, simulated=False, watermark=1_500, segments=3, messages=40, ahead=2, asked=1_900)
 

@@ -23,9 +23,8 @@ from uldp.pipelines.merge.merge import merge as merge_places
 from uldp.pipelines.results import catalog
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest, newest_published
+from uldp.pipelines.results.newest import newest, newest_published, total_accounting
 from uldp.pipelines.results.panes import read_panes
-from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
 from uldp.schemas.records import Message, Report

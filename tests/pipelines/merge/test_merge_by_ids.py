@@ -24,7 +24,7 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import JOB
-from uldp.transforms.io.results.ids import IdsFiling
+from uldp.transforms.io.results.private import IdsFiling
 from uldp.transforms.io.results.writers import FilesWriter, StatisticsWriter
 
 #: Reports of one letter: with 40 values, no other reports have a table like that of so many.

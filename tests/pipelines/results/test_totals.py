@@ -14,7 +14,7 @@ from uldp.collector.partial import Partial
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.results.totals import total_accounting
+from uldp.pipelines.results.newest import total_accounting
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec

@@ -8,8 +8,7 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import serve
 from uldp.collector.estimating import estimates_of
-from uldp.pipelines.results.newest import Current
-from uldp.pipelines.results.waiting import waiting
+from uldp.pipelines.results.newest import Current, waiting
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionSpec

@@ -13,8 +13,7 @@ from starlette.types import ASGIApp
 
 from uldp.pipelines.live.served import served
 from uldp.pipelines.live.watch import Watch
-from uldp.pipelines.serve.app import application
-from uldp.pipelines.serve.server import MOST_CONNECTIONS
+from uldp.pipelines.serve.app import MOST_CONNECTIONS, application
 from uldp.pipelines.web.server import bound, server_of
 
 

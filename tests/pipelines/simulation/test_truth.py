@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.simulation.independent import USERS
-from uldp.pipelines.simulation.truth import Truth
+from uldp.pipelines.simulation.truth import USERS, Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec

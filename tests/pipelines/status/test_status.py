@@ -12,7 +12,7 @@ from tests.build import START
 from tests.pipelines.command import Run
 from tests.pipelines.live.test_position import HERE
 from tests.pipelines.results.samples import ESTIMATE, folder_of, save
-from uldp.pipelines.jobs.locks import locked
+from uldp.pipelines.jobs.outputs import locked
 from uldp.pipelines.live.position import POSITION, Position, now_ms
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.status.status import Status

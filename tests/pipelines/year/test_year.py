@@ -18,8 +18,7 @@ import pytest
 from tests.build import HOUR, MINUTE
 from tests.pipelines.year.installation import Installation, resident, size_of, until
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.totals import total_accounting
+from uldp.pipelines.results.newest import newest, total_accounting
 from uldp.schemas.arrays import Counts
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import ReportBatch

@@ -10,7 +10,7 @@ from tests.fakes.kafka import Raw
 from uldp.schemas.codec.packed import grouped
 from uldp.schemas.records import MAX_VALUE_BYTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
-from uldp.transforms.io.kafka.headers import MAX_HEADERS, attributes
+from uldp.transforms.io.kafka.consumers import MAX_HEADERS, attributes
 from uldp.transforms.io.pubsub.source import to_message
 
 NOW = 1_767_258_000_000

@@ -30,8 +30,7 @@ from uldp.transforms.io import row_sink
 from uldp.transforms.io.duckdb import endpoint as duckdb_endpoint
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.postgresql import endpoint as postgresql_endpoint
-from uldp.transforms.io.row_sink import KeptPane, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW
+from uldp.transforms.io.row_sink import TABLE, VIEW, KeptPane, RowSink
 
 #: One worker has the server.
 pytestmark = pytest.mark.xdist_group("postgresql")

@@ -1,7 +1,6 @@
 """Thin Beam transforms: decode, deduplicate, count, window, estimate; ``io`` reads and writes.
 
-Each module has as little logic as possible: first a public pure function, then a PTransform over it. Of our packages,
-this one imports only ``uldp.schemas``, ``uldp.mechanisms`` and ``uldp.collector``.
+A module has a public pure function first, then a PTransform over it, which has as little logic as possible.
 """
 
 import lazy_loader

@@ -1,8 +1,4 @@
-"""Coders of the elements between the steps of ``Aggregate``: packed bytes, never pickles. Importing registers them.
-
-In the graph of a job, Beam pickles each of these coders, as any without a URN (``beam:coder:pickled_python:v1``): the
-name of its class.
-"""
+"""Coders of the elements between the steps of ``Aggregate``: packed bytes, never pickles. Importing registers them."""
 
 import io
 import struct

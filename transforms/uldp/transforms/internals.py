@@ -25,7 +25,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``transform_evaluator``: where the same runner pickles steps, which ``copied_steps`` beside that copies. As old.
 - ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
-  ``uldp.transforms.io.local.remembered_specs`` tells from others. As old.
+  ``uldp.transforms.io.local.lighter_runner`` tells from others. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
   it logs if it tries a bundle again. It logs any other error when it gives up. As old.
 - ``CheckpointMark``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in Python that read Kafka and

@@ -62,18 +62,12 @@ def _sizes(entries: Iterable[tuple[Lot, Hashes]]) -> Counter[int]:
 
 
 class Remembered:
-    """The ids of a shard in memory.
-
-    Attributes:
-        secret: The 16 secret bytes of the hashes.
-        ids: The ids.
-        expiring: The number of ids in state, by expiry.
-    """
+    """The ids of a shard in memory."""
 
     def __init__(self, secret: bytes) -> None:
-        self.secret = secret
+        self.secret = secret  # the 16 secret bytes of the hashes
         self.ids = SeenIds(secret)
-        self.expiring: Counter[int] = Counter()
+        self.expiring: Counter[int] = Counter()  # the number of ids in state, by expiry
         self._by_bag: list[Counter[int]] = [Counter() for _ in range(BAGS)]
 
     @classmethod

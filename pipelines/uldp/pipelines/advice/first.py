@@ -39,10 +39,7 @@ class Answers:
 
 
 def first_keys(answers: Answers, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Return the keys of a spec, with the mechanism whose estimate of values has the least error of those simulated.
-
-    RequestError if no mechanism suits; SpecError if an answer is none that a spec may have.
-    """
+    """Return a spec's keys, with the mechanism of least simulated error; RequestError or SpecError if none fits."""
     keys: dict[str, Any] = {"collection": answers.collection, "version": 1}
     keys["domain"] = {"labels": [*answers.values]} if answers.number is None else {"number": _range(answers.number)}
     if answers.sensitive:

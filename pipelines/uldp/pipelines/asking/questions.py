@@ -93,10 +93,7 @@ class Asked:
         same_devices: bool,
         beside: "Asked | None" = None,
     ) -> Iterator[Answer]:
-        """Yield differences between two times, versions or collections, of which the second may be ``beside``.
-
-        RequestError if a name is of no span, the two have reports in common, or their values differ.
-        """
+        """Yield differences between two times, versions or collections; RequestError if they have reports in common."""
         before, after = self._named(first), (beside or self)._named(second)
         one, other = before.version.spec, after.version.spec
         same = beside is None and one.key == other.key and before.version.slices == after.version.slices
@@ -224,3 +221,30 @@ def _is_version(name: str) -> bool:
 
 def _begins(span: Span, time: str) -> bool:
     return span.period.name.startswith(time) or iso(span.period.start).startswith(time)
+
+
+def put(
+    asked: Asked,
+    wanted: Wanted,
+    *,
+    over: bool,
+    compare: tuple[str, str] | None,
+    correct: Correction,
+    same_devices: bool,
+    ranges: Sequence[str] = (),
+    levels: Sequence[float] = (),
+    tables: Sequence[WantedTable] = (),
+    beside: Asked | None = None,
+) -> Iterator[Answer]:
+    """Yield the answers; RequestError if a name or a group is unknown, or the counts give no answer.
+
+    ``compare`` names two times, of which the second is of ``beside`` if that is given. ``over`` smooths over time.
+    Ranges are text, and the levels of quantiles between 0 and 1. All tables are given if none is asked for.
+    """
+    if over:
+        return asked.over_time()
+    if compare is not None:
+        return asked.compare(*compare, wanted, correct, same_devices=same_devices, beside=beside)
+    if ranges or levels:
+        return asked.ranges(ranges, levels)
+    return asked.sums(wanted) if wanted else asked.tables(tables)

@@ -1,19 +1,23 @@
-"""Answers as text, as JSON and as rows of a file."""
+"""Answers as lines of text, and as a Parquet file, which needs the extra pyarrow, imported at its first use."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.questions.answer import Row
+from uldp.mechanisms.questions.answer import About, Row
 from uldp.mechanisms.questions.compare import WHOLE
 from uldp.mechanisms.questions.span import Spent, names
+from uldp.pipelines.aside import written_aside
+from uldp.pipelines.results.export_files import check_target
 from uldp.pipelines.results.tables import decimals
 from uldp.pipelines.results.text import number_of
+from uldp.schemas.errors import RequestError
 from uldp.schemas.records import iso
-from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.mistakes import plain, printable
 from uldp.schemas.table import TableName
 
 #: The shares that are shown in the order of their table, and not by size.
@@ -125,3 +129,31 @@ def _numbers(answer: Row, factor: float, places: int) -> tuple[str, str]:
 def answer_json(answer: Row) -> dict[str, Any]:
     """Return the fields of one line of JSON; times are in ISO 8601."""
     return asdict(answer) | {"start": iso(answer.start), "end": iso(answer.end)}
+
+
+def check_parquet(target: Path) -> None:
+    """Raise RequestError if answers cannot be written to a file of this name."""
+    if target.suffix.lower() != ".parquet":
+        raise RequestError(f"{plain(str(target))}: answers are written to a file that ends in .parquet; or use --json")
+    check_target(target)
+
+
+def write_answers(target: Path, answers: Sequence[Row]) -> None:
+    """Write answers as rows, and replace an older file; OSError if the operating system refuses to write the file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    times = {"start", "end"}
+    rows = [
+        {name: printable(value) if isinstance(value, str) else value for name, value in asdict(answer).items()}
+        | {"flags": ", ".join(answer.flags) or None, "versions": ", ".join(map(str, answer.versions))}
+        for answer in answers
+    ]
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    fields = []
+    for name, annotation in (About.__annotations__ | Row.__annotations__).items():
+        plain_type = str(getattr(annotation, "__name__", annotation)).split(" | ")[0]
+        of_type = pa.timestamp("ms", "UTC") if name in times else types.get(plain_type, pa.string())
+        fields.append(pa.field(name, of_type))
+    with written_aside(target) as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(fields)), path)

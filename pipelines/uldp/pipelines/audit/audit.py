@@ -8,19 +8,17 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from uldp.pipelines.audit.compare import Compared, Place, compare, explained, lacking_text, window_text
+from uldp.pipelines.audit.compare import Compared, Place, compare, compare_sinks, explained, lacking_text, window_text
 from uldp.pipelines.audit.found import Found
-from uldp.pipelines.audit.given_up import given_up_text, of_backfill, untaken
-from uldp.pipelines.audit.reading import Reading
+from uldp.pipelines.audit.reading import Reading, given_up_text, of_backfill, untaken
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
-from uldp.pipelines.audit.sinks import compare_sinks
 from uldp.pipelines.audit.source import Part, Source, StreamSource, TopicSource, source_of
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.left_out import left_out_line
+from uldp.pipelines.results.newest import total_accounting
 from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.records import left_out_line
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
-from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason

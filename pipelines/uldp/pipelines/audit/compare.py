@@ -1,15 +1,24 @@
-"""Compare the windows of a recount with the newest panes of a job."""
+"""Compare the windows of a recount with the newest panes of a job, and these with the places of rows."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
 
 from uldp.pipelines.audit.found import is_open
 from uldp.pipelines.audit.recount import WindowKey
+from uldp.pipelines.results.files import Damaged
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.lacking import Lacking
 from uldp.pipelines.results.text import accounting_text, number_of
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.pane import Accounting, PaneHeader
 from uldp.schemas.records import iso
+from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
+from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.local.journal import Extent
+from uldp.transforms.io.row_sink import RowSink
 
 #: Where a report is: in a window, or among the records of a kind.
 Place = WindowKey | str
@@ -132,3 +141,38 @@ def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: 
     wrote = f", and the job has written one of {number_of(had, 'report')}" if had > received else ""
     source = lacking + received
     return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
+
+
+class Answers(NamedTuple):
+    """Lines about places of rows."""
+
+    faults: list[str]  # those that lack windows, or do not answer
+    notes: list[str]  # those that cannot be asked, or that results alone name
+
+
+def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Answers:
+    """Ask each place that a job records for the newest estimates of results; of a network, only those also named.
+
+    Results may be a stranger's, and a database that they name gets the password of whoever connects.
+    """
+    answers = Answers([], [])
+    of_user = {place.recorded if isinstance(place, RowSink) else str(place): place for place in named}
+    for uri in dict.fromkeys((*sinks, *of_user)):
+        try:
+            sink = of_user.get(uri) or parse_endpoint(uri)
+            if isinstance(sink, RowSink) and sink.on_network and uri not in of_user:
+                answers.notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
+                continue
+            lacking = Lacking.of(sink, ResultsFolder(out, damaged)) if isinstance(sink, RowSink) else None
+        except EndpointError as error:
+            answers.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
+            continue
+        if lacking is None:
+            answers.notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
+        elif lacking.windows:
+            answers.faults.append(
+                f"{sink}: lacks {number_of(len(lacking.windows), 'window')}, the first"
+                f" {window_text(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
+                f" out of sinks in {out / JOB}"
+            )
+    return answers

@@ -42,10 +42,7 @@ class Found:
 
     @classmethod
     def read(cls, out: Path, private: Path, signed: Signed, damaged: Damaged) -> "Found":
-        """Read results, and private ones; ResultsError without specs or identity, or if it is no results directory.
-
-        The journal knows the estimators of windows from before the spec has changed.
-        """
+        """Read a job's results, whose journal knows estimators of earlier specs; ResultsError if they are none."""
         folder = ResultsFolder(out, damaged, private)
         specs = folder.specs
         fired = folder.panes()

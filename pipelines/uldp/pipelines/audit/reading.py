@@ -1,10 +1,19 @@
-"""What a local job has read of its stream, as its journal says, and what is there now."""
+"""What a local job has read of its stream, or taken as given up, as its journal says, and what is there now."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from uldp.pipelines.audit.source import StreamSource
+from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.signed import Signed
+from uldp.pipelines.results.text import number_of
+from uldp.transforms.io.local.given_up import GivenUp
+from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, JournalError, given_up_taken
+from uldp.transforms.io.local.stream import LocalStream
+
+if TYPE_CHECKING:
+    from uldp.pipelines.audit.source import StreamSource
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,7 @@ class Reading:
     replaced: frozenset[str]  # the segments that were others when it read them
 
     @classmethod
-    def of(cls, signed: Signed, source: StreamSource) -> "Reading":
+    def of(cls, signed: Signed, source: "StreamSource") -> "Reading":
         """Compare the journal of a job with its stream."""
         there, last = set(source.names()), max(signed.segments, default="")
         unread = there - signed.segments.keys()
@@ -30,7 +39,7 @@ class Reading:
         )
 
 
-def _replaced(names: list[str], signed: Signed, source: StreamSource) -> Iterator[str]:
+def _replaced(names: list[str], signed: Signed, source: "StreamSource") -> Iterator[str]:
     for name in names:
         entry = signed.segments[name]
         try:
@@ -38,3 +47,34 @@ def _replaced(names: list[str], signed: Signed, source: StreamSource) -> Iterato
                 yield name
         except (OSError, ValueError):
             pass  # it cannot be read, and who reads it says so
+
+
+def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
+    """Return a line about segments; ``are`` is a form of that verb.
+
+    >>> given_up_text(GivenUpTaken(3, 5, 3, "at least"), "were")
+    'segments 3 to 5 were given up: at least 3 messages are missing'
+    """
+    bound = given_up.bound and f"{given_up.bound} "
+    missing = f"{number_of(given_up.messages, 'message')} {'is' if given_up.messages == 1 else 'are'} missing"
+    return f"segments {given_up.first} to {given_up.last} {are} given up: {bound}{missing}"
+
+
+def taken_texts(out: Path) -> list[str]:
+    """Return a line for each run of segments that a job took as given up; ResultsError if its journal is damaged."""
+    try:
+        return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
+    except JournalError as error:
+        raise ResultsError(str(error)) from error
+
+
+def of_backfill(stream: LocalStream, sources: Iterable[str]) -> Iterator[GivenUp]:
+    """Yield the runs that the records of missing messages of a backfill name, by their sources."""
+    named = set(sources)
+    yield from (each for each in stream.given_up if each.source(stream.id) in named)
+
+
+def untaken(stream: LocalStream, taken: Iterable[GivenUpTaken], read: Iterable[int]) -> list[GivenUp]:
+    """Return the runs of segments of which a job, by its journal, has read none and has taken none as given up."""
+    known = {*read, *(each.last for each in taken)}
+    return [each for each in stream.given_up if each.last >= stream.first and known.isdisjoint(each.segments)]

@@ -75,30 +75,17 @@ class Tally:
 
 
 class Recount:
-    """Counts messages, thousands at a time.
-
-    Args:
-        specs: The collections of the job.
-        judge_lateness: Whether the job was a stream.
-        one_id_a_slice: Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that
-            names a later slice.
-        registry_ids: As the job had them, see ``ReportReader``.
-
-    Attributes:
-        tally: The numbers of all messages.
-        unsure: Time slices with reports that a stream may have put elsewhere: their messages came out of order, and the
-            watermark at which the job read them decides what became of them.
-        different: Number of reports with different ids, of those that can be counted, by collection. Those over the
-            limit of their sender are not: they are rejected, in ``tally`` too.
-    """
+    """Counts messages, thousands at a time."""
 
     def __init__(
         self,
-        specs: Iterable[CollectionSpec],
+        specs: Iterable[CollectionSpec],  # the collections of the job
         *,
-        judge_lateness: bool,
+        judge_lateness: bool,  # whether the job was a stream
+        # Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that names a later
+        # slice.
         one_id_a_slice: bool = False,
-        registry_ids: Mapping[int, str] | None = None,
+        registry_ids: Mapping[int, str] | None = None,  # as the job had them, see ``ReportReader``
     ) -> None:
         self.specs = SharedSpecs.of(specs)
         self._one_id_a_slice = one_id_a_slice
@@ -109,8 +96,12 @@ class Recount:
         self._seen = SeenIds(secrets.token_bytes(SECRET_BYTES))
         self._senders = CountedOfSenders()
         self._latest: dict[str, int] = {}
+        #: Number of reports with different ids, of those that can be counted, by collection. Those over the limit of
+        #: their sender are not: they are rejected, in ``tally`` too.
         self.different: Counter[str] = Counter()
-        self.tally = Tally()
+        self.tally = Tally()  # the numbers of all messages
+        #: Time slices with reports that a stream may have put elsewhere: their messages came out of order, and the
+        #: watermark at which the job read them decides what became of them.
         self.unsure: set[SliceKey] = set()
 
     def add(self, messages: PackedMessages, clock: str = "") -> None:

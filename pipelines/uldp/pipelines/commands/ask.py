@@ -141,11 +141,9 @@ def ask(
     Example: uldp ask results --every 1d --zone Europe/Berlin --sum red,blue
     """
     from uldp.mechanisms.questions.answer import rows_of
-    from uldp.pipelines.asking.parquet import check_parquet, write_answers
     from uldp.pipelines.asking.questions import Asked
-    from uldp.pipelines.asking.records import WantedTable, asking_given
-    from uldp.pipelines.asking.strings import asking
-    from uldp.pipelines.asking.text import answer_json, answers_text
+    from uldp.pipelines.asking.records import WantedTable, asking, asking_given
+    from uldp.pipelines.asking.text import answer_json, answers_text, check_parquet, write_answers
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.kept import Kept
     from uldp.pipelines.results.local_copy import here
@@ -218,7 +216,7 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
 def _answers(asked: "Sequence[Asked]", question: dict[str, Any], tables: "Sequence[WantedTable]") -> "Iterator[Answer]":
     """Put the question."""
     from uldp.pipelines.asking.groups import Wanted
-    from uldp.pipelines.asking.put import put
+    from uldp.pipelines.asking.questions import put
 
     wanted = Wanted.read(question["sums"], question["groups"], question["where"])
     return put(

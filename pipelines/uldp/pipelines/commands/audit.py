@@ -1,4 +1,4 @@
-"""The command that proves results: audit."""
+"""The commands that find what is lost, and give it up: audit and give-up."""
 
 import json
 from pathlib import Path
@@ -57,3 +57,27 @@ def audit(
             say(f"{source}: {counted}: {'all accounted' if not found.notes else 'all accounted so far'}")
     if found.faults:
         raise DataError("\n".join([*found.faults, f"{source}: {counted}: not all accounted in {out}"]))
+
+
+@click.command("give-up")
+@click.argument("stream", type=FOLDER)
+def give_up(stream: Path) -> None:
+    """Give up all segments that the local stream STREAM lacks, so that its jobs go on without them.
+
+    Jobs account the messages as missing, and flag the windows. First try to restore the segments: this is final. No job
+    reads a segment that was given up, even if its file comes back, because jobs may have accounted it already. Backfill
+    such a file by itself, and merge the results. The command may run beside jobs and writers.
+
+    Example: uldp give-up stream
+    """
+    from uldp.pipelines.audit.reading import given_up_text
+    from uldp.transforms.io.local.stream import LocalStream
+    from uldp.transforms.io.message_files import StreamError
+
+    found = LocalStream.open(stream)
+    lost = found.give_up_missing()
+    for each in lost:
+        say(f"{stream}: {given_up_text(each, 'are')}")
+    if not lost:
+        already = "".join(f"; {given_up_text(each, 'were')}" for each in found.given_up)
+        raise StreamError(f"{stream}: lacks no segment, so nothing is given up{already}")

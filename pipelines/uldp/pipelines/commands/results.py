@@ -43,10 +43,10 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     """
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.json_lines import to_json
+    from uldp.pipelines.results.newest import waiting
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.selection import ALL
     from uldp.pipelines.results.text import estimate_text, held_text, unpublished_text
-    from uldp.pipelines.results.waiting import waiting
 
     damaged: list[ResultsError] = []
     folder = ResultsFolder(out, damaged.append)
@@ -151,7 +151,7 @@ def report(
 
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv
     """
-    from uldp.pipelines.report.page import write_report
+    from uldp.pipelines.report.page import report_page, write_page
     from uldp.pipelines.results.files import ResultsError
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.simulation.truth import Truth
@@ -164,9 +164,8 @@ def report(
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
     truths = {spec.key: Truth.load(truth, spec).shares() for spec in of_truth} if truth is not None else {}
-    write_report(
+    page = report_page(
         folder,
-        out,
         folder.select(collection=collection, **chosen),
         made=int(time.time() * 1000),
         truth=truths,
@@ -174,6 +173,7 @@ def report(
         every=every,
         simultaneous=simultaneous,
     )
+    write_page(page, out)
     say(f"wrote {out}")
     name_damaged(damaged)
 

@@ -49,7 +49,7 @@ def serve(out: tuple[Path, ...], port: int, host: str, token_file: Path | None, 
     Example: uldp serve results
     """
     try:
-        from uldp.pipelines.serve.server import serve as serve_folders
+        from uldp.pipelines.serve.app import serve as serve_folders
     except ImportError as error:
         raise RequestError(f"serving needs {error.name}; install it: {install('serve')}") from error
 

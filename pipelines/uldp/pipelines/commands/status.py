@@ -117,8 +117,7 @@ def _show(
 ) -> None:
     from uldp.pipelines.results.files import ResultsError, check_directory
     from uldp.pipelines.results.folder import ResultsFolder
-    from uldp.pipelines.status.digests import digests_of
-    from uldp.pipelines.status.uncounted import group_json, group_lines
+    from uldp.pipelines.status.uncounted import digests_of, group_json, group_lines
     from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
     check_directory(out)

@@ -1,10 +1,13 @@
 """The application: addresses that take messages, give tables to devices, and tell how the server is."""
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -15,17 +18,57 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from uldp.collector.collections import ServedCollection
+from uldp.mechanisms.devices.table import device_table
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
-from uldp.pipelines.intake.edge import EdgeError, again, body_of, pass_over
+from uldp.pipelines.intake.edge import EdgeError, RateLimit, again, body_of, pass_over
 from uldp.pipelines.intake.judging import Again, Refusal
 from uldp.pipelines.intake.post_metrics import PostMetrics
-from uldp.pipelines.intake.rate_limit import RateLimit
-from uldp.pipelines.intake.tables import Tables
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.live.exposition import MEDIA_TYPE
 from uldp.pipelines.web.connections import network_of
 from uldp.pipelines.web.server import MOST_HEADER_BYTES, is_loopback
 from uldp.schemas.records import SENDER
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+
+_NAME = re.compile(r"([a-z0-9-]{1,64})-v([1-9][0-9]{0,9})")
+
+
+class Table(NamedTuple):
+    """A table for devices as JSON, and the digest that it holds."""
+
+    digest: str  # the digest that it holds
+    text: str  # the table as JSON
+
+
+class Tables:
+    """Gives the table of a collection and version, as served now, which is computed once."""
+
+    def __init__(self, served: Callable[[], Mapping[CollectionKey, ServedCollection]]) -> None:
+        self._served = served
+        self._made: dict[CollectionKey, tuple[CollectionSpec, Table | None]] = {}
+
+    def get(self, name: str) -> Table | None:
+        """Return the table of a name as ``places-v1``; None if there is none."""
+        found = _NAME.fullmatch(name)
+        key = (found[1], int(found[2])) if found else ("", 0)
+        collection = self._served().get(key)
+        if collection is None:
+            return None
+        spec, table = self._made.get(key, (None, None))
+        if spec is not collection.spec:
+            table = _table_of(collection.spec)
+            self._made[key] = collection.spec, table
+        return table
+
+
+def _table_of(spec: CollectionSpec) -> Table | None:
+    try:
+        table = device_table(spec)
+    except ValueError:  # a mechanism of another package, whose devices have no table
+        return None
+    return Table(table["digest"], json.dumps(table, separators=(",", ":"), ensure_ascii=False))
+
 
 #: Where devices post.
 PATH = "/v1/reports"

@@ -38,29 +38,20 @@ class Commits:
     """Judges and writes posts in one thread, many at a time. To be used in one event loop.
 
     A post is answered when the stream has it: a local stream's segment is synced, or the broker has acknowledged it.
-
-    Args:
-        judge: Refuses what can never be counted.
-        stream: Where all other messages go.
-        most_waiting: Bytes of posts that may wait or be under way.
-        failed: Called with each failure to write that is not the same as the last one, and once if writing takes too
-            long.
-        check_space: Raises EndpointError if the disk of the stream has too little free space.
-        clock: Returns the publish time of what is written now; the stream's clock, if none is given.
-        refused: Called with the messages that are refused for good.
-
-    Attributes:
-        late: The number of reports that were written and late.
     """
 
     def __init__(
         self,
-        judge: Judge,
-        stream: Writer,
-        most_waiting: int,
+        judge: Judge,  # refuses what can never be counted
+        stream: Writer,  # where all other messages go
+        most_waiting: int,  # bytes of posts that may wait or be under way
+        # Called with each failure to write that is not the same as the last one, and once if writing takes too long.
         failed: Callable[[Exception], None] = lambda error: None,
+        # Raises EndpointError if the disk of the stream has too little free space.
         check_space: Callable[[], None] = lambda: None,
+        # Returns the publish time of what is written now; the stream's clock, if none is given.
         clock: Callable[[], int] | None = None,
+        # Called with the messages that are refused for good.
         refused: Callable[[Sequence[tuple[Message, Refusal]]], None] = lambda refused: None,
     ) -> None:
         self._judge, self._stream, self._failed, self._check_space = judge, stream, failed, check_space
@@ -69,7 +60,7 @@ class Commits:
         self._waiting: list[_Post] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._running: asyncio.Task[None] | None = None
-        self.late = 0
+        self.late = 0  # the number of reports that were written and late
         self._under_way = 0  # posts that the thread has not written yet
         self._told = ""  # why the posts under way are not written
 
@@ -104,10 +95,7 @@ class Commits:
         return self._bytes
 
     def close(self, seconds: float) -> int:
-        """Wait for posts, of a broker so many seconds; return how many were not written.
-
-        Nobody was told that they were.
-        """
+        """Wait for posts, of a broker so many seconds; return how many were not written, and not answered as such."""
         self._stream.give_up(seconds)
         self._thread.shutdown()
         return len(self._waiting) + self._under_way

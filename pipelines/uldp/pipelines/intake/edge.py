@@ -1,6 +1,9 @@
 """What the edge makes of a post before anybody looks at its message: who sends it, its headers, and its bytes."""
 
+import math
+import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
@@ -124,3 +127,29 @@ def origin_of(text: str) -> str:
     usual = {"http": 80, "https": 443}.get(url.scheme)
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
     return f"{url.scheme}://{host}" + (f":{port}" if port is not None and port != usual else "")
+
+
+#: Whoever comes when so many have sent something within a time shares one limit with all others who do.
+_MOST_KEYS = 1 << 16
+
+
+class RateLimit:
+    """Counts the bytes of each sender, ``most`` of them allowed, anew every ``seconds``."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._seconds, self._clock = most, seconds, clock
+        self._ends = 0.0
+        self._taken: Counter[str] = Counter()
+
+    def take(self, sender: str, number: int) -> int:
+        """Take bytes; return 0, or if there are not so many left, after how many seconds there are again."""
+        now = self._clock()
+        if now >= self._ends:
+            self._ends = now + self._seconds
+            self._taken.clear()
+        if sender not in self._taken and len(self._taken) >= _MOST_KEYS:
+            sender = ""
+        if self._taken[sender] + number > self._most:
+            return math.ceil(self._ends - now)
+        self._taken[sender] += number
+        return 0

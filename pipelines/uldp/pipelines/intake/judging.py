@@ -9,7 +9,7 @@ from uldp.collector.admission import Admission
 from uldp.collector.collections import ServedCollection
 from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.intake.rate_limit import RateLimit
+from uldp.pipelines.intake.edge import RateLimit
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.schemas.places import numbers_in

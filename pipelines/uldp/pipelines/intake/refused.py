@@ -7,8 +7,8 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
+from uldp.pipelines.intake.edge import RateLimit
 from uldp.pipelines.intake.judging import Refusal
-from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected

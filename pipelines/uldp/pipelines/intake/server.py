@@ -1,24 +1,22 @@
 """The server that takes messages: its stream, its address, and its end."""
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from uldp.pipelines.intake.app import PATH, application
+from uldp.pipelines.intake.app import PATH, Tables, application
 from uldp.pipelines.intake.clock import SteadyClock
 from uldp.pipelines.intake.commits import Commits
-from uldp.pipelines.intake.disk_space import DiskSpace
-from uldp.pipelines.intake.edge import origin_of
+from uldp.pipelines.intake.edge import RateLimit, origin_of
 from uldp.pipelines.intake.judging import Judge
 from uldp.pipelines.intake.post_metrics import PostMetrics
-from uldp.pipelines.intake.rate_limit import RateLimit
 from uldp.pipelines.intake.refused import RefusedSample
-from uldp.pipelines.intake.tables import Tables
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
-from uldp.schemas.errors import RequestError
+from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.endpoints import Endpoint, Writer
@@ -27,6 +25,31 @@ from uldp.transforms.io.listing import is_empty
 from uldp.transforms.io.local.begun import remove_abandoned
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
+
+#: So many bytes stay free, or this share of the disk, if that is less.
+_FLOOR, _SHARE = 1 << 30, 0.05
+
+
+class DiskSpace:
+    """Looks at the disk of a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def free(self) -> int:
+        """Return the bytes that are free."""
+        return shutil.disk_usage(self._path).free
+
+    def check(self) -> None:
+        """Do nothing while the disk has enough free space; then raise EndpointError."""
+        disk = shutil.disk_usage(self._path)
+        floor = min(_FLOOR, int(_SHARE * disk.total))
+        if disk.free < floor:
+            raise EndpointError(
+                f"{plain(str(self._path))}: {disk.free >> 20:,} MiB of its disk are free, and the server leaves"
+                f" {floor >> 20:,} to others; free some space"
+            )
+
 
 _LOG = logging.getLogger(__name__)
 #: The bytes of messages that may wait, and the connections that may be open; see ``Places``.

@@ -16,13 +16,13 @@ from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.pipelines.jobs.submission import latest_read, submitted
+from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated

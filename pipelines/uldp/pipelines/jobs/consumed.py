@@ -32,11 +32,7 @@ class Consumed:
 
 
 def remove_consumed(out: Path, source: Path, *, dry_run: bool = False) -> Consumed:
-    """Remove, or count if ``dry_run``, the segments before the first that the job of a results directory needs.
-
-    StreamError if ``source`` is not a local stream; ResultsError if the job does not follow it, or its point is
-    damaged.
-    """
+    """Remove, or count, segments that a job needs no more; StreamError or ResultsError if it does not follow them."""
     stream, job = LocalStream.open(source), _job_of(out)
     if job.command != "stream" or job.content != stream.id:
         raise ResultsError(

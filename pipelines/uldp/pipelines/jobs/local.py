@@ -23,7 +23,6 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.open_windows import mark_open_windows
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
@@ -38,8 +37,9 @@ from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import Unwritten, has_begun, reach_of, resume_points
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
+from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.live.position import Position, PositionFile, now_ms
-from uldp.pipelines.results.left_out import keep_left_out
+from uldp.pipelines.results.records import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.extras import install
 from uldp.schemas.specs.collection import CollectionSpec
@@ -54,10 +54,15 @@ from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.journal import JOURNAL
-from uldp.transforms.io.local.lighter_runner import copied_state, copied_steps, full_bundles, small_state
-from uldp.transforms.io.local.next_timers import next_timers
+from uldp.transforms.io.local.lighter_runner import (
+    copied_state,
+    copied_steps,
+    full_bundles,
+    next_timers,
+    remembered_specs,
+    small_state,
+)
 from uldp.transforms.io.local.read_stream import ReadLocalStream
-from uldp.transforms.io.local.remembered_specs import remembered_specs
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.results.signing import write_journal

@@ -5,18 +5,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.caveats import coarse_times, few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.newest import newest, total_accounting
 from uldp.pipelines.results.specs import missing_spec
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
-from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, meaning, withheld
 from uldp.schemas.pane import Accounting, PaneKind
@@ -73,10 +71,7 @@ def marked_incomplete(windows: int) -> str:
 
 
 class Heartbeat:
-    """Prints lines, and the position of the job if no line has come for a while, from a thread of its context.
-
-    Beam may pickle it: unpickling in the same process returns the same object.
-    """
+    """Prints lines, and a position after a silence, from a thread of its context; unpickled here, it is itself."""
 
     #: Default number of seconds without a line before it prints the position.
     EVERY = 10.0
@@ -100,9 +95,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         del self._beating[id(self)]
@@ -161,10 +154,7 @@ def next_end(window: WindowSpec, after: int) -> int:
 
 
 def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None) -> str:
-    """Summarize the accounting of all reports in ``out``, by collection and in total; ResultsError if it is none.
-
-    Only the total has reports that were rejected before they got a window. Damaged files are left out.
-    """
+    """Summarize the accounting in ``out``, by collection, and in total, which alone has reports of no window."""
     folder = ResultsFolder(out, damaged, private)
     specs, reasons = folder.specs, count_reasons(folder.rejected())
     panes = newest(folder.panes())

@@ -69,24 +69,13 @@ class Found(NamedTuple):
 class SpecFolder:
     """Reads the specs of a folder for one job: the files in it that end with ``.yaml`` or ``.yml``, in any case.
 
-    Two files of one collection and version are both refused: nothing but their names would say which one counts.
-
-    Args:
-        path: The folder, here or behind a URL of another of Beam's file systems. The files that a spec names are in it
-            too.
-        out: The results directory of the job, in which it keeps the specs; a path here or a URL. None to keep none.
-        below: The folder below which the files must be that specs name, if that is a larger one.
-
-    Attributes:
-        path: As above, without a slash at its end.
-        specs: The specs as the job has taken them, by collection and version.
-        refused: The collections that a file names whose newest content is refused.
-        refused_files: The number of files whose newest content is refused, those of no known collection too.
+    Two files of one collection and version are both refused: nothing but their names would say which one counts. The
+    files that a spec names are in the folder too, or below ``below``. Results in ``out``, if any, keep the specs.
     """
 
     def __init__(self, path: str, out: str | None, below: Path | None = None) -> None:
         self.path, self._out, self._below = path.rstrip("/"), out, below
-        self.specs: dict[CollectionKey, CollectionSpec] = {}
+        self.specs: dict[CollectionKey, CollectionSpec] = {}  # as the job has taken them
         self._decided: str | None = None  # the digest of what was decided about last
         self._found: Found | None = None
         self._kept_then: tuple[_Listing, dict[CollectionKey, CollectionSpec]] | None = None
@@ -96,12 +85,12 @@ class SpecFolder:
 
     @property
     def refused(self) -> frozenset[CollectionKey]:
-        """See above."""
+        """The collections that a file names whose newest content is refused."""
         return frozenset(self._of_file[name] for name in self._bad if name in self._of_file)
 
     @property
     def refused_files(self) -> int:
-        """See above."""
+        """The number of files whose newest content is refused, those of no known collection too."""
         return len(self._bad)
 
     def found(self) -> list[CollectionSpec]:
@@ -113,10 +102,7 @@ class SpecFolder:
         return found
 
     def begin(self, admission: Admission, *, anew: bool) -> Looked:
-        """Read what an earlier run of the job has taken; ``anew``, the folder as it is, before a message is read.
-
-        RequestError if the job takes nothing; EndpointError or OSError as ``look``.
-        """
+        """Read what an earlier run took; ``anew``, the folder as it is; RequestError if nothing, others as ``look``."""
         self.specs = self._kept()
         looked = self.look(admission, None) if anew else Looked()
         if not self.specs:
@@ -133,10 +119,7 @@ class SpecFolder:
         return looked
 
     def look(self, admission: Admission, latest: int | None) -> Looked:
-        """Look for new or changed specs, and keep those that the job takes before a report is counted by them.
-
-        EndpointError if the folder cannot be read; OSError if the results directory cannot be written.
-        """
+        """Look for changed specs, and keep them before a report is counted by them; EndpointError or OSError if not."""
         found, before = self._read(), dict(self.specs)
         if found.digest == self._decided:
             return Looked()

@@ -1,4 +1,4 @@
-"""What a job has written, as its journal says, and what is there: what is gone is noticed at the next start."""
+"""What a job has written, as its journal says: what is gone since, and which windows its end leaves open."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from typing import Self
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.newest import estimate_key
-from uldp.pipelines.results.panes import KINDS
+from uldp.pipelines.results.newest import estimate_key, newest
+from uldp.pipelines.results.panes import KINDS, PANES
 from uldp.pipelines.results.prune import pruned_before
+from uldp.schemas.pane import PaneKind
 from uldp.schemas.records import iso
 from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.local.journal import (
@@ -19,7 +20,9 @@ from uldp.transforms.io.local.journal import (
     Extent,
     FileWritten,
     JournalError,
+    LeftOpen,
     PaneWritten,
+    append_entries,
     results_written,
 )
 from uldp.transforms.io.results.signing import is_as_written
@@ -118,3 +121,20 @@ def _newest(entries: Iterable[Entry], taken: Callable[[PaneWritten], bool]) -> I
 
 def _passed(damage: ResultsError) -> None:
     """Take a window with a damaged file as gone, so that the job writes it again."""
+
+
+def mark_open_windows(out: Path) -> int:
+    """Say in the journal which windows have no on-time pane although their job has ended; return their number.
+
+    Readers give the early panes of such a window the flag ``incomplete``, until the job runs again and writes a pane of
+    it. Panes that count no report have no estimate, and are left out.
+    """
+    panes = newest(entry.header for entry in Catalog.read(out, (PANES,), _pass_over).entries(PANES))
+    left = [pane for pane in panes if pane.n and pane.pane.kind is PaneKind.EARLY]
+    if left:
+        append_entries(out / JOURNAL, (LeftOpen(*pane.key, pane.accounting.existed) for pane in left))
+    return len(left)
+
+
+def _pass_over(damage: ResultsError) -> None:
+    """Ignore a damaged file: readers of the results report damage, and hide its windows."""

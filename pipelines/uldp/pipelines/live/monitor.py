@@ -26,10 +26,7 @@ _HOST, _MOST_CONNECTIONS = "127.0.0.1", 16
 
 @contextmanager
 def monitored(port: int, out: Path, private: Path | None, position: Callable[[], Position]) -> Iterator[str]:
-    """Yield the URL of the metrics of the job that writes to a results directory, while the context lasts.
-
-    The port, or any if 0, is of this machine alone; EndpointError if it cannot be opened.
-    """
+    """Yield the URL, of this machine alone, of a job's metrics, while the context lasts; EndpointError if taken."""
     with bound(_HOST, port, option="--metrics-port") as opened:
         server = server_of(application(Served.of(out.name, out, private), position), _MOST_CONNECTIONS)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, name="metrics", daemon=True)

@@ -1,5 +1,6 @@
 """The results folders that are served, each under a name, and what is remembered of them."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from uldp.pipelines.live.headers import Headers
 from uldp.pipelines.live.watch import Watch
 from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.schemas.locks import NoLocksError, open_folder, try_lock
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +49,15 @@ def served(paths: Sequence[Path]) -> dict[str, Served]:
         name = next(name for name in names if name not in found)
         found[name] = Served.of(name, path.resolve())
     return found
+
+
+def is_running(out: Path) -> bool:
+    """Return whether a process here holds a job's lock, by holding it for a moment; a job that begins tries again."""
+    try:
+        descriptor = open_folder(out)
+        try:
+            return not try_lock(descriptor, out, shared=True)
+        finally:
+            os.close(descriptor)
+    except NoLocksError:  # no job runs where no folder can be locked
+        return False

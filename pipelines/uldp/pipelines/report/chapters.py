@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.questions.periods import Every
-from uldp.pipelines.report.by_slice import SHOWN as SHOWN_SLICES
-from uldp.pipelines.report.by_slice import Compared, compared
 from uldp.pipelines.report.cards import Card, cards_of
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.report.maps import Maps, maps_of
@@ -17,15 +17,49 @@ from uldp.pipelines.report.received import received_of
 from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
-from uldp.pipelines.results.slices import of_slice, slices_of, without_slices
-from uldp.pipelines.results.tables import headlines
+from uldp.pipelines.results.slices import VALUES, of_slice, side_by_side, slices_of, without_slices
+from uldp.pipelines.results.tables import decimals, entry_text, headlines, largest, of_attributes, percent
 from uldp.pipelines.results.text import accounting_text, clocks_text, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import holds, is_listed
+from uldp.schemas.specs.slices import slice_text
+from uldp.schemas.table import TableName
+
+#: How many slices the page shows with tables of their own, and how many it compares.
+SHOWN_SLICES, COMPARED = 24, 400
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A quantity of each slice."""
+
+    of: str  # the end of a phrase that names the attribute of a record; empty if the collection has one variable
+    headings: Sequence[str]  # what the figures are: the values that most users hold, or a mean
+    #: Of each slice, the most reports first, its name, its n and the figures.
+    rows: Sequence[tuple[str, int, Sequence[str]]]
+    size: int  # the number of slices that have tables
+
+
+def compared(estimate: Estimate, spec: CollectionSpec) -> Iterator[Compared]:
+    """Yield the shares of the values that most users hold, or the mean, of each slice."""
+    for each in side_by_side(estimate):
+        total, found = each.total, each.slices[:COMPARED]
+        if total.name is TableName.SHARE:
+            order = largest(total.values, VALUES)
+            labels = value_labels(total, spec)
+            headings = [f"{labels[i]}, %" for i in order]
+            places = decimals(np.array([table.stderr[i] for table in found for i in order]))
+            figures = [[percent(table.values[i], places) for i in order] for table in found]
+        else:
+            headings, figures = [f"{total.name}"], [[entry_text(table, 0)] for table in found]
+        rows = [(slice_text(table.of), table.n, texts) for table, texts in zip(found, figures, strict=True)]
+        yield Compared(of_attributes(total.of), headings, rows, len(each.slices))
+
 
 #: How many of the last windows of a version the page shows with tables of values, and how many it names.
 SHOWN, NAMED = 24, 400
@@ -34,7 +68,7 @@ MOST_SQUARES = 10_000
 
 
 class Asked(NamedTuple):
-    """What the reader asked for: see ``uldp.pipelines.report.page.write_report``."""
+    """What the reader asked for: see ``uldp.pipelines.report.page.report_page``."""
 
     truth: Mapping[tuple[str, int], KnownShares]
     values: Sequence[str]
@@ -112,10 +146,7 @@ def chapter_of(
     found: Current,
     asked: Asked,
 ) -> Chapter:
-    """Prepare a version of a collection, its estimates in the order of time, with those pooled with earlier ones.
-
-    RequestError if the truth is not a distribution over its values, or if windows cannot be summed as asked.
-    """
+    """Prepare a version of a collection, of estimates in order; RequestError if a truth or a period does not fit."""
     truth = asked.truth.get(spec.key)
     if truth is not None:
         _check_truth(truth, spec)
@@ -163,10 +194,7 @@ def of_first_estimator(estimates: Sequence[Estimate], spec: CollectionSpec) -> S
 def together_of(
     versions: Sequence[tuple[CollectionSpec, Sequence[Estimate]]], found: Current, asked: Asked
 ) -> Lines | None:
-    """Return lines of all versions, the newest last, that can be pooled with it; None if there is one.
-
-    RequestError if windows cannot be summed, or have other lengths in each version.
-    """
+    """Return lines of versions that can be pooled with the newest, the last, or None; RequestError as ``lines_of``."""
     newest, _ = versions[-1]
     alike = [
         (spec, of_first_estimator([without_slices(each) for each in estimates], spec))

@@ -1,7 +1,4 @@
-"""The figures of the HTML report, as SVG documents with the same bytes on every run, and no labels.
-
-Needs matplotlib.
-"""
+"""The figures of the HTML report, by matplotlib, as SVG with the same bytes on every run, and no labels."""
 
 import io
 import math

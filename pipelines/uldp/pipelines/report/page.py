@@ -3,7 +3,7 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -17,17 +17,16 @@ from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter
 from uldp.pipelines.report.colours import DARK, LIGHT
 from uldp.pipelines.report.maps import STEPS
 from uldp.pipelines.report.over_time import Lines, check_chosen
-from uldp.pipelines.report.overview import glance_of
-from uldp.pipelines.report.time_line import HEIGHT, WIDTH
+from uldp.pipelines.report.time_line import HEIGHT, WIDTH, Chart
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import waiting
 from uldp.pipelines.results.pooled import Pooled, pool_versions
 from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.tables import percent
 from uldp.pipelines.results.text import minute_text, number_of, window_text
-from uldp.pipelines.results.waiting import waiting
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.errors import RequestError
@@ -42,42 +41,37 @@ from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 
 
-def write_report(
-    results: ResultsFolder,
-    target: Path,
-    selection: Selection = ALL,
-    *,
-    made: int,
-    truth: Mapping[tuple[str, int], KnownShares] | None = None,
-    values: Sequence[str] = (),
-    every: Every | None = None,
-    simultaneous: bool = False,
-) -> None:
-    """Write the newest pane of the selected windows of results as one HTML page; see ``report_page``.
+@dataclass(frozen=True)
+class Glance:
+    """A version of a collection in one line; the chart is of the reports in each window."""
 
-    Args:
-        results: The results directory.
-        target: The file to write.
-        selection: The windows and estimators.
-        made: As of ``report_page``.
-        truth: As of ``report_page``.
-        values: As of ``report_page``.
-        every: As of ``report_page``.
-        simultaneous: As of ``report_page``.
+    anchor: str
+    name: str
+    windows: int
+    reports: int
+    last: str
+    n: int
+    chart: Chart
+    flags: Sequence[str]
 
-    Raises:
-        OSError: if the operating system refuses to write the file.
-        ResultsError, SpecError, RequestError: as ``report_page``.
-    """
-    page = report_page(
-        results,
-        selection,
-        made=made,
-        truth=truth,
-        values=values,
-        every=every,
-        simultaneous=simultaneous,
+
+def glance_of(chapter: Chapter) -> Glance:
+    """Return the line of a chapter."""
+    last = chapter.last
+    return Glance(
+        chapter.anchor,
+        f"{chapter.spec.collection} version {chapter.spec.version}",
+        chapter.windows,
+        chapter.reports,
+        last.window,
+        last.estimate.n,
+        chapter.lines.reports,
+        last.estimate.flags,
     )
+
+
+def write_page(page: str, target: Path) -> None:
+    """Write a page to a file, in one step; OSError if the operating system refuses it."""
     with written_aside(target) as path:
         path.write_text(page, encoding="utf-8")
 

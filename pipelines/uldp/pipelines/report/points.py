@@ -32,10 +32,7 @@ _DAY = 86_400_000
 def points_of(
     estimates: Sequence[Estimate], spec: CollectionSpec, found: Current, every: Every | None
 ) -> tuple[list[Point], str]:
-    """Return points of one estimator's estimates, in the order of time, and what a point is: by number, or ``every``.
-
-    RequestError if windows cannot be summed by ``every``.
-    """
+    """Return ordered estimates' points, and what one is; RequestError if windows cannot be summed by ``every``."""
     if every is None and len(estimates) <= MOST:
         return [point_of(each) for each in estimates], "each window"
     try:

@@ -62,10 +62,7 @@ class Catalog:
         selection: Selection = ALL,
         known: Iterable[PaneFile] = (),
     ) -> Self:
-        """Read headers of files that may have selected panes; of ``known`` ones, those that have changed.
-
-        ResultsError if the journal is damaged, or others remove files all the time; and what ``damaged`` raises.
-        """
+        """Read the headers of files with selected panes, unless ``known``; ResultsError if the journal is damaged."""
         signed = Signed.read(out)  # before the panes: a job that runs may sign more while they are read
         cache = {file.path: file for file in known}
         for names in _listings(out, kinds):

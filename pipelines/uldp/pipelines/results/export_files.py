@@ -59,10 +59,7 @@ def check_target(target: Path) -> type[RowFile]:
 
 
 def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]]) -> int:
-    """Write the rows of estimates to a file in place of an older one, the same for the same; return their number.
-
-    RequestError as ``check_target``; OSError if the operating system refuses to write the file.
-    """
+    """Write estimates' rows to a file in place of an older one; return their number; RequestError as its target."""
     chosen, rows, written = check_target(target), Rows(), 0
     with written_aside(target) as path:
         file = chosen(path, rows)

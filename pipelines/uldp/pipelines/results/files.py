@@ -69,20 +69,14 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
 
 
 def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
-    """Read the records of a file of a schema one at a time; one that ``uldp prune`` has just removed has none.
-
-    ResultsError, during iteration, if the file cannot be read, or is not a whole file of this schema.
-    """
+    """Read the records of a file, none of one just pruned; ResultsError, meanwhile, if it is not whole."""
     with suppress(FileNotFoundError), opened(path, schema) as container:
         yield from map(read, container.records())
 
 
 @contextmanager
 def opened(path: Path, schema: str) -> Iterator[Container]:
-    """Open a file of records of a schema; an error of its reader, within the context, is one of the file.
-
-    FileNotFoundError if there is none; ResultsError if it cannot be read, or is not a whole file of this schema.
-    """
+    """Open a file of a schema's records; ResultsError, meanwhile, if it is not one, FileNotFoundError if not there."""
     try:
         with open_file(path) as file:
             container = Container.open(file)

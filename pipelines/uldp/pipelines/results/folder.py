@@ -8,10 +8,9 @@ from typing import Self
 
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
-from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.newest import Current, firing, identity, newest_published
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry, Panes, pane_paths
-from uldp.pipelines.results.records import records_of, rejected_in
+from uldp.pipelines.results.records import left_out_line, records_of, rejected_in
 from uldp.pipelines.results.selection import ALL, Selection, require
 from uldp.pipelines.results.soundness import PaneRecord
 from uldp.pipelines.results.specs import KeptSpecs, Specs, spec_of
@@ -75,11 +74,7 @@ class ResultsFolder:
 
     @cached_property
     def specs(self) -> Specs:
-        """The specs that the results were made under, by (collection, version), as they are at the first look.
-
-        Raises:
-            ResultsError: if there is none.
-        """
+        """The specs of the results, by collection and version, as at the first look; ResultsError if none."""
         specs = KeptSpecs(self.path)
         if not specs:
             if kind_of(self.path) is not Kind.RESULTS:
@@ -130,11 +125,7 @@ class ResultsFolder:
         last: int | None = None,
         estimator: str | None = None,
     ) -> Selection:
-        """Return a selection of windows and estimators; its attributes are the arguments.
-
-        Raises:
-            RequestError: if no spec has the collection, or if neither its specs nor its files name the estimator.
-        """
+        """Return a selection of windows and estimators; RequestError for a collection or estimator that none has."""
         require("collection", collection, {name for name, _ in self.specs})
         mine = [self.specs[key] for key in self.specs if collection in (None, key[0])]
         named = (PaneFileName.read(path.name) for path in pane_paths(self.path, ESTIMATES))
@@ -161,10 +152,7 @@ class ResultsFolder:
         )
 
     def published(self, selection: Selection = ALL) -> Published:
-        """Return the estimates of ``current`` to iterate over, in memory for the headers of all panes and a few files.
-
-        Iteration calls ``damaged`` for a file that was removed or is damaged.
-        """
+        """Return the estimates of ``current`` to iterate over, with headers and a few files in memory."""
         catalog, found = self._current(selection)
         entries = _entries_of(found.estimates, catalog.entries(ESTIMATES))
         return Published(found.unpublished, found.estimates, catalog, entries)

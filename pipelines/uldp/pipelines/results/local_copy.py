@@ -21,10 +21,7 @@ _NEEDED = ("specs", COUNTS, FEW, JOURNAL)
 
 @contextmanager
 def here(place: str, names: Sequence[str] = _NEEDED) -> Iterator[Path]:
-    """Give the folder itself, or a copy of parts of a URL: by default those that questions need.
-
-    EndpointError if a file cannot be fetched; ResultsError if there is none, or if a name leads out of the folder.
-    """
+    """Give a folder, or a copy of parts of a URL, by default for questions; EndpointError or ResultsError if not."""
     if not is_remote(place):
         yield Path(place)
         return

@@ -1,13 +1,16 @@
-"""The newest panes of windows, of which only the estimates that are published count."""
+"""The newest panes of windows, what they add up to, and which of them wait for more reports."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.results.soundness import PaneRecord
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.flags import held_back, withheld
-from uldp.schemas.pane import PaneHeader
+from uldp.schemas.flags import Flag, held_back, withheld
+from uldp.schemas.pane import Accounting, PaneHeader, PaneKind
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 
@@ -85,3 +88,41 @@ class Current(NamedTuple):
     def statistic_of(self, estimate: Estimate) -> Statistic | None:
         """Return the statistic that an estimate was computed from; None if its cells are apart, or its file missing."""
         return self.statistics.get(firing(estimate))
+
+
+def total_accounting(panes: Iterable[PaneHeader]) -> Accounting:
+    """Return the accounting of the reports in the panes, one a window, of a version, each report once.
+
+    It is the largest sum over windows that do not overlap: never more than the total, and the total of fixed windows,
+    and of sliding ones a size apart that have fired. Windows that are open or damaged are passed by where others cover
+    their times. Missing messages, which all open windows have, are left out.
+    """
+    ordered = sorted(panes, key=lambda pane: (pane.window_end, pane.window_start))
+    ends = [pane.window_end for pane in ordered]
+    largest = [Accounting()]  # of the first k windows
+    for k, pane in enumerate(ordered):
+        before = largest[bisect_right(ends, pane.window_start, hi=k)]
+        with_pane = before + replace(pane.accounting, missing=0)
+        largest.append(max(largest[k], with_pane, key=lambda total: total.received))
+    return largest[-1]
+
+
+def waiting(found: Current, specs: Mapping[CollectionKey, CollectionSpec]) -> Iterator[str]:
+    """Yield a line for each collection and version with windows that have too few reports to publish more."""
+    behind = {key for key, spec in specs.items() if spec.limits.min_reports > 1}
+    few = [pane for pane in found.unpublished if not {Flag.FEW_REPORTS, Flag.FEW_AT_ENDS}.isdisjoint(pane.flags)]
+    early = [pane for pane in found.estimates if pane.pane.kind is PaneKind.EARLY and pane.key[:2] in behind]
+    ways = {
+        "without an estimate": _windows(few),
+        "open, whose early estimate is a step behind": _windows(early),
+        "whose estimate leaves late reports out": _windows(found.held),
+    }
+    for collection, version in sorted({key for windows in ways.values() for key in windows}):
+        counts = {way: windows[collection, version] for way, windows in ways.items()}
+        texts = "; ".join(f"{n:,} {way}" for way, n in counts.items() if n)
+        yield f"{collection} v{version}, windows that wait for more reports: {texts}"
+
+
+def _windows(panes: Iterable[PaneHeader]) -> Counter[CollectionKey]:
+    """Count the windows of panes by collection and version: several estimators have an estimate each."""
+    return Counter(key[:2] for key in {pane.key for pane in panes})

@@ -10,8 +10,7 @@ from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import Correction
 from uldp.mechanisms.questions.periods import EVERY
 from uldp.pipelines.asking.groups import Wanted
-from uldp.pipelines.asking.put import put
-from uldp.pipelines.asking.questions import Asked
+from uldp.pipelines.asking.questions import Asked, put
 from uldp.pipelines.asking.text import answer_json
 from uldp.pipelines.live.served import Served
 from uldp.pipelines.results.files import ResultsError

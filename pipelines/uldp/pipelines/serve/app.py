@@ -2,7 +2,8 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import quote as quoted
 
 from starlette.applications import Starlette
@@ -14,17 +15,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from uldp.pipelines.live.exposition import MEDIA_TYPE, Exposition
 from uldp.pipelines.live.position import Position
-from uldp.pipelines.live.running import is_running
-from uldp.pipelines.live.served import Served
+from uldp.pipelines.live.served import Served, is_running, served
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.serve.api import ANSWERS, LargeAnswerError, encoded
 from uldp.pipelines.serve.pages import OF_A_PAGE, index, page, waiting
 from uldp.pipelines.serve.query import Query
 from uldp.pipelines.web.apart import Apart, BusyError
 from uldp.pipelines.web.guard import Guard
-from uldp.schemas.errors import UldpError
+from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
+from uldp.schemas.errors import RequestError, UldpError
 from uldp.schemas.file_errors import file_error_text
-from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.mistakes import printable, quote
 from uldp.transforms.io.folders import Kind, kind_of
 
 JSON, HTML = "application/json", "text/html; charset=utf-8"
@@ -181,3 +182,41 @@ def _line(request: Request, text: str, status: int) -> Response:
     if request.url.path.startswith("/api/"):
         return Response(json.dumps({"error": line}), status, media_type=JSON)
     return PlainTextResponse(f"{line}\n", status)
+
+
+#: The connections that readers may hold at once.
+MOST_CONNECTIONS = 64
+
+
+def serve(
+    paths: Sequence[Path],
+    *,
+    host: str,
+    port: int,
+    names: Collection[str],
+    token: str | None,
+    say: Callable[[str], None],
+    until: Callable[[Callable[[], None]], object],
+) -> None:
+    """Serve results folders until somebody ends it; RequestError if others could come without a token.
+
+    EndpointError if the port, or any if 0, cannot be opened; ResultsError if a path is no directory.
+    """
+    if token is None and not is_loopback(host):
+        raise RequestError(
+            f"--host {quote(host)}: others reach this address, so a token is needed; write one of 16 characters or more"
+            " to a file, and name it by --token-file"
+        )
+    folders = served(paths)
+    with bound(host, port) as opened:
+        server, url = server_of(application(folders, names=names, token=token), MOST_CONNECTIONS), url_of(opened)
+
+        def end() -> None:
+            server.should_exit = True
+
+        until(end)
+        for name in folders:
+            say(f"{folders[name].path}: {url}results/{name}/")
+        say(f"serving at {url}; stop with Ctrl-C")
+        server.run(sockets=[opened])
+    say("stopped")

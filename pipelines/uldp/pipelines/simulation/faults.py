@@ -38,12 +38,7 @@ def fits_batch(faults: Faults) -> npt.NDArray[np.bool_]:
 
 
 class FaultInjector:
-    """Damages the reports of one collection.
-
-    Attributes:
-        faults: The faults that reports of this collection can have. A symbol cannot have a wrong length. If every
-            symbol is sensitive and the bits fill their bytes, no bits are impossible.
-    """
+    """Damages the reports of one collection."""
 
     def __init__(self, served: ServedCollection, layout: Layout) -> None:
         self._collection = served
@@ -57,6 +52,8 @@ class FaultInjector:
             impossible.add(Fault.OUT_OF_DOMAIN)
             if served.mechanism.possible(np.full((1, layout.width), 0xFF, dtype=np.uint8)).all():
                 impossible.add(Fault.IMPOSSIBLE_PAYLOAD)
+        #: The faults that reports of this collection can have. A symbol cannot have a wrong length. If every symbol is
+        #: sensitive and the bits fill their bytes, no bits are impossible.
         self.faults = tuple(fault for fault in Fault if fault not in impossible)
 
     def draw(self, n: int, rng: np.random.Generator) -> Faults:

@@ -29,11 +29,10 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.tags.pum import preprocess
-from uldp.pipelines.simulation.independent import independent_users
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import Value
+from uldp.schemas.specs.kinds import Kind, Value
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.schemas.specs.tables import Table, read_weight, sum_weights
 from uldp.schemas.specs.variable import Variable
@@ -189,3 +188,49 @@ def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> 
         known = near(tag, tags) or ", ".join(name for name in tags if name) or "it has none"
         raise RequestError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")
     return value, tags[tag]
+
+
+#: The number of users from whom a simulation draws.
+USERS = 1 << 16
+# The choice of the users who hold an item; another seed would give another truth of the same shares.
+_SEED = 5
+
+
+def independent_users(table: Table, kind: Kind) -> list[Value]:
+    """Return what each of ``USERS`` users holds, by a table of ``kind.alone``; ValueError at an invalid line.
+
+    They stand for all: each item is held by as many of them as its share says, chosen at random and independently of
+    others, because many items have no joint table. So shares are exact to 1/(2 ``USERS``).
+    """
+    rng, held = np.random.default_rng(_SEED), [list[Value]() for _ in range(USERS)]
+    seen: set[Value] = set()
+    for item, share in table.each(lambda row: _parsed(row, kind, seen)):
+        for user in rng.choice(USERS, round(share * USERS), replace=False, shuffle=False).tolist():
+            held[user].append(item)
+    return [tuple(sorted(items, key=_index)) for items in held]
+
+
+def _parsed(row: list[str], kind: Kind, seen: set[Value]) -> tuple[Value, float]:
+    *texts, share_text = row
+    found = kind.read("=".join(texts))
+    if not (isinstance(found, tuple) and len(found) == 1):
+        raise ValueError(f"write one {kind.alone[0]} in a row")
+    try:
+        share = float(share_text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ValueError(f"share {quote(share_text)} must be a number from 0 to 1")
+    (item,) = found
+    index = _index(item)
+    if index in seen:
+        raise ValueError(f"the {kind.alone[0]} is there twice; remove one row")
+    seen.add(index)
+    return item, share
+
+
+def _index(item: Value) -> int | str:
+    """Return the index of an item, a string, or the index of the key of a pair."""
+    first = item[0] if isinstance(item, tuple) else item
+    assert isinstance(first, int | str)
+    return first

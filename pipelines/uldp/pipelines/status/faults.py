@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from uldp.pipelines.audit.given_up import taken_texts
+from uldp.pipelines.audit.reading import taken_texts
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
@@ -15,8 +15,7 @@ from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.records import rejected_in
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
-from uldp.pipelines.status.digests import digests_of
-from uldp.pipelines.status.uncounted import late_in
+from uldp.pipelines.status.uncounted import digests_of, late_in
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import JOB, MERGED, MISSING
 from uldp.transforms.io.local.journal import JOURNAL, begins_with

@@ -9,8 +9,7 @@ from typing import Any
 
 from uldp.pipelines.live.figures import CollectionFigures, Figures
 from uldp.pipelines.live.position import Position, now_ms
-from uldp.pipelines.live.running import is_running
-from uldp.pipelines.live.served import Served
+from uldp.pipelines.live.served import Served, is_running
 from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.text import accounting_text, number_of
 from uldp.pipelines.status.faults import faults_of, job_of

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from uldp.collector.signals import digest_of_day, sender_digest
 from uldp.pipelines.clients.inspection import GOOD, Inspection
+from uldp.pipelines.jobs.sender_key import SENDER_KEY, read_sender_key
 from uldp.pipelines.results.files import Damaged, finished
 from uldp.pipelines.results.records import records_of
 from uldp.pipelines.results.text import number_of
@@ -172,3 +173,9 @@ def group_json(group: Group, specs: Sequence[CollectionSpec], digests: Digests) 
         "sample": None if sample is None else list(Inspection(specs).lines(iter((sample,)), 1)),
         "source": group.source,
     }
+
+
+def digests_of(out: Path, private: Path | None) -> Digests:
+    """Return digests by a job's key, or one of this process; ResultsError if the key cannot be used."""
+    path = (private or out) / SENDER_KEY
+    return Digests(read_sender_key(path) if path.exists() else None)

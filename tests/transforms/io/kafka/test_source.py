@@ -38,7 +38,7 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
-from uldp.transforms.io.kafka.headers import attributes
+from uldp.transforms.io.kafka.consumers import attributes
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.publish_times import LATEST

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.archive import message_files, missing_segments
+from uldp.transforms.io.durable_files import publish
 from uldp.transforms.io.local import stream as streams
-from uldp.transforms.io.local.publish import publish
 from uldp.transforms.io.local.segments import name_of
 from uldp.transforms.io.local.settings import StreamSettings
 from uldp.transforms.io.local.stream import LocalStream

@@ -15,8 +15,8 @@ import pytest
 
 from uldp.schemas.locks import NoLocksError
 from uldp.schemas.records import Message
-from uldp.transforms.io.local import publish as publishing
-from uldp.transforms.io.local.publish import publish
+from uldp.transforms.io import durable_files as publishing
+from uldp.transforms.io.durable_files import publish
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
 
@@ -148,7 +148,8 @@ KILLED = """if True:
     from pathlib import Path
     from unittest.mock import patch
     from uldp.schemas.records import Message
-    from uldp.transforms.io.local import publish, stream as streams
+    from uldp.transforms.io import durable_files as publish
+    from uldp.transforms.io.local import stream as streams
     from uldp.transforms.io.local.stream import LocalStream
     from uldp.transforms.io.message_files import read_messages
 

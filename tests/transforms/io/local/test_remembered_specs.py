@@ -9,7 +9,7 @@ from apache_beam.coders import VarIntCoder
 from apache_beam.transforms import core, userstate
 from apache_beam.typehints.typecheck import TypeCheckWrapperDoFn
 
-from uldp.transforms.io.local.remembered_specs import remembered_specs
+from uldp.transforms.io.local.lighter_runner import remembered_specs
 
 #: As Beam has them: this is read before a fixture of all tests remembers their answers.
 READ, READ_ARGUMENTS = userstate.get_dofn_specs, core.get_function_arguments

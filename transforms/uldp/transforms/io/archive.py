@@ -32,10 +32,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def message_files(path: str | Path) -> list[str]:
-    """Return the files of messages that ``archive_files`` reads at a path or URL; the log says what is left out.
-
-    StreamError or EndpointError as ``archive_files``, and if some of them are unreadable.
-    """
+    """Return files as ``archive_files``, with its errors, and if some are unreadable; the log says what is left out."""
     found = archive_files(path)
     if found.unreadable:
         raise StreamError("\n".join(found.unreadable))

@@ -1,5 +1,6 @@
 """Files that are there whole or not at all: a file gets a temporary name first, and is then renamed."""
 
+import errno
 import hashlib
 import io
 import os
@@ -18,7 +19,8 @@ from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
-from uldp.schemas.regular_files import sync_folder
+from uldp.schemas.locks import locked_folder
+from uldp.schemas.regular_files import FOLDER, sync_folder
 from uldp.transforms.io import remote
 from uldp.transforms.io.folders import aside_name, is_remote
 from uldp.transforms.io.listing import paths_below
@@ -163,3 +165,44 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     folder.mkdir(mode=mode, exist_ok=True)
     with suppress(PermissionError):  # a folder that may not be listed cannot be opened
         sync_folder(folder.parent)
+
+
+#: What a file system says that has no hard links, or none for this user; EINVAL on Windows.
+_NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+
+
+def publish(aside: Path, path: Path) -> None:
+    """Name a file ``path`` that is complete under a temporary name in its folder, unless another file has the name.
+
+    Of several writers that want one name, one gets it, on every file system: by a hard link, which fails if the name is
+    taken, and on Windows by renaming, which fails too. Without hard links, renaming would replace another writer's
+    file, so the writer locks the folder, sees that the name is free, and renames. If it is killed, the system ends the
+    lock, and the name is free or leads to the whole file. The lock is of one machine, so several may write into one
+    folder only if it has hard links for all of them.
+
+    The temporary name may stay, as a second name. FileExistsError if there is anything at ``path``; NoLocksError if the
+    folder has neither hard links nor locks; OSError if the operating system refuses it for another reason.
+    """
+    if _linked(aside, path):
+        return
+    if not FOLDER:  # Windows
+        os.rename(aside, path)
+        return
+    with locked_folder(path.parent):
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        os.rename(aside, path)
+
+
+def _linked(aside: Path, path: Path) -> bool:
+    """Link a file to a second name; return whether the system and the file system can."""
+    link = getattr(os, "link", None)
+    if link is None:
+        return False
+    try:
+        link(aside, path)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
+    return True

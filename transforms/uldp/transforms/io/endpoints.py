@@ -52,11 +52,7 @@ class Following:
 
 
 class Writer(Protocol):
-    """Appends messages to a stream.
-
-    Attributes:
-        simulated_clock: Whether the stream takes publish times that are a simulation's.
-    """
+    """Appends messages to a stream; ``simulated_clock`` says whether it takes a simulation's publish times."""
 
     @property
     def simulated_clock(self) -> bool:
@@ -155,11 +151,7 @@ class Endpoint(ABC):
 
 
 def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
-    """Read a URI of a connector, as ``kafka:HOST:PORT/TOPIC``, or of files: a URL as ``gs://B/X``, or a path.
-
-    ``config`` is a file of settings of Kafka's client; see ``KafkaTopic``. ValueError if it begins like a URI of a
-    connector, and is none.
-    """
+    """Read a URI of a connector, or of files: a URL or a path; ValueError if it begins as one, and is none."""
     scheme = scheme_of(uri)
     parse = import_module(_FILES).parse if scheme is None else connectors()[scheme].load()
     endpoint = parse(uri, config)

@@ -94,10 +94,7 @@ def files_below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def spec_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return what is called as a spec in a folder, and why each other entry is left out; OSError if it is not listed.
-
-    Files in CSV that specs name are beside them, and are not left out.
-    """
+    """Return what is called as a spec in a folder, and why others, but for CSV, are left out; OSError if unlisted."""
     read, others = [], {}
     for entry in entries(folder):
         if entry.name.startswith("."):

@@ -35,10 +35,7 @@ class StreamError(DataError):
 def write_messages(
     file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None, before: str = ""
 ) -> None:
-    """Write messages, in the order of publish times, as an Avro container, with the latest time in its header.
-
-    ``segment`` is the only name under which it may be read as a segment, and ``before`` how many messages preceded it.
-    """
+    """Write messages, in order, as an Avro container with their latest time, to be read as this segment alone."""
     encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
     last = encoded.publish_times.max() if len(encoded) else 0
     of_stream = {} if segment is None else {_SEGMENT: segment, MESSAGES_BEFORE: before}
@@ -46,10 +43,7 @@ def write_messages(
 
 
 def read_messages(path: str | Path, published: int | None = None) -> Iterator[Message]:
-    """Read a segment, an archive, or a file of late messages, ``published`` as in ``packed_messages``.
-
-    OSError if the file cannot be opened, StreamError if it is not one of these.
-    """
+    """Read a segment, an archive, or late messages; OSError if it cannot be opened, StreamError if it is none."""
     with opened(path) as file:
         yield from chain.from_iterable(packed_messages(file, str(path), published))
 

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def matching(pattern: str, *, hidden: bool = False, most: int | None = None) -> "list[FileMetadata]":
-    """Return the files that match a URL in order of name, also hidden ones if asked; ``**`` is any folder.
-
-    EndpointError if Beam does not have the file system, or the file system returns an error.
-    """
+    """Return what matches a URL in order of name, hidden files if asked; EndpointError from the file system."""
     with _told(pattern):
         (found,) = _file_systems().match([pattern], [most])
     files = sorted(found.metadata_list, key=attrgetter("path"))

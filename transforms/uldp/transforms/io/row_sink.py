@@ -1,14 +1,16 @@
-"""Endpoints that keep the rows of estimates, and nothing else: all panes, each row once however often it is written."""
+"""Endpoints that keep the rows of estimates, all panes, each row once however often it is written; their SQL."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.rows import COLUMNS, KEY, STORED_COLUMNS, WINDOW_KEY, Kind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.results.names import name_of_window, window_name
@@ -58,11 +60,7 @@ class RowSink(Endpoint):
 
     @abstractmethod
     def write(self, estimates: Sequence[Made]) -> None:
-        """Write the rows of estimates, no two of which are the same pane. Rows that are there are replaced.
-
-        Raises:
-            EndpointError: if they cannot be written.
-        """
+        """Write the rows of estimates, each pane once, in place of rows that are there; EndpointError if it cannot."""
 
     def panes(self) -> Iterator[KeptPane] | None:
         """Yield the newest pane of each window, device digest and estimator of which rows are there, and maybe others.
@@ -126,3 +124,36 @@ class _WriteRowsFn(beam.DoFn):
 
     def finish_bundle(self) -> None:
         self._rows.write()
+
+
+#: The table of all panes.
+TABLE = "estimate_panes"
+#: The view of the newest pane of each window. It has the columns of ``uldp export``.
+VIEW = "estimates"
+
+
+def create_table(types: Mapping[Kind, str]) -> str:
+    """Return the statement that creates the table, unless it is there, by the type of each kind of column."""
+    columns = [f"{name} {types[kind]}{' NOT NULL' * (name in KEY)}" for name, kind in STORED_COLUMNS.items()]
+    return f"CREATE TABLE IF NOT EXISTS {TABLE} ({', '.join(columns)}, PRIMARY KEY ({', '.join(KEY)}))"
+
+
+def create_view() -> str:
+    """Return the statement that creates the view."""
+    names, window = ", ".join(COLUMNS), ", ".join(WINDOW_KEY)
+    newest = f"SELECT *, max(age) OVER (PARTITION BY {window}) AS newest FROM {TABLE}"  # noqa: S608 (all are constants)
+    return f"CREATE VIEW {VIEW} AS SELECT {names} FROM ({newest}) AS panes WHERE age = newest"  # noqa: S608
+
+
+def newest_panes(milliseconds: str, table: str = TABLE) -> str:
+    """Return the query for ``KeptPane.of_row`` of newest panes; ``{}`` of ``milliseconds`` is a column of time."""
+    times = ("window_start", "window_end")
+    names = [milliseconds.format(name) if name in times else name for name in WINDOW_KEY]
+    return f"SELECT {', '.join(names)}, max(age) FROM {table} GROUP BY {', '.join(WINDOW_KEY)}"  # noqa: S608
+
+
+def check_columns(name: str, found: Iterable[str], remedy: str) -> None:
+    """Check that a table has the columns of rows; EndpointError if not."""
+    there = set(found)
+    if missing := [column for column in STORED_COLUMNS if column not in there]:
+        raise EndpointError(f"{name}: the table {TABLE} has no column {missing[0]}; {remedy}")

@@ -17,8 +17,7 @@ from pathlib import Path
 from uldp.schemas.rows import KEY
 from uldp.transforms.io.bigquery.table import BigQueryError, check_table, new_client, parse_table, query_rows
 from uldp.transforms.io.json_rows import JsonRow, json_rows
-from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
-from uldp.transforms.io.sql_tables import newest_panes
+from uldp.transforms.io.row_sink import KeptPane, Made, RowSink, newest_panes
 
 _SCHEME = "bigquery:"
 #: Rows of a request; the recommended number.

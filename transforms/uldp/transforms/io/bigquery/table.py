@@ -1,7 +1,4 @@
-"""A table of BigQuery: its name and columns, the client that inserts rows, and error messages with remedies.
-
-The library is an extra, imported at its first use, and honours ``BIGQUERY_EMULATOR_HOST``.
-"""
+"""A table of BigQuery: its name and columns, the client of an extra that inserts rows, and errors with remedies."""
 
 import contextlib
 import re

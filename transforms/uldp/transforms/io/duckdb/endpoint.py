@@ -13,8 +13,17 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import install
 from uldp.schemas.rows import Kind
 from uldp.transforms.io.arrow_rows import arrow_batches
-from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view, newest_panes
+from uldp.transforms.io.row_sink import (
+    TABLE,
+    VIEW,
+    KeptPane,
+    Made,
+    RowSink,
+    check_columns,
+    create_table,
+    create_view,
+    newest_panes,
+)
 
 _LOG = logging.getLogger(__name__)
 _SCHEME = "duckdb:"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from uldp.schemas.records import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, NO_ATTRIBUTES, known_attributes
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 from uldp.transforms.io.kafka.withheld import Uncommitted
@@ -21,43 +22,28 @@ IDLE_SECONDS = 60.0
 
 @dataclass(eq=False)
 class SharedConsumer:
-    """A consumer and its positions; a reader must hold the lock to use it.
-
-    Attributes:
-        topic: The topic that it reads.
-        uncommitted: The connection that knows which messages the consumer does not get yet.
-        client: The library's consumer, while it is connected.
-        positions: Offset of the next message of each assigned partition; None if no partition is assigned.
-        at_end: Partitions that it has read to their end. The client reports each end only once.
-        out_of_range: Partitions that do not have the offset at which it was to go on. The client reads no more of them.
-        refusals: Errors of the library that waiting does not resolve.
-        chunk_size: How many messages to request.
-        asked: When a reader last asked the brokers whether these partitions are still at their end, in seconds.
-        looked: When a reader last asked them which partitions the topic has, in seconds.
-        drained: Whether the last fetch took all messages that were available.
-        behind: Offsets, at the last check, of the partitions that had a backlog then.
-        checked: When that check was, in seconds.
-        used: When a reader last used the consumer, in seconds.
-        lock: The reader that uses the consumer holds it.
-    """
+    """A consumer and its positions; a reader must hold the lock to use it. Times are in seconds."""
 
     topic: KafkaTopic
-    client: Any = None
+    client: Any = None  # the library's consumer, while it is connected
+    #: Offset of the next message of each assigned partition; None if no partition is assigned.
     positions: dict[int, int] | None = None
+    #: Partitions that it has read to their end. The client reports each end only once.
     at_end: set[int] = field(default_factory=set)
+    #: Partitions that do not have the offset at which it was to go on. The client reads no more of them.
     out_of_range: set[int] = field(default_factory=set)
-    refusals: list[Any] = field(default_factory=list)
+    refusals: list[Any] = field(default_factory=list)  # errors of the library that waiting does not resolve
     chunk_size: ChunkSize = field(default_factory=ChunkSize)
-    asked: float = 0.0
-    looked: float = 0.0
-    drained: bool = False
-    behind: dict[int, int] = field(default_factory=dict)
-    checked: float = 0.0
-    used: float = 0.0
+    asked: float = 0.0  # when a reader last asked the brokers whether these partitions are still at their end
+    looked: float = 0.0  # when a reader last asked them which partitions the topic has
+    drained: bool = False  # whether the last fetch took all messages that were available
+    behind: dict[int, int] = field(default_factory=dict)  # offsets of partitions with a backlog at the last check
+    checked: float = 0.0  # when that check was
+    used: float = 0.0  # when a reader last used the consumer
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.uncommitted = Uncommitted(self.topic)
+        self.uncommitted = Uncommitted(self.topic)  # knows which messages the consumer does not get yet
 
     def seek(self, offsets: Mapping[int, int]) -> None:
         """Continue at other offsets, or the client's special values below 0; at equal ones prefetched messages stay."""
@@ -126,3 +112,24 @@ class Consumers:
 
 
 CONSUMERS = Consumers()
+
+
+#: A message with more headers is hostile; all of them would cost as much as thousands of messages.
+MAX_HEADERS = 100
+
+
+def attributes(raw: Any) -> Mapping[str, str]:
+    """Return the last ``MAX_HEADERS`` headers of a client's message as attributes; of one name, the last one.
+
+    Bytes that are not text are escaped. If a name is not text, the client cannot read them, and there are none.
+    """
+    try:
+        headers = raw.headers()
+    except (UnicodeDecodeError, SystemError):
+        return NO_ATTRIBUTES
+    if not headers:
+        return NO_ATTRIBUTES
+    named = {name: value or b"" for name, value in headers[-MAX_HEADERS:] if name in KNOWN_ATTRIBUTES}
+    # A cut may fall into a character, so it is behind the bytes that are stored.
+    read = {name: value[: 2 * MAX_VALUE_BYTES].decode("utf-8", "backslashreplace") for name, value in named.items()}
+    return known_attributes(read)

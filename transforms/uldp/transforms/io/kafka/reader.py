@@ -14,8 +14,7 @@ from uldp.schemas.records import Missing
 from uldp.transforms.internals import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
-from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer
-from uldp.transforms.io.kafka.headers import attributes
+from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer, attributes
 from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
 from uldp.transforms.io.kafka.withheld import BEGINNING, END, Uncommitted, offsets
 from uldp.transforms.io.publish_times import LATEST, bounded_times

@@ -1,8 +1,4 @@
-"""A topic of Kafka as a source of chunks of messages.
-
-A reader's position is in Beam's checkpoints and nowhere else. If the config names a consumer group, the job commits
-offsets to it, for tools that show lag, but never reads them back.
-"""
+"""A topic of Kafka as a source of chunks; Beam's checkpoints alone have a position, a group's offsets show lag."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

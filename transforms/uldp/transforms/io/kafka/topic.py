@@ -92,10 +92,7 @@ class KafkaTopic:
 
     @classmethod
     def parse(cls, uri: str, config: Path | None = None) -> Self:
-        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` is the same path here and on each worker.
-
-        EndpointError if ``uri`` has another form, or as ``read_config``.
-        """
+        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``, with ``config`` as ``read_config``; EndpointError if not."""
         servers, _, name = uri.removeprefix(_SCHEME).partition("/")
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
             raise EndpointError(f"{uri}: not a Kafka topic; write kafka:HOST:PORT/TOPIC")

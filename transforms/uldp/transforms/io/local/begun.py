@@ -1,7 +1,4 @@
-"""A new local stream that one command writes from its beginning to its end, such as a simulation.
-
-If the command fails or is killed before its end, a mark stays in the directory, and the same command begins anew.
-"""
+"""A new local stream that one command writes to its end; a mark stays until then, by which it begins anew."""
 
 import os
 import time

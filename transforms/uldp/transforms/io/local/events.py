@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, Self
 
 import grpc
@@ -59,13 +58,6 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
 
     A context manager: it listens on a socket from ``__enter__`` to ``__exit__``. The socket is in a folder that only
     this user may enter: whoever asks for events takes them from the runner.
-
-    Attributes:
-        announced: The number of announced segments, without those that were given up.
-        segments: The number of these segments that have been read.
-        messages: The number of messages in the segments that have been read.
-        asked_ms: When the runner last asked for an event, in milliseconds since 1970.
-        watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
     """
 
     #: Seconds between polls of the directory.
@@ -101,9 +93,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._given_up: dict[str, GivenUp] = {}
         self._begun = -1 if self._start is None else number_of(self._start.first) - 1
         self._ticked = time.monotonic()
+        #: Announced segments without given-up ones, those of them that were read, and the messages in these.
         self.announced = self.segments = self.messages = 0
+        #: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
         self.watermark: int | None = None
-        self.asked_ms = time.time_ns() // 1_000_000
+        self.asked_ms = time.time_ns() // 1_000_000  # when the runner last asked for an event
         self._warn, self._warned = warn, False
         self._ended = False
         self._stopping = threading.Event()
@@ -124,9 +118,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         LISTENING[self.endpoint] = self
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         del LISTENING[self.endpoint]
         self._stopping.set()
         self._server.stop(grace=None)

@@ -20,22 +20,15 @@ _Number = Annotated[int, Field(ge=0, lt=10**DIGITS)]
 
 
 class GivenUp(Strict):
-    """A run of segments that were given up; times are in milliseconds.
+    """A run of segments that were given up; times are in milliseconds."""
 
-    Attributes:
-        first: The number of the first segment.
-        last: The number of the last one.
-        messages: How many messages they held.
-        exact: Whether the stream knows that number; else it is one a segment, and they held as many at least.
-        after: The latest publish time of the segment before, or that of ``before`` if there was none.
-        before: When the first message behind them was published; if there is none, an upper bound of their own times.
-    """
-
-    first: _Number
-    last: _Number
-    messages: Annotated[int, Field(ge=0, lt=2**62)]
-    exact: bool
+    first: _Number  # the number of the first segment
+    last: _Number  # the number of the last one
+    messages: Annotated[int, Field(ge=0, lt=2**62)]  # how many messages they held
+    exact: bool  # whether the stream knows that number; else it is one a segment, and they held as many at least
+    #: The latest publish time of the segment before, or that of ``before`` if there was none.
     after: Annotated[int, Field(ge=0, lt=2**62)]
+    #: When the first message behind them was published; if there is none, an upper bound of their own times.
     before: Annotated[int, Field(ge=0, lt=2**62)]
 
     @property

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, TypeAdapter
@@ -124,15 +123,10 @@ _NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane",
 
 
 class JournalEnd(Strict):
-    """How far a journal went at some time.
+    """How far a journal went at some time."""
 
-    Attributes:
-        size: In bytes.
-        digest: Of these bytes.
-    """
-
-    size: Annotated[int, Field(ge=0)]
-    digest: str
+    size: Annotated[int, Field(ge=0)]  # in bytes
+    digest: str  # of these bytes
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -204,9 +198,7 @@ class Journal:
         self._open[str(self.path)] = self
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         del self._open[str(self.path)]
         self._file.close()
 

@@ -11,7 +11,6 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
 from uldp.collector.collections import YEAR_9000
@@ -83,9 +82,7 @@ class ResumePoints:
         self._log.setLevel(logging.ERROR)  # a log whose level is above that asks no filter
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._log.setLevel(self._level)
         self._log.removeFilter(self._failures)
 

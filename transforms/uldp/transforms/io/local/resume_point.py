@@ -23,25 +23,17 @@ class ResumeError(DataError):
 
 
 class ResumePoint(Strict):
-    """Where a job goes on. Watermarks are in milliseconds, and None before the first message.
+    """Where a job goes on. Watermarks are in milliseconds, and None before the first message."""
 
-    Attributes:
-        job: A digest of the properties of the job that decide what it writes.
-        first: The first segment to read. No window that can change, and no id that matters to it, needs one before.
-        first_watermark: The watermark before this segment.
-        segment: The first segment of the event that the job was reading. What follows from those before is written.
-        watermark: The watermark before this segment.
-        last: The last segment of this event.
-        journal: How far the journal went.
-    """
-
-    job: str
+    job: str  # A digest of the properties of the job that decide what it writes
+    #: The first segment to read. No window that can change, and no id that matters to it, needs one before.
     first: SegmentName
-    first_watermark: Watermark
+    first_watermark: Watermark  # the watermark before this segment
+    #: The first segment of the event that the job was reading. What follows from those before is written.
     segment: SegmentName
-    watermark: Watermark
-    last: SegmentName
-    journal: JournalEnd
+    watermark: Watermark  # the watermark before this segment
+    last: SegmentName  # the last segment of this event
+    journal: JournalEnd  # how far the journal went
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
@@ -51,11 +43,7 @@ class ResumePoint(Strict):
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Read the point that ``ResumePoints`` wrote; None if there is none.
-
-        Raises:
-            ResumeError: if the file holds anything else.
-        """
+        """Read the point that ``ResumePoints`` wrote; None if there is none; ResumeError if it is damaged."""
         try:
             return cls.model_validate_json(read_regular(path))
         except FileNotFoundError:

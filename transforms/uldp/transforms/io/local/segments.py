@@ -59,11 +59,7 @@ class SegmentHeader(NamedTuple):
 
 
 def read_header(segment: Path) -> SegmentHeader:
-    """Read the header of a segment.
-
-    Raises:
-        OSError, ValueError, KeyError: if the file is not a segment.
-    """
+    """Read the header of a segment; OSError, ValueError or KeyError if the file is not one."""
     with open_file(segment) as file:
         container = Container.open(file)
         return SegmentHeader(
@@ -76,20 +72,12 @@ def read_header(segment: Path) -> SegmentHeader:
 
 
 def last_publish_time(segment: Path) -> int:
-    """Read the latest publish time of a segment's messages from its header.
-
-    Raises:
-        OSError, ValueError, KeyError: if the file is not a segment.
-    """
+    """Read the latest publish time of a segment's messages from its header, with its errors."""
     return read_header(segment).last_publish_time
 
 
 def before_next(segment: Path) -> Before | None:
-    """Return how many messages the stream had behind a segment; None if the header of the segment does not say it.
-
-    Raises:
-        OSError, ValueError, KeyError: if the file is not a segment.
-    """
+    """Return how many messages a stream had behind a segment, if its header says it, with its errors."""
     with open_file(segment) as file:
         container = Container.open(file)
         before = Before.parse(container.metadata.get(MESSAGES_BEFORE, b""))

@@ -18,21 +18,13 @@ _FORM = '[{"first": 3, "last": 3, "messages": 150, "exact": true, "after": 17672
 
 
 class StreamSettings(Strict):
-    """The settings of a local stream.
+    """The settings of a local stream."""
 
-    Attributes:
-        simulated_clock: As in ``LocalStream``.
-        id: As in ``LocalStream``.
-        first: As in ``LocalStream``.
-        given_up: What was given up, in order.
-        end: When segments were last given up, all numbers before this one had been written; 0 if none were.
-    """
-
-    simulated_clock: bool
-    id: str
-    first: int = 0
-    given_up: tuple[GivenUp, ...] = ()
-    end: int = 0
+    simulated_clock: bool  # as in ``LocalStream``
+    id: str  # as in ``LocalStream``
+    first: int = 0  # as in ``LocalStream``
+    given_up: tuple[GivenUp, ...] = ()  # what was given up, in order
+    end: int = 0  # when segments were last given up, all numbers before this one had been written; 0 if none were
 
     @classmethod
     def read(cls, folder: Path) -> Self:

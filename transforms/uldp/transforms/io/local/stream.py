@@ -26,10 +26,9 @@ from uldp.schemas.locks import NoLocksError, locked_folder
 from uldp.schemas.records import Message
 from uldp.schemas.regular_files import read_regular, sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import make_folder
+from uldp.transforms.io.durable_files import make_folder, publish
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.local.given_up import GivenUp, give_up, without
-from uldp.transforms.io.local.publish import publish
 from uldp.transforms.io.local.segments import DIGITS, Before, before_next, last_publish_time, name_of, number_of
 from uldp.transforms.io.local.settings import StreamSettings
 from uldp.transforms.io.message_files import SEGMENT_NAME, StreamError, write_messages
@@ -172,10 +171,7 @@ class LocalStream:
                 self._segment(number).unlink(missing_ok=True)
 
     def give_up_missing(self) -> tuple[GivenUp, ...]:
-        """Give up the segments that are missing now, for ever, and return what they held.
-
-        StreamError if a segment behind them cannot be read, or one of them has just come; OSError if a file is refused.
-        """
+        """Give up missing segments for ever; return what they held; StreamError if the next is bad, or one comes."""
         with self._settings() as settings:
             self._refresh()
             lost, given_up = list[GivenUp](), settings.given_up
@@ -317,11 +313,7 @@ class LocalStream:
 
 
 def make_stream_folder(path: Path) -> None:
-    """Make the directory of a stream, unless it is there: only its owner may read reports.
-
-    Raises:
-        OSError: if the operating system refuses to make it.
-    """
+    """Make the directory of a stream, unless it is there: only its owner may read reports."""
     with named(path):
         make_folder(path.absolute().parent)
         make_folder(path.absolute(), 0o700)

@@ -48,12 +48,7 @@ class Moments:
 
 
 class Waiting:
-    """Segments that wait to be announced, each with the watermark before it.
-
-    Attributes:
-        moments: The times at which a watermark makes something happen.
-        watermark: The watermark behind the last of them, in milliseconds; None if there was no message yet.
-    """
+    """Segments that wait to be announced, each with the watermark before it."""
 
     #: Segments of an event. Their paths are in one message of gRPC, which takes 4 MiB, and a path up to 4 KiB.
     MAX_SEGMENTS = 512
@@ -61,8 +56,9 @@ class Waiting:
     MAX_BYTES = 4 << 20
 
     def __init__(self, moments: Moments) -> None:
+        #: The watermark behind the last of them, in milliseconds; None if there was no message yet.
         self.watermark: int | None = None
-        self.moments = moments
+        self.moments = moments  # the times at which a watermark makes something happen
         self._segments: list[tuple[Path, int | None]] = []
         self._nbytes: float = 0
         self._fires = False

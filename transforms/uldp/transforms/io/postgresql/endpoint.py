@@ -14,8 +14,17 @@ from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import install
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind, rows
 from uldp.transforms.internals import with_exponential_backoff
-from uldp.transforms.io.row_sink import KeptPane, Made, RowSink
-from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view, newest_panes
+from uldp.transforms.io.row_sink import (
+    TABLE,
+    VIEW,
+    KeptPane,
+    Made,
+    RowSink,
+    check_columns,
+    create_table,
+    create_view,
+    newest_panes,
+)
 
 _FORM = "postgresql://USER@HOST/DATABASE"
 _TYPES = {

@@ -79,12 +79,6 @@ class Leases:
     leases to the next, and the connection with them, so a process has one connection for each chain.
 
     Safe for several threads: one commits, the reader works in another, and a third extends deadlines.
-
-    Attributes:
-        queue: The queue that leases the messages; safe for several threads too.
-        chain: The owner of the marks: a reader, and the readers that were rebuilt from its marks.
-        newest: The latest publish time of all messages taken so far, in milliseconds, or None before the first.
-        logged: When the reader last logged that it waits, in seconds since 1970.
     """
 
     #: By chain. The references are weak, because each reader or thread that needs leases holds them itself.
@@ -93,10 +87,12 @@ class Leases:
     def __init__(
         self, queue: Queue, mark: "AckMark | None" = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.queue = queue
+        self.queue = queue  # the queue that leases the messages; safe for several threads too
+        #: The owner of the marks: a reader, and the readers that were rebuilt from its marks.
         self.chain = secrets.token_bytes(16) if mark is None else mark.chain
+        #: The latest publish time of all messages taken so far, in milliseconds, or None before the first.
         self.newest: int | None = None
-        self.logged = 0.0
+        self.logged = 0.0  # when the reader last logged that it waits, in seconds since 1970
         self._clock = clock
         self._last_mark = 0 if mark is None else mark.number
         self._loans: list[_Loan] = []

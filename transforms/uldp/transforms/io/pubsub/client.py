@@ -24,11 +24,7 @@ PUBLISH_SECONDS = 60.0
 
 
 class Puller:
-    """Pulls from one subscription.
-
-    Attributes:
-        subscription: The subscription.
-    """
+    """Pulls from one subscription."""
 
     def __init__(self, subscription: Subscription, timestamp_attribute: str | None = None) -> None:
         self.subscription = subscription
@@ -107,12 +103,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 class Publisher:
-    """Publishes to one topic, many messages in a request.
-
-    Attributes:
-        topic: The topic.
-        gives_up: Whether nobody waits for what is left, because the process ends.
-    """
+    """Publishes to one topic, many messages in a request."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -125,7 +116,7 @@ class Publisher:
         self._publish = PublisherClient.publish
         self._waiting: list[dict[str, Any]] = []
         self._bytes = 0
-        self.gives_up = False
+        self.gives_up = False  # whether nobody waits for what is left, because the process ends
 
     def publish(self, data: bytes, attributes: Mapping[str, str]) -> None:
         """Queue a message for the next request; ``flush`` sends it at the latest."""

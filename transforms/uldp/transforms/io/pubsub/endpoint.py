@@ -1,12 +1,12 @@
 """Subscriptions and topics of Pub/Sub as endpoints: jobs read the former and write to the latter."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -18,7 +18,6 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
 from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.pubsub.client import Publisher
-from uldp.transforms.io.pubsub.settings import attribute_name, pullers, split_settings
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubSource, ReadSubscription
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
@@ -129,10 +128,7 @@ class TopicEndpoint(Endpoint):
 
     @contextmanager
     def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
-        """Publish messages with their publish times in the timestamp attribute, or with Pub/Sub's own.
-
-        EndpointError if publish times are a simulation's, and no attribute holds them; or if the topic refuses one.
-        """
+        """Publish with publish times in an attribute, which a simulation must have, or with Pub/Sub's own."""
         if simulated_clock and self.timestamp_attribute is None:
             raise EndpointError(
                 f"{self}: Pub/Sub sets publish times itself; add ?{_TIMESTAMP}=NAME here and to the URI of the"
@@ -184,3 +180,62 @@ class TopicWriter:
 
 def _attributed(key: bytes, body: bytes) -> tuple[bytes, dict[str, str]]:
     return body, {"key": key.decode()}
+
+
+#: The largest number of readers that may pull a subscription at once; each has a connection.
+MAX_PULLERS = 100
+#: Bytes of an attribute's name that Pub/Sub accepts, and the prefix that it keeps for itself.
+_MAX_NAME, _RESERVED = 256, "goog"
+
+
+def split_settings(uri: str, known: Collection[str]) -> tuple[str, Mapping[str, str]]:
+    """Split a URI into the part before its query, and the settings of the query.
+
+    >>> split_settings("pubsub:projects/example/topics/reports?timestamp_attribute=sent_at", ["timestamp_attribute"])
+    ('pubsub:projects/example/topics/reports', {'timestamp_attribute': 'sent_at'})
+
+    Raises:
+        EndpointError: if a setting is not one of ``known``, has no value, or comes twice.
+    """
+    name, found, query = uri.partition("?")
+    settings: dict[str, str] = {}
+    if not found:
+        return name, settings
+    try:
+        pairs = parse_qsl(query or "&", keep_blank_values=True, strict_parsing=True, errors="strict")
+    except ValueError:
+        raise EndpointError(f"{uri!r}: the part after '?' is not NAME=VALUE&...; {_list(known)}") from None
+    for key, value in pairs:
+        if key not in known:
+            raise EndpointError(f"{uri!r}: unknown setting {key!r}; {_list(known)}")
+        if key in settings:
+            raise EndpointError(f"{uri!r}: {key} comes twice; keep one")
+        if not value:
+            raise EndpointError(f"{uri!r}: {key} has no value; write {key}=VALUE, or leave it out")
+        settings[key] = value
+    return name, settings
+
+
+def attribute_name(uri: str, settings: Mapping[str, str], key: str) -> str | None:
+    """Return the attribute that a setting names, or None; EndpointError if Pub/Sub accepts no such name."""
+    name = settings.get(key)
+    if name is not None and (len(name.encode()) > _MAX_NAME or name.startswith(_RESERVED)):
+        raise EndpointError(
+            f"{uri!r}: {key}: no attribute can have this name; use at most {_MAX_NAME} bytes, and no {_RESERVED!r} at"
+            " the beginning"
+        )
+    return name
+
+
+def pullers(uri: str, settings: Mapping[str, str]) -> int | None:
+    """Return the number of readers that pull at once, or None; EndpointError if it is not in 1 to ``MAX_PULLERS``."""
+    text = settings.get("pullers")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MAX_PULLERS):
+        raise EndpointError(f"{uri!r}: pullers is {text!r}; write a number from 1 to {MAX_PULLERS}")
+    return int(text)
+
+
+def _list(known: Collection[str]) -> str:
+    return f"known settings: {', '.join(sorted(known))}"

@@ -40,12 +40,6 @@ class Inbox:
 
     Memory holds one segment. The disk holds the segments from the first that the job still needs. While the job is
     behind by ``MOST_BYTES`` of them, nothing is pulled, and the queue keeps the rest.
-
-    Attributes:
-        stream: The stream.
-        error: What ended the thread, if anything did.
-        settled: A time, in milliseconds: what was published before has been pulled and is in the stream. None until
-            the queue has answered for the first time that it has nothing.
     """
 
     #: A segment is written when it holds so many bytes, or after so many seconds. Both are far below the ack deadline.
@@ -61,7 +55,9 @@ class Inbox:
 
     def __init__(self, queue: Queue, stream: LocalStream, progress: Callable[[], Progress] = Progress) -> None:
         self.stream = stream
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # what ended the thread, if anything did
+        #: A time, in milliseconds: what was published before has been pulled and is in the stream. None until the queue
+        #: has answered for the first time that it has nothing.
         self.settled: int | None = None
         self._queue, self._progress = queue, progress
         # The number and the size of each segment that the job may not have counted.
@@ -70,10 +66,7 @@ class Inbox:
         self._stopping = threading.Event()
 
     def receive(self) -> list[Message]:
-        """Pull for a moment, write what came as one segment, then acknowledge it; return it.
-
-        OSError, with nothing acknowledged, if the segment cannot be written; EndpointError if a retry would not help.
-        """
+        """Pull for a moment, write what came as one segment, acknowledge and return it; OSError before that."""
         ends, size, settled = time.monotonic() + self.SECONDS, 0, self.settled
         taken: dict[str, Message] = {}
         try:
@@ -153,11 +146,7 @@ class Inbox:
 
 
 def open_inbox(path: Path, *, simulated_clock: bool) -> LocalStream:
-    """Open the stream of an inbox, or begin one that only its owner may read.
-
-    Raises:
-        StreamError: if something else is there, or the stream has the other clock.
-    """
+    """Open, or begin, a stream that only its owner may read; StreamError if it is another, or its clock is."""
     if not path.exists():
         path.mkdir(parents=True, mode=0o700)
         return LocalStream.create(path, simulated_clock=simulated_clock)

@@ -1,7 +1,4 @@
-"""The names of Google Cloud Pub/Sub's subscriptions and topics, and error messages with remedies.
-
-The library is an extra, imported at its first use, and honours ``PUBSUB_EMULATOR_HOST``.
-"""
+"""Names of Google Cloud Pub/Sub's subscriptions and topics, its client, an extra, and errors with remedies."""
 
 import contextlib
 import os
@@ -71,11 +68,7 @@ class _Resource:
 
     @classmethod
     def parse(cls, uri: str) -> Self:
-        """Read ``pubsub:projects/PROJECT/KIND/NAME``, where the kind is subscriptions or topics.
-
-        Raises:
-            EndpointError: if it is something else.
-        """
+        """Read ``pubsub:projects/PROJECT/KIND/NAME``, of subscriptions or topics; EndpointError if it is none."""
         match = re.fullmatch(rf"pubsub:projects/({_PROJECT})/{cls.KIND}/({_NAME})", uri)
         if match is None:
             raise EndpointError(

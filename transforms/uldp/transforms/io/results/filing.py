@@ -71,10 +71,7 @@ class Held(Generic[R]):
 
 
 class Joined:
-    """Encoded records of a bundle that share a file.
-
-    They are held encoded: their size is then known, and the objects freed.
-    """
+    """Records of a bundle that share a file, encoded: their size is then known, and the objects freed."""
 
     def __init__(self, folder: str, schema: str) -> None:
         self._folder, self._schema = folder, schema

@@ -1,26 +1,78 @@
-"""Files of late and rejected reports: those of a bundle from one source in one file, whose name follows from them.
-
-So a stream that is read again gives the same files, however its bundles are cut, if each source is read whole.
-"""
+"""Files of late and rejected reports, one of a bundle and source; a stream that is read again gives the same."""
 
 import hashlib
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
+from uldp.collector.columns import MixedColumns
 from uldp.schemas.codec.packed import message_bytes
-from uldp.schemas.places import numbered
-from uldp.schemas.records import Message
+from uldp.schemas.places import numbered, numbers_in, runs_of
+from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
-from uldp.transforms.io.folders import SOURCE_DIGITS
-from uldp.transforms.io.results.filing import File, Filing, Held
-from uldp.transforms.io.results.sample import RARE_RATIO, REPORT_BYTES, parts, sampled
+from uldp.transforms.io.folders import IDS, SOURCE_DIGITS
+from uldp.transforms.io.results.filing import File, Filing, Held, Joined
 from uldp.transforms.io.results.signing import line_of_file
 from uldp.transforms.io.stored_files import StoredFile, numbers_of
+
+#: No report is smaller, so that nothing is worth a replay of messages that are. And data that takes a fiftieth when
+#: compressed is not that of devices, whose ids are random. Of such data a file keeps that many records in full for each
+#: reason, and so many bytes of them.
+SAMPLE, SAMPLE_BYTES, RARE_RATIO = 100, 1 << 16, 50
+#: The fewest bytes of a report in a message of many.
+REPORT_BYTES = 28
+#: A record of many messages has about so many bytes.
+PART_BYTES = 1 << 20
+
+
+def parts(record: Rejected) -> Iterator[Rejected]:
+    """Cut a record of many messages into records of at most ``PART_BYTES``, because a reader holds one as a whole."""
+    if len(record.bodies) < 2 or record.nbytes <= PART_BYTES:
+        yield record
+        return
+    ends = np.cumsum(np.fromiter(map(len, record.bodies), np.int64, len(record.bodies)))
+    numbers = numbers_in(record.place[1])
+    for of_part in np.split(numbers, np.flatnonzero(np.diff(ends // PART_BYTES)) + 1):
+        yield record.at(runs_of(of_part))
+
+
+def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]:
+    """Keep messages of one source, but of those with fewer bytes one in full for each reason; count the others."""
+    ordered = sorted(records, key=lambda each: (each.place, each.reason, each.bodies))
+    seen: Counter[str] = Counter()
+    nbytes: Counter[str] = Counter()
+    full, counted = [], []
+    for record in ordered:
+        runs = record.place[1]
+        if not runs:
+            full.append(record)
+            continue
+        sizes = np.fromiter(map(len, record.bodies), np.int64, len(record.bodies))
+        before = nbytes[record.reason] + np.cumsum(sizes)
+        few = (seen[record.reason] + np.arange(len(sizes)) < SAMPLE) & (before <= np.maximum(SAMPLE_BYTES, sizes))
+        seen[record.reason] += len(sizes)
+        nbytes[record.reason] += int(sizes.sum())
+        whole = few | (sizes >= smaller_than)
+        if len(whole) and whole.all():
+            full.append(record)
+        elif not whole.any():
+            counted.append(_counted(record))
+        else:
+            numbers = numbers_in(runs)
+            full.append(record.at(runs_of(numbers[whole])))
+            counted.append(_counted(record.at(runs_of(numbers[~whole]))))
+    return sorted([*full, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.bodies))
+
+
+def _counted(record: Rejected) -> Rejected:
+    return replace(record, bodies=(), publish_times=record.publish_times[:1], attributes=NO_ATTRIBUTES, attempt=1)
+
 
 #: About what Python adds to a body in a record, and to a run.
 BODY_OVERHEAD, RUN_OVERHEAD = 48, 128
@@ -120,3 +172,36 @@ def _file_name(source: str, identity: Sequence[bytes]) -> str:
     """Return a name of two halves: what records of a source are from, and what tells them from others of it."""
     of_source = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:SOURCE_DIGITS]
     return of_source + digest_of(identity).hex()[:SOURCE_DIGITS]
+
+
+#: The ids of a record, which take 64 kB.
+_IDS = 1 << 12
+
+
+class IdsFiling(Filing[MixedColumns]):
+    """Files the ids of the reports of a bundle together, those of a time slice in records of their own.
+
+    By these alone two folders of results show that they share no report. A bundle that is tried again may write its ids
+    again, in other files: the ids of a slice are a set, so that changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._joined = Joined(IDS, "ids")
+
+    def add(self, record: MixedColumns) -> Iterator[File]:
+        for part in record:
+            order = np.argsort(part.slices, kind="stable")
+            slices, ids = part.slices[order], part.report_ids[order]
+            starts, firsts = np.unique(slices, return_index=True)
+            for start, of_slice in zip(starts.tolist(), np.split(ids, firsts[1:]), strict=True):
+                for cut in range(0, len(of_slice), _IDS):
+                    record_of = {
+                        "collection": part.collection,
+                        "version": part.version,
+                        "slice": start,
+                        "ids": of_slice[cut : cut + _IDS].astype("<u8").tobytes(),
+                    }
+                    yield from self._joined.add(encode_record("ids", record_of))
+
+    def rest(self) -> Iterator[File]:
+        return self._joined.rest()

@@ -14,10 +14,9 @@ from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.io.folders import MISSING
 from uldp.transforms.io.results.filing import TogetherFiling
-from uldp.transforms.io.results.ids import IdsFiling
 from uldp.transforms.io.results.pane_files import ESTIMATES
 from uldp.transforms.io.results.panes import PaneFiling
-from uldp.transforms.io.results.private import LateFiling, RejectedFiling
+from uldp.transforms.io.results.private import IdsFiling, LateFiling, RejectedFiling
 from uldp.transforms.io.results.signing import write_journal
 from uldp.transforms.io.results.writers import BundleWriter, FilesWriter, StatisticsWriter
 
@@ -74,16 +73,12 @@ class _WriteFn(beam.DoFn):
 
     Args:
         begin: Returns the writer.
-
-    Attributes:
-        written: As in ``WriteResults``.
-        sign: Whether to put out the lines of a journal about each bundle that is written.
     """
 
     def __init__(self, begin: Callable[[], BundleWriter]) -> None:
         self._begin = begin
-        self.written: Callable[[bytes], None] | None = None
-        self.sign = False
+        self.written: Callable[[bytes], None] | None = None  # as in ``WriteResults``
+        self.sign = False  # whether to put out the lines of a journal about each bundle that is written
 
     def start_bundle(self) -> None:
         self._writer = self._begin()
