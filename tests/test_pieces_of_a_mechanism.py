@@ -47,7 +47,6 @@ def missing() -> list[str]:
     of_symbols = {each.spec.mechanism.name for each in tried_by if each.protocol.mechanism.form.symbols is not None}
     spec = "".join(page(f"spec/{each.name}") for each in sorted((DOCS / "spec").glob("*.md")))
     client, literature = cells("client/obfuscate.md", 1, "Mechanism"), cells("mechanisms.md", 2)
-    draws = cells("client/testing.md", 1, "Mechanism of a vector")
     replayed = {keys["mechanism"]["name"] for keys in REPLAYED.values()}
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
     return [
@@ -63,10 +62,6 @@ def missing() -> list[str]:
             (
                 "add a row of reports, from which a device can be written, to the tables.toml of its folder",
                 f"`{name}`" in client,
-            ),
-            (
-                "add a row of draws, by which a client is tested in order, to the tables.toml of its folder",
-                f"`{name}`" in draws or name == "identity",
             ),
             (
                 "add a row with the system of the literature that it is from to the tables.toml of its folder",
@@ -111,7 +106,6 @@ def test_each_mechanism_has_its_pieces() -> None:
     ("document", "heading", "piece"),
     [
         ("client/obfuscate.md", "Mechanism", "add a row of reports"),
-        ("client/testing.md", "Mechanism of a vector", "add a row of draws"),
         ("mechanisms.md", "", "add a row with the system of the literature"),
     ],
 )

@@ -22,7 +22,6 @@ PAGES = [
         "spec/sets.md",
         "client/obfuscate.md",
         "client/kept.md",
-        "client/testing.md",
         "mechanisms.md",
     )
 ]
