@@ -44,6 +44,11 @@ class TestReading:
         with pytest.raises(ResultsError, match="nowhere: no such file or directory; give a directory that holds"):
             ResultsFolder(tmp_path / path, private=None if private is None else tmp_path / private)
 
+    def test_results_of_an_earlier_version_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "counts/c-v1/20260101T090000Z--20260101T100000Z").mkdir(parents=True)
+        with pytest.raises(ResultsError, match=f"{tmp_path}/counts: has folders, as results of an earlier version"):
+            ResultsFolder(tmp_path).panes()
+
     def test_no_results_yet(self, tmp_path: Path) -> None:
         assert ResultsFolder(tmp_path).estimates() == ResultsFolder(tmp_path).statistics() == []
 

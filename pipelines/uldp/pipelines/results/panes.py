@@ -10,6 +10,7 @@ that is alone in its file, and a digest of several. If a pane, or a variable of 
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 """
 
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from uldp.pipelines.results.soundness import (
 )
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.listing import entries
 from uldp.transforms.io.results import pane_files
 from uldp.transforms.io.results.names import PaneFileName
@@ -94,10 +96,13 @@ def pane_paths(out: Path, *kinds: Panes[Any]) -> list[Path]:
 
 def names_in(out: Path, kind: Panes[Any]) -> list[str]:
     """Return the names of files of panes as strings: a year has some ten thousand."""
-    with suppress(FileNotFoundError):
-        names = (entry.name for entry in entries(out / kind.folder))
-        return [name for name in names if name.endswith(".avro") and not name.startswith(".")]
-    return []
+    found = list[os.DirEntry[str]]()
+    with suppress(FileNotFoundError, NotADirectoryError):
+        found = [entry for entry in entries(out / kind.folder) if not entry.name.startswith(".")]
+    if any(entry.is_dir() for entry in found):
+        folder = plain(str(out / kind.folder))
+        raise ResultsError(f"{folder}: has folders, as results of an earlier version; give the job another directory")
+    return [entry.name for entry in found if entry.name.endswith(".avro")]
 
 
 def read_header(path: Path, kind: Panes[Any], name: PaneFileName | None, collection: str | None) -> PaneFile:
