@@ -74,7 +74,8 @@ export async function tabs(reports, kills, seed) {
   try {
     return await killing(reports, kills, seed, files, {
       start: (url) => browser.tab(url),
-      kill: (tab, below) => [() => tab.close(), () => tab.crash(), () => tab.reload(), () => browser.kill()][below(kills > 20 ? 4 : 3)](),
+      // Not the browser: Chromium 156 lost its whole database in one of 60 kills, with strict transactions too.
+      kill: (tab, below) => [() => tab.close(), () => tab.crash(), () => tab.reload()][below(3)](),
       read: async (url) => {
         const tab = await browser.tab(`${url}/#read`);
         await tab.done;
