@@ -1,9 +1,15 @@
 """The files of closed windows become one a day: readers find the same panes, also after a killed or a repeated run."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
+from operator import attrgetter
 from pathlib import Path
+from sys import modules
+from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -11,18 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from tests.pane_files import estimate_file, statistic_file
+from tests.pane_files import estimate_file, save_panes, statistic_file
 from uldp.pipelines.cli import main
 from uldp.pipelines.results import compact as module
+from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.compact import Compacted, compact
-from uldp.pipelines.results.files import ListedFile, ResultsError
+from uldp.pipelines.results.files import ListedFile, ResultsError, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.panes import PANES
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.listing import paths_below
+from uldp.transforms.io.listing import entries
 
 HOUR = 3_600_000
 DAYS = 4
@@ -106,31 +114,103 @@ def test_a_window_without_a_pane_on_time_keeps_its_files(out: Path) -> None:
     assert (early.exists(), joined.exists()) == (True, False)
 
 
-@pytest.mark.parametrize("moment", range(8))
+#: Between any two of these steps of a reader, a run of ``compact`` may begin and end.
+STEPS = ("panes.entries", "catalog.read_header", "catalog.read_panes")
+
+
+@pytest.mark.parametrize("moment", [*range(6), *range(6, 60, 5)])
 @pytest.mark.parametrize(
     "read", [lambda out: ResultsFolder(out).panes(), lambda out: ResultsFolder(out).current().estimates]
 )
 def test_a_reader_misses_no_pane_while_it_moves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int, read: Callable[[Path], list[PaneHeader]]
 ) -> None:
-    """A run of ``compact`` begins and ends between any two looks of a reader into a folder."""
     (tmp_path / "job.json").write_text("{}")
     (tmp_path / "specs" / "c-v1").mkdir(parents=True)
     (tmp_path / "specs" / "c-v1" / "spec.yaml").write_text(yaml.safe_dump(build.spec().model_dump(mode="json")))
     for hour in range(0, 33, 3):
         save(tmp_path, pane(hour))
-    wanted = {repr(each) for each in read(tmp_path)}
-    looks = iter(range(moment + 1))
-    listing = paths_below
+    wanted = [repr(each) for each in read(tmp_path)]
+    steps = 0
 
-    def looking(folder: Path, pattern: str) -> list[Path]:
-        if next(looks, None) == moment:
-            monkeypatch.setattr("uldp.pipelines.results.files.paths_below", listing)
-            assert compact(tmp_path).joined
-        return listing(folder, pattern)
+    def moving(step: Callable[..., Any]) -> Callable[..., Any]:
+        def moved(*arguments: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == moment + 1:
+                with pytest.MonkeyPatch.context() as own:
+                    for name, original in originals.items():
+                        own.setattr(f"uldp.pipelines.results.{name}", original)
+                    assert compact(tmp_path).joined
+            return step(*arguments)
 
-    monkeypatch.setattr("uldp.pipelines.results.files.paths_below", looking)
-    assert {repr(each) for each in read(tmp_path)} == wanted
+        return moved
+
+    originals = {
+        name: getattr(modules[f"uldp.pipelines.results.{name.split('.')[0]}"], name.split(".")[1]) for name in STEPS
+    }
+    for name, original in originals.items():
+        monkeypatch.setattr(f"uldp.pipelines.results.{name}", moving(original))
+    assert [repr(each) for each in read(tmp_path)] == wanted
+    assert steps > moment or moment > 20
+
+
+@pytest.mark.parametrize("moment", range(3))
+def test_a_listing_that_misses_moving_panes_in_both_files_does_not_count(
+    out: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """A folder is not listed at one moment: of what moves meanwhile, a listing may have neither place."""
+    before, listings = panes(out), count()
+
+    def listed(folder: Path) -> list[os.DirEntry[str]]:
+        found = entries(folder)
+        if next(listings) == moment:
+            monkeypatch.setattr("uldp.pipelines.results.panes.entries", entries)
+            compact(out)
+            return [entry for entry in found if Path(entry.path).exists()]
+        return found
+
+    monkeypatch.setattr("uldp.pipelines.results.panes.entries", listed)
+    assert panes(out) == before
+
+
+def test_one_look_finds_all_panes_that_have_moved(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = Catalog.read(out, (PANES,), refuse)
+    mine = catalog.entries(PANES)
+    before = [repr(each) for each in catalog.panes(PANES, mine)]
+    compact(out)
+    look = mock.Mock(wraps=Catalog.read)
+    monkeypatch.setattr(Catalog, "read", look)
+    assert [repr(each) for each in catalog.panes(PANES, mine)] == before
+    assert look.call_count == 1
+
+
+def test_a_file_that_a_job_writes_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that ran again counts its revisions anew; a pane of several collections moves into a file of its own."""
+    (tmp_path / "job.json").write_text("{}")
+    other = replace(pane(0), collection="d")
+    save_panes(tmp_path, "counts", [pane(0), other])
+    save_panes(tmp_path, "counts", [pane(60), replace(pane(60), collection="d")])
+    newer = build.pane([77, 0], "on_time", 0, start=0)
+
+    def write_beside(path: str, content: bytes, *, private: bool) -> None:
+        save_panes(tmp_path, "counts", [newer])
+        write_file(path, content, private=private)
+
+    monkeypatch.setattr(module, "write_file", write_beside)
+    assert compact(tmp_path).joined == 2
+    assert {repr(newer), repr(pane(0)), repr(other)} <= {repr(each) for each in ResultsFolder(tmp_path).panes()}
+
+
+def test_a_damaged_file_of_many_panes_is_asked_once_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [build.pane([1, 0], start=hour * HOUR) for hour in range(400)]
+    save_panes(tmp_path, "counts", many[:200])
+    path = save_panes(tmp_path, "counts", many[100:])
+    path.write_bytes(path.read_bytes()[:-4])
+    asked = mock.Mock(side_effect=attrgetter("collection", "version", "window_start", "window_end"))
+    monkeypatch.setattr(PaneHeader, "key", property(lambda header: asked(header)))
+    assert len(Catalog.read(tmp_path, (PANES,), lambda _: None).entries(PANES)) == 100
+    assert asked.call_count < 10 * len(many)
 
 
 @given(killed=st.integers(0, 40))

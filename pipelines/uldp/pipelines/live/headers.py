@@ -12,6 +12,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.newest import newest_published
 from uldp.pipelines.results.panes import PANES
 from uldp.pipelines.results.selection import Key, Selection
+from uldp.pipelines.results.signed import Signed
 from uldp.schemas.pane import PaneHeader
 from uldp.transforms.io.results.names import version_name
 
@@ -54,8 +55,11 @@ class Headers:
             self._refresh()
             known = self._catalog.files if self._catalog is not None else ()
         found: list[ResultsError] = []
-        # A job that runs may have signed more than the last look has seen, so look again.
-        Catalog.read(self._folder, (PANES,), found.append, selection, known).name_lost(PANES)
+        signed = Signed.read(self._folder).of_counts()
+        lost = signed.lost_panes(self._folder, self._newest.values(), selection, lambda _: False)
+        if self._fired.damaged or any(lost):
+            # A job that runs may have signed more than the last look has seen, so look again.
+            Catalog.read(self._folder, (PANES,), found.append, selection, known).name_lost(PANES)
         return found
 
     def _refresh(self) -> None:

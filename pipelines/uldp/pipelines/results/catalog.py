@@ -36,6 +36,8 @@ from uldp.transforms.io.results.names import PaneFileName
 
 #: How often the files of a folder are listed at most, while other commands remove some.
 _LISTINGS = 100
+#: How often a pane is looked for whose file is gone.
+_LOOKS = 3
 #: The files whose panes are in memory for ``Catalog.pane``.
 _FILES = 8
 _MEANWHILE = "uldp prune removed it meanwhile; run the command again"
@@ -52,6 +54,7 @@ class Catalog:
     damaged: Damaged  # called for each file that cannot be read
     _entries: dict[str, list[Any]] = field(default_factory=dict, repr=False, compare=False)
     _held: dict[Path, dict[int, Any]] = field(default_factory=dict, repr=False, compare=False)
+    _moved: dict[str, dict[tuple[Any, ...], Entry[Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(
@@ -132,28 +135,34 @@ class Catalog:
         return found
 
     def _read(
-        self, kind: Panes[PaneRecord], path: Path, entries: Sequence[Entry[PaneRecord]], *, again: bool = True
+        self, kind: Panes[PaneRecord], path: Path, entries: Sequence[Entry[PaneRecord]], looks: int = _LOOKS
     ) -> dict[int, PaneRecord]:
         """Read panes of a file by their numbers; if it is gone, from the files that have them now."""
         try:
             return {entry.number: pane for entry, pane in read_panes(self.out, kind, path, entries, self.signed)}
         except FileNotFoundError:
-            if not again:
-                self.damaged(ResultsError(f"{plain(str(path))}: {_MEANWHILE}"))
-                return {}
+            numbers = {identity(entry.header): entry.number for entry in entries}
         except ResultsError as error:
             self.damaged(error)
             return {}
-        numbers = {identity(entry.header): entry.number for entry in entries}
-        now = {identity(entry.header): entry for entry in type(self).read(self.out, (kind,), _pass_over).entries(kind)}
+        now = self._now(kind, path, numbers) if looks else {}
         there: dict[Path, list[Entry[PaneRecord]]] = defaultdict(list)
-        for key in numbers:
-            if key in now:
-                there[now[key].file].append(now[key])
-            else:
-                self.damaged(ResultsError(f"{plain(str(path))}: {_MEANWHILE}"))
-        found = (pane for file, mine in there.items() for pane in self._read(kind, file, mine, again=False).values())
+        for key in numbers.keys() & now.keys():
+            there[now[key].file].append(now[key])
+        if numbers.keys() - now.keys():
+            self.damaged(ResultsError(f"{plain(str(path))}: {_MEANWHILE}"))
+        found = (pane for file, mine in there.items() for pane in self._read(kind, file, mine, looks - 1).values())
         return {numbers[identity(pane)]: pane for pane in found}
+
+    def _now(
+        self, kind: Panes[PaneRecord], gone: Path, keys: Iterable[tuple[Any, ...]]
+    ) -> Mapping[tuple[Any, ...], Entry[PaneRecord]]:
+        """Return where panes are now, by identity; one look serves all files that are gone by then."""
+        known = self._moved.get(kind.folder, {})
+        if any(key not in known or known[key].file == gone for key in keys):
+            entries = type(self).read(self.out, (kind,), _pass_over).entries(kind)
+            self._moved[kind.folder] = known = {identity(entry.header): entry for entry in entries}
+        return known
 
 
 def _order(entry: Entry[Any]) -> tuple[Any, ...]:
@@ -163,7 +172,7 @@ def _order(entry: Entry[Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def locked_panes(out: Path) -> Iterator[None]:
-    """Hold the lock of commands that remove files of panes: else two could remove each other's of equal panes."""
+    """Hold the lock of commands that remove files: without it, two could each remove its own of two equal panes."""
     with locked_file(out / ".panes.lock"):
         yield
 
@@ -173,7 +182,10 @@ def _pass_over(damage: ResultsError) -> None:
 
 
 def _listings(out: Path, kinds: Sequence[Panes[Any]]) -> Iterator[list[tuple[Panes[Any], str]]]:
-    """Yield the files of panes as they are now; one counts if the next has all of it, because compaction may move."""
+    """Yield the files of panes as they are now, from each listing that has all files of the listing before.
+
+    ``uldp compact`` writes panes into a new file before it removes old ones, and one listing may miss both.
+    """
     before: set[tuple[str, str]] | None = None
     for _ in range(_LISTINGS):
         names = [(kind, name) for kind in kinds for name in names_in(out, kind)]

@@ -138,7 +138,7 @@ def _join(catalog: Catalog, kind: Panes[Any], files: Iterable[_File], *, dry_run
     targets = dict[Path, int]()
     for day, encoded in sorted(days.items()):
         for part in _parts(sorted(encoded)):
-            for name, content in pane_files(kind.files, part, day.estimator or None):
+            for name, content in pane_files(kind.files, part, day.estimator or None, joined=True):
                 targets[catalog.out / name] = len(content)
                 if not dry_run:
                     write_file(str(catalog.out / name), content, private=private)

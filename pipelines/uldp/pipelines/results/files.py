@@ -69,14 +69,14 @@ def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
 
 
 def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
-    """Read the records of a file, none of one just pruned; ResultsError, meanwhile, if it is not whole."""
+    """Yield the records of a file, none if it was just pruned; iteration raises ResultsError if it is damaged."""
     with suppress(FileNotFoundError), opened(path, schema) as container:
         yield from map(read, container.records())
 
 
 @contextmanager
 def opened(path: Path, schema: str) -> Iterator[Container]:
-    """Open a file of a schema's records; ResultsError, meanwhile, if it is not one, FileNotFoundError if not there."""
+    """Open a file of records of a schema; ResultsError if it, or what is read of it, is damaged; FileNotFoundError."""
     try:
         with open_file(path) as file:
             container = Container.open(file)

@@ -31,7 +31,7 @@ class Published:
 
     unpublished: list[PaneHeader]  # the header of the newest pane of each window without a published estimate
     headers: list[Estimate]  # the estimates without their tables
-    _catalog: Catalog
+    catalog: Catalog  # all panes and estimates
     _entries: list[Entry[Estimate]]
 
     def only(self, headers: list[Estimate]) -> Self:
@@ -42,7 +42,7 @@ class Published:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Estimate]:
-        return self._catalog.panes(ESTIMATES, self._entries)
+        return self.catalog.panes(ESTIMATES, self._entries)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple
 
@@ -81,10 +82,14 @@ class PaneFile:
     headers: Mapping[int, PaneHeader] = field(default_factory=dict)
     damage: ResultsError | None = None  # the error of a file that cannot be read; none of its panes counts
 
+    @cached_property
+    def _windows(self) -> frozenset[Key]:
+        return frozenset(header.key for header in self.headers.values())
+
     def may_have(self, key: Key) -> bool:
         """Return whether the file may have a pane of a window, by its headers, or else by its name."""
-        if self.headers:
-            return any(header.key == key for header in self.headers.values())
+        if self._windows:
+            return key in self._windows
         name = self.name
         return name is not None and name.of in (None, key[:2]) and name.start <= key[2] and key[3] <= name.end
 
@@ -130,7 +135,7 @@ def state_of(path: Path) -> tuple[int, int, int]:
 def read_panes(
     out: Path, kind: Panes[PaneRecord], path: Path, entries: Sequence[Entry[PaneRecord]], signed: Signed
 ) -> Iterator[tuple[Entry[PaneRecord], PaneRecord]]:
-    """Read the entries' panes; FileNotFoundError, or ResultsError if they are damaged or others, meanwhile."""
+    """Yield the panes of entries; iteration raises FileNotFoundError, or ResultsError if the file is damaged."""
     of_number = {entry.number: entry for entry in entries}
     numbers = sorted(of_number)
     with opened(path, kind.files.schema) as container:

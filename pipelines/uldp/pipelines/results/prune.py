@@ -9,7 +9,7 @@ new file into place, and a file that was replaced since it was read is not remov
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Self
 from uldp.pipelines.results.catalog import Catalog, locked_panes
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.newest import estimate_key
-from uldp.pipelines.results.panes import KINDS, Panes, pane_paths
+from uldp.pipelines.results.panes import KINDS, Entry, Panes, pane_paths
+from uldp.pipelines.results.selection import Key
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.flags import held_back
@@ -125,29 +126,37 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
     there = {file.path: file for file in listed(pane_paths(out, *KINDS))}
     catalog = Catalog.read(out, KINDS, damaged)
-    sizes = {file.path: len(file.headers) for file in catalog.files if file.damage is None}
-    entries = [(kind, entry) for kind in KINDS for entry in catalog.entries(kind)]
-    newest: dict[_Alike, tuple[tuple[object, ...], int, Path, int]] = {}
-    for kind, (pane, path, number) in entries:
-        # Of files with equal panes, the one with the most panes stays.
-        key, found = _Alike.of(kind, pane), (pane.age, sizes[path], path, number)
-        newest[key] = max(newest.get(key, found), found)
-    published = {key.pane: age for key, (age, *_) in newest.items() if not (key.kind == FEW or key.held)}
-    # What is held back goes too when a published pane replaces it.
-    last = {key: found for key, found in newest.items() if not key.held or found[0] > published.get(key.pane, ())}
-    staying = {path for _, _, path, _ in last.values()}
-    replaced = {entry.header.key for _, entry in entries if entry.file not in staying}
-    unread = set[object]()
+    last = _last(catalog)
+    staying = {entry.file for entry in last.values()}
+    replaced = {pane.key for kind in KINDS for pane, path, _ in catalog.entries(kind) if path not in staying}
+    unread = {key for kind in KINDS for key in _unread(catalog, kind, last, replaced)}
+    panes = ((file.path, pane.key) for file in catalog.files for pane in file.headers.values())
+    kept = {path for path, key in panes if key in unread or catalog.hides(key)}
+    whole = (file.path for file in catalog.files if file.damage is None)
+    yield from (there[path] for path in whole if path in there and path not in staying | kept)
+
+
+def _last(catalog: Catalog) -> dict[_Alike, Entry[Any]]:
+    """Return the panes that stay: the newest, and those that are held back unless a published pane replaces them."""
+    sizes = {file.path: len(file.headers) for file in catalog.files}
+    newest: dict[_Alike, tuple[tuple[object, ...], Entry[Any]]] = {}
     for kind in KINDS:
-        wanted = [
-            entry
-            for of, entry in entries
-            if of is kind
-            and entry.header.key in replaced
-            and (entry.file, entry.number) == last.get(_Alike.of(kind, entry.header), ())[2:]
-        ]
-        read = {_Alike.of(kind, pane) for pane in catalog.panes(kind, wanted)}
-        unread |= {entry.header.key for entry in wanted if _Alike.of(kind, entry.header) not in read}
-    headers = ((file.path, pane.key) for file in catalog.files for pane in file.headers.values())
-    kept = {path for path, key in headers if key in unread or catalog.hides(key)}
-    yield from (there[path] for path in sizes if path in there and path not in staying | kept)
+        for entry in catalog.entries(kind):
+            # Of files with equal panes, the one with the most panes stays.
+            order = entry.header.age, sizes[entry.file], entry.file, entry.number
+            before = newest.setdefault(_Alike.of(kind, entry.header), (order, entry))
+            if order > before[0]:
+                newest[_Alike.of(kind, entry.header)] = order, entry
+    published = {key.pane: each.header.age for key, (_, each) in newest.items() if not (key.kind == FEW or key.held)}
+    return {
+        key: entry
+        for key, (_, entry) in newest.items()
+        if not key.held or key.pane not in published or entry.header.age > published[key.pane]
+    }
+
+
+def _unread(catalog: Catalog, kind: Panes[Any], last: Mapping[_Alike, Entry[Any]], replaced: Set[Key]) -> Set[Key]:
+    """Return the windows among ``replaced`` of which a pane that stays cannot be read."""
+    wanted = [entry for key, entry in last.items() if key.kind == kind.folder and entry.header.key in replaced]
+    read = {_Alike.of(kind, pane) for pane in catalog.panes(kind, wanted)}
+    return {entry.header.key for entry in wanted if _Alike.of(kind, entry.header) not in read}

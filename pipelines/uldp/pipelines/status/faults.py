@@ -3,14 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from uldp.pipelines.audit.reading import taken_texts
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Panes, pane_paths
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, pane_paths
 from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.records import rejected_in
 from uldp.pipelines.results.signed import Signed
@@ -67,14 +66,12 @@ def _resume_point(out: Path, private: Path, damaged: Damaged) -> None:
 def _panes(out: Path, private: Path, damaged: Damaged) -> None:
     folder = ResultsFolder(out, damaged, private)
     if Signed.read(out).panes or pane_paths(out, PANES, ESTIMATES):
-        _drained(folder.with_specs(folder.published().headers))
-    for place, kind in ((out, PANES), (out, ESTIMATES), (private, FEW_PANES)):
-        _read(place, kind, damaged)
-
-
-def _read(out: Path, kind: Panes[Any], damaged: Damaged) -> None:
-    catalog = Catalog.read(out, (kind,), damaged)
-    _drained(catalog.panes(kind, catalog.entries(kind)))
+        found = folder.published()
+        _drained(folder.with_specs(found.headers))
+        for kind in (PANES, ESTIMATES):
+            _drained(found.catalog.panes(kind, found.catalog.entries(kind)))
+    few = Catalog.read(private, (FEW_PANES,), damaged)
+    _drained(few.panes(FEW_PANES, few.entries(FEW_PANES)))
 
 
 def _reports(out: Path, private: Path, damaged: Damaged) -> None:

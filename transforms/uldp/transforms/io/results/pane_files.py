@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -83,37 +83,46 @@ class EncodedPane(NamedTuple):
         return cls(pane.key[:2], (pane.window_end, pane.window_start), record, bare, pane.pane.revision)
 
 
-def pane_files(folder: PaneFolder[Any], panes: Sequence[EncodedPane], estimator: str | None) -> Iterator[File]:
-    """Yield the file of some panes, or several if headers are too many; equal panes, in any order, give equal files."""
+def pane_files(
+    folder: PaneFolder[Any], panes: Iterable[EncodedPane], estimator: str | None, *, joined: bool = False
+) -> Iterator[File]:
+    """Yield the file of some panes, or several if headers are too many; equal panes, in any order, give equal files.
+
+    A file of one pane has its revision in its name, and replaces an earlier one of a job that ran before; but if panes
+    are ``joined`` from other files, it has their digest, so that it replaces no file that a job writes meanwhile.
+    """
     ordered = sorted(set(panes))
     records = [pane.record for pane in ordered]
-    stored = _stored([pane.bare for pane in ordered], digest_of(records))
+    digest = digest_of(records)
+    stored = _stored([pane.bare for pane in ordered], digest)
     if len(ordered) > MAX_PANES or len(stored) > _MAX_STORED:
         middle = len(ordered) // 2
         for half in (ordered[:middle], ordered[middle:]):
-            yield from pane_files(folder, half, estimator)
+            yield from pane_files(folder, half, estimator, joined=joined)
         return
-    content = container_bytes(folder.schema, records, deflated=True, metadata={_KEY: stored}, block_size=_BLOCK_SIZE)
-    yield File(f"{folder.name}/{_name(ordered, estimator)}", content)
-
-
-def _name(ordered: Sequence[EncodedPane], estimator: str | None) -> PaneFileName:
     one = len({pane.of for pane in ordered}) == 1
     start, end = min(pane.window[1] for pane in ordered), max(pane.window[0] for pane in ordered)
-    number = f"{ordered[0].revision:06d}" if len(ordered) == 1 else digest_of([pane.record for pane in ordered]).hex()
-    return PaneFileName(ordered[0].of if one else None, start, end, number, estimator)
+    number = _revision(ordered[0].revision) if len(ordered) == 1 and not joined else digest.hex()
+    name = PaneFileName(ordered[0].of if one else None, start, end, number, estimator)
+    content = container_bytes(folder.schema, records, deflated=True, metadata={_KEY: stored}, block_size=_BLOCK_SIZE)
+    yield File(f"{folder.name}/{name}", content)
+
+
+def _revision(revision: int) -> str:
+    return f"{revision:06d}"
 
 
 def name_of_pane(folder: PaneFolder[P], pane: P, revision: int) -> str:
     """Return the name of the file, below the results' folder, that has one pane of a window alone."""
     estimator = pane.estimator if isinstance(pane, Estimate) else None
-    return f"{folder.name}/{PaneFileName(pane.key[:2], *pane.key[2:], f'{revision:06d}', estimator)}"
+    return f"{folder.name}/{PaneFileName(pane.key[:2], *pane.key[2:], _revision(revision), estimator)}"
 
 
 def headers_in(container: Container, name: PaneFileName) -> list[dict[str, Any]]:
     """Read the records without figures from the header of a file, in order; ContainerError unless they are its own."""
-    signed, text = (part.decode("latin1") for part in _cut(container.metadata.get(_KEY, b"")))
-    if signed != _signed(text, container.sync_marker):
+    stored = container.metadata.get(_KEY, b"").decode("latin1")
+    text = stored[_DIGEST_DIGITS:]
+    if stored[:_DIGEST_DIGITS] != _signed(text, container.sync_marker):
         raise ContainerError("its header does not have the headers of its panes, or they are damaged")
     inflater = zlib.decompressobj()
     try:
@@ -143,20 +152,18 @@ def _check_name(found: Sequence[Mapping[str, Any]], container: Container, name: 
     if not found or not all(_NAME.fullmatch(name) and 0 < version < MAX_VERSION for name, version in of):
         raise ContainerError("no collection has such a name and version")  # they become a part of a path
     span = min(map(itemgetter("window_start"), found)), max(map(itemgetter("window_end"), found))
-    number = f"{found[0]['pane']['revision']:06d}" if len(found) == 1 else container.sync_marker.hex()
+    numbers = {container.sync_marker.hex()}
+    if len(found) == 1:
+        numbers.add(_revision(found[0]["pane"]["revision"]))
     estimators = {value.get("estimator") for value in found}
-    said = of if name.of is None else {name.of}, name.start, name.end, name.number, {name.estimator}
-    if said != (of, *span, number, estimators):
+    said = of if name.of is None else {name.of}, (name.start, name.end), {name.estimator}
+    if said != (of, span, estimators) or name.number not in numbers:
         raise ContainerError("its panes are of other windows, collections or estimators than its name")
 
 
 def _stored(bare: Sequence[bytes], marker: bytes) -> str:
     text = base64.b64encode(zlib.compress(b"".join(bare))).decode()
     return f"{_signed(text, marker)}{text}"
-
-
-def _cut(stored: bytes) -> tuple[bytes, bytes]:
-    return stored[:_DIGEST_DIGITS], stored[_DIGEST_DIGITS:]
 
 
 def _signed(text: str, marker: bytes) -> str:
