@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests import build
 from tests.pipelines.command import Run
 from tests.pipelines.intake.posting import Collecting, post
 from uldp.collector import Collector, ReportReader
+from uldp.pipelines.intake.app import BODY_SECONDS
 from uldp.pipelines.intake.edge import MOST_BYTES
 from uldp.schemas.records import SENDER
 from uldp.schemas.specs.collection import CollectionSpec
@@ -88,6 +90,15 @@ def test_a_body_that_is_too_long_is_refused_before_it_comes(
     answer = connection.getresponse()
     assert (answer.status, answer.headers["connection"]) == (413, end)
     connection.close()
+
+
+def test_who_has_no_token_holds_no_connection(served: tuple[Collecting, Path]) -> None:
+    """The answer comes before the message, and the server waits a second for the rest, not as long as for a message."""
+    with socket.create_connection(("127.0.0.1", served[0].port), timeout=10) as connection:
+        connection.sendall(b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+        answer = b"".join(iter(partial(connection.recv, 4096), b""))
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert BODY_SECONDS > 10  # so that this socket would time out
 
 
 def test_a_body_that_does_not_say_its_length_is_cut_off(served: tuple[Collecting, Path]) -> None:
