@@ -74,7 +74,7 @@ export async function tabs(reports, kills, seed) {
   try {
     return await killing(reports, kills, seed, files, {
       start: (url) => browser.tab(url),
-      // Not the browser: Chromium 156 lost its whole database in one of 60 kills, with strict transactions too.
+      // Not the browser: Chromium may lose its whole database then, ledger and queue, although transactions are strict.
       kill: (tab, below) => [() => tab.close(), () => tab.crash(), () => tab.reload()][below(3)](),
       read: async (url) => {
         const tab = await browser.tab(`${url}/#read`);

@@ -162,8 +162,8 @@ def _of_a_ledger(table: Mapping[str, Any]) -> Iterator[str]:
 def _draws(encoding: Mapping[str, Any]) -> int:
     """Return how many numbers an encoding draws."""
     inside = [*encoding.get("encodings", ()), *(base["encoding"] for base in encoding.get("bases", ()))]
-    form = encoding["form"]
-    own = 1 if form == "grid" else (encoding.get("held") or 0) * {"signed": 2}.get(form, form in ("set", "strings"))
+    form, held = encoding["form"], encoding.get("held") or 0
+    own = {"grid": 1, "signed": 2 * held}.get(form, held if form in ("set", "strings") else 0)
     return own + (encoding.get("choice") == {"form": "drawn"}) + sum(map(_draws, inside))
 
 

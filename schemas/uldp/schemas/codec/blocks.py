@@ -140,7 +140,7 @@ class Container:
             first += records
 
     def count(self) -> int:
-        """Return how many records the blocks claim to hold, by their ends; ContainerError if these are not there."""
+        """Return how many records the blocks claim to hold, without reading these; ContainerError if a block is cut."""
         found = 0
         for records, size in self._frames():
             self.file.seek(size, os.SEEK_CUR)
@@ -168,7 +168,7 @@ class Container:
             raise ContainerError("a block does not end with the sync marker of its file")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records, resolved to the shipped schema; ContainerError, meanwhile, if a block is damaged."""
+        """Yield the records, resolved to the shipped schema; iteration raises ContainerError if a block is damaged."""
         return (record for _, record in self.numbered())
 
     def numbered(self, wanted: Wanted | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
