@@ -5,16 +5,17 @@
 share has columns for them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.specs.slices import attributes_of, slice_text
@@ -37,82 +38,119 @@ class Kind(Enum):
     TRUTH = "bool"
 
 
-#: The columns of each row, in their order.
-COLUMNS: Mapping[str, Kind] = {
-    "collection": Kind.TEXT,
-    "version": Kind.COUNT,
-    "device_digest": Kind.TEXT,
-    "window_start": Kind.TIME,
-    "window_end": Kind.TIME,
-    "pane": Kind.TEXT,
-    "revision": Kind.COUNT,
-    "mechanism": Kind.TEXT,
-    "epsilon": Kind.NUMBER,
-    "lasting_epsilon": Kind.NUMBER,
-    "budget_epsilon": Kind.NUMBER,
-    "budget_days": Kind.NUMBER,
-    "shuffle_epsilon": Kind.NUMBER,
-    "shuffle_delta": Kind.NUMBER,
-    "estimator": Kind.TEXT,
-    "assume_forgers": Kind.NUMBER,
-    "quantity": Kind.TEXT,
-    "attribute": Kind.TEXT,
-    "slice": Kind.TEXT,
-    "position": Kind.COUNT,
-    "label": Kind.TEXT,
-    "estimate": Kind.NUMBER,
-    "low": Kind.NUMBER,
-    "high": Kind.NUMBER,
-    "low_forged": Kind.NUMBER,
-    "high_forged": Kind.NUMBER,
-    "level": Kind.NUMBER,
-    "basis": Kind.TEXT,
-    "simultaneous": Kind.TRUTH,
-    "unbiased": Kind.NUMBER,
-    "stderr": Kind.NUMBER,
-    "visible": Kind.NUMBER,
-    "visible_low": Kind.NUMBER,
-    "visible_high": Kind.NUMBER,
-    "visible_unbiased": Kind.NUMBER,
-    "visible_stderr": Kind.NUMBER,
-    "band_low": Kind.NUMBER,
-    "band_high": Kind.NUMBER,
-    "n": Kind.COUNT,
-    "flags": Kind.TEXT,
-    "received": Kind.COUNT,
-    "counted": Kind.COUNT,
-    "duplicate": Kind.COUNT,
-    "late": Kind.COUNT,
-    "rejected": Kind.COUNT,
-    "missing": Kind.COUNT,
+class _Of(NamedTuple):
+    """What the rows of a table follow from."""
+
+    estimate: Estimate
+    table: Table
+    attribute: str | None  # the attributes of a record that the table is about
+    slice: str | None
+    shuffled: Shuffled | None  # what is promised to those who see only tables
+    visible: Table | None  # of a table of shares, what was measured
+    band: Table | None  # and the ends of the intervals that hold wherever the hidden users are
+    labels: Any  # the labels, or their codes as an array; None if it has one entry, which its quantity names
+
+    @classmethod
+    def of(cls, estimate: Estimate, table: Table, labels: Any) -> Self:
+        """Look for what else an estimate says of the entries of a table."""
+        of_share = (TableName.VISIBLE, TableName.BAND) if table.name is TableName.SHARE else ()
+        visible, band = [estimate.table(name, table.of) for name in of_share] or [None, None]
+        attribute, part = " x ".join(attributes_of(table.of)) or None, slice_text(table.of) or None
+        return cls(estimate, table, attribute, part, estimate.shuffled(table.of), visible, band, labels)
+
+    @property
+    def table_name(self) -> str:
+        """The name of the table among those of an estimate."""
+        of = f" of {self.attribute}" if self.attribute else ""
+        return f"{self.table.name}{of}{f' in {self.slice}' if self.slice else ''}"
+
+
+class _Column(NamedTuple):
+    """A column: its kind, and its value for all rows of a table, or an array that has one for each; a time is in ms."""
+
+    kind: Kind
+    of: Callable[[_Of], Any]
+
+
+#: The columns of each row, in their order; no other place names one, but for the keys below.
+_COLUMNS = {
+    "collection": _Column(Kind.TEXT, lambda of: of.estimate.collection),
+    "version": _Column(Kind.COUNT, lambda of: of.estimate.version),
+    "device_digest": _Column(Kind.TEXT, lambda of: of.estimate.device_digest),
+    "window_start": _Column(Kind.TIME, lambda of: of.estimate.window_start),
+    "window_end": _Column(Kind.TIME, lambda of: of.estimate.window_end),
+    "pane": _Column(Kind.TEXT, lambda of: of.estimate.pane.kind.value),
+    "revision": _Column(Kind.COUNT, lambda of: of.estimate.pane.revision),
+    "mechanism": _Column(Kind.TEXT, lambda of: of.estimate.mechanism),
+    "epsilon": _Column(Kind.NUMBER, lambda of: of.estimate.epsilon),
+    "lasting_epsilon": _Column(Kind.NUMBER, lambda of: of.estimate.lasting_epsilon),
+    "budget_epsilon": _Column(Kind.NUMBER, lambda of: of.estimate.budget and of.estimate.budget.epsilon),
+    "budget_days": _Column(Kind.NUMBER, lambda of: of.estimate.budget and of.estimate.budget.every / timedelta(days=1)),
+    "shuffle_epsilon": _Column(Kind.NUMBER, lambda of: of.shuffled and of.shuffled.epsilon),
+    "shuffle_delta": _Column(Kind.NUMBER, lambda of: of.shuffled and of.shuffled.delta),
+    "estimator": _Column(Kind.TEXT, lambda of: of.estimate.estimator),
+    "assume_forgers": _Column(Kind.NUMBER, lambda of: of.estimate.assume_forgers),
+    "quantity": _Column(Kind.TEXT, lambda of: of.table.name.value),
+    "attribute": _Column(Kind.TEXT, lambda of: of.attribute),
+    "slice": _Column(Kind.TEXT, lambda of: of.slice),
+    "position": _Column(Kind.COUNT, lambda of: np.arange(len(of.table.values))),
+    "label": _Column(Kind.TEXT, lambda of: of.labels),
+    "estimate": _Column(Kind.NUMBER, lambda of: of.table.values),
+    "low": _Column(Kind.NUMBER, lambda of: of.table.low),
+    "high": _Column(Kind.NUMBER, lambda of: of.table.high),
+    "low_forged": _Column(Kind.NUMBER, lambda of: of.table.low_forged),
+    "high_forged": _Column(Kind.NUMBER, lambda of: of.table.high_forged),
+    "level": _Column(Kind.NUMBER, lambda of: None if of.table.low is None else of.table.level),
+    "basis": _Column(Kind.TEXT, lambda of: of.table.basis.value),
+    "simultaneous": _Column(Kind.TRUTH, lambda of: of.table.simultaneous),
+    "unbiased": _Column(Kind.NUMBER, lambda of: of.table.unbiased),
+    "stderr": _Column(Kind.NUMBER, lambda of: of.table.stderr),
+    "visible": _Column(Kind.NUMBER, lambda of: of.visible and of.visible.values),
+    "visible_low": _Column(Kind.NUMBER, lambda of: of.visible and of.visible.low),
+    "visible_high": _Column(Kind.NUMBER, lambda of: of.visible and of.visible.high),
+    "visible_unbiased": _Column(Kind.NUMBER, lambda of: of.visible and of.visible.unbiased),
+    "visible_stderr": _Column(Kind.NUMBER, lambda of: of.visible and of.visible.stderr),
+    "band_low": _Column(Kind.NUMBER, lambda of: of.band and of.band.low),
+    "band_high": _Column(Kind.NUMBER, lambda of: of.band and of.band.high),
+    "n": _Column(Kind.COUNT, lambda of: of.table.n),
+    "flags": _Column(Kind.TEXT, lambda of: ", ".join(of.estimate.flags) or None),
+    "received": _Column(Kind.COUNT, lambda of: of.estimate.accounting.received),
+    "counted": _Column(Kind.COUNT, lambda of: of.estimate.accounting.counted),
+    "duplicate": _Column(Kind.COUNT, lambda of: of.estimate.accounting.duplicate),
+    "late": _Column(Kind.COUNT, lambda of: of.estimate.accounting.late),
+    "rejected": _Column(Kind.COUNT, lambda of: of.estimate.accounting.rejected),
+    "missing": _Column(Kind.COUNT, lambda of: of.estimate.accounting.missing),
 }
 #: Further columns of a place that keeps the rows of all panes. If a window has several panes, the pane with the highest
 #: age is valid; ages sort as text.
-PANE_COLUMNS: Mapping[str, Kind] = {"age": Kind.TEXT, "table_name": Kind.TEXT}
-#: All columns of such a place.
-STORED_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
+_PANE_COLUMNS = {
+    "age": _Column(Kind.TEXT, lambda of: of.estimate.age_text),
+    "table_name": _Column(Kind.TEXT, lambda of: of.table_name),
+}
+_STORED = {**_PANE_COLUMNS, **_COLUMNS}
+#: The kinds of the columns of each row, in their order.
+COLUMNS: Mapping[str, Kind] = {name: column.kind for name, column in _COLUMNS.items()}
+#: Those of a place that keeps the rows of all panes.
+STORED_COLUMNS: Mapping[str, Kind] = {name: column.kind for name, column in _STORED.items()}
 #: The columns that name a window's estimate. Only its newest pane is valid.
 WINDOW_KEY = ("collection", "version", "device_digest", "window_start", "window_end", "estimator")
 #: The columns that name a row among those of all panes. No other row has the same ones.
 KEY = (*WINDOW_KEY, "age", "table_name", "position")
-
-#: A value for all rows of a table, or an array that has one for each.
-_Column = Any
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
     """Yield the rows of an estimate: for each of ``STORED_COLUMNS`` a text, a number, a time, a truth, or None."""
     for table in _tables(estimate):
-        size = len(table.values)
-        columns = _columns(estimate, table) | {"position": np.arange(size), "label": _labels(table, spec)}
+        of, size = _Of.of(estimate, table, _labels(table, spec)), len(table.values)
+        columns = [(column.kind, column.of(of)) for column in _STORED.values()]
         for start in range(0, size, MAX_ROWS):
             part = slice(start, min(start + MAX_ROWS, size))
-            values = (_values(kind, columns[name], part) for name, kind in STORED_COLUMNS.items())
-            yield from (dict(zip(STORED_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
+            values = (_values(kind, column, part) for kind, column in columns)
+            yield from (dict(zip(_STORED, row, strict=True)) for row in zip(*values, strict=True))
 
 
-def _values(kind: Kind, column: _Column, part: slice) -> Sequence[Any]:
+def _values(kind: Kind, column: Any, part: slice) -> Sequence[Any]:
     """Return the values of a part of a column, as Python has them."""
     if isinstance(column, np.ndarray):
         values = column[part].astype(kind.value).astype(object)
@@ -139,62 +177,6 @@ def _tables(estimate: Estimate) -> Iterator[Table]:
 def _labels(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
     """Return the labels of a table; None if it has one entry, which its quantity names."""
     return None if len(table.values) == 1 and table.keys is None else value_labels(table, spec)
-
-
-def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
-    """Return the columns of a table but its positions and labels. Times are in milliseconds."""
-    budget, shuffled, visible, band = estimate.budget, estimate.shuffled(table.of), None, None
-    if table.name is TableName.SHARE:
-        visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
-    attribute, part = " x ".join(attributes_of(table.of)) or None, slice_text(table.of) or None
-    return {
-        "device_digest": estimate.device_digest,
-        "age": estimate.age_text,
-        "table_name": f"{table.name}{f' of {attribute}' if attribute else ''}{f' in {part}' if part else ''}",
-        "collection": estimate.collection,
-        "version": estimate.version,
-        "window_start": estimate.window_start,
-        "window_end": estimate.window_end,
-        "pane": estimate.pane.kind.value,
-        "revision": estimate.pane.revision,
-        "mechanism": estimate.mechanism,
-        "epsilon": estimate.epsilon,
-        "lasting_epsilon": estimate.lasting_epsilon,
-        "budget_epsilon": None if budget is None else budget.epsilon,
-        "budget_days": None if budget is None else budget.every / timedelta(days=1),
-        "shuffle_epsilon": None if shuffled is None else shuffled.epsilon,
-        "shuffle_delta": None if shuffled is None else shuffled.delta,
-        "estimator": estimate.estimator,
-        "assume_forgers": estimate.assume_forgers,
-        "quantity": table.name.value,
-        "attribute": attribute,
-        "slice": part,
-        "estimate": table.values,
-        "low": table.low,
-        "high": table.high,
-        "low_forged": table.low_forged,
-        "high_forged": table.high_forged,
-        "level": None if table.low is None else table.level,
-        "basis": table.basis.value,
-        "simultaneous": table.simultaneous,
-        "unbiased": table.unbiased,
-        "stderr": table.stderr,
-        "visible": None if visible is None else visible.values,
-        "visible_low": None if visible is None else visible.low,
-        "visible_high": None if visible is None else visible.high,
-        "visible_unbiased": None if visible is None else visible.unbiased,
-        "visible_stderr": None if visible is None else visible.stderr,
-        "band_low": None if band is None else band.low,
-        "band_high": None if band is None else band.high,
-        "n": table.n,
-        "flags": ", ".join(estimate.flags) or None,
-        "received": estimate.accounting.received,
-        "counted": estimate.accounting.counted,
-        "duplicate": estimate.accounting.duplicate,
-        "late": estimate.accounting.late,
-        "rejected": estimate.accounting.rejected,
-        "missing": estimate.accounting.missing,
-    }
 
 
 class Texts:
@@ -231,11 +213,8 @@ class Rows:
         room = MAX_ROWS
         for estimate, spec in estimates:
             for table in _tables(estimate):
-                columns = _columns(estimate, table) | {
-                    "position": np.arange(len(table.values)),
-                    "label": self._label_codes(table, spec),
-                }
-                start = 0
+                of, start = _Of.of(estimate, table, self._label_codes(table, spec)), 0
+                columns = {name: _STORED[name].of(of) for name in self.columns}
                 while start < len(table.values):
                     part = slice(start, min(start + room, len(table.values)))
                     parts.append({name: self._column(name, columns[name], part) for name in self.columns})
@@ -246,7 +225,7 @@ class Rows:
         if parts:
             yield self._joined(parts)
 
-    def _column(self, name: str, value: _Column, part: slice) -> npt.NDArray[Any]:
+    def _column(self, name: str, value: Any, part: slice) -> npt.NDArray[Any]:
         """Return a part of a column."""
         kind = self.columns[name]
         if isinstance(value, np.ndarray):
