@@ -28,6 +28,7 @@ from uldp.pipelines.jobs.resuming import _digest, resume_points
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.schemas.errors import DataError
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
@@ -275,7 +276,7 @@ def test_a_damaged_point_is_refused_with_the_remedy(
     out = copied(before, tmp_path / "out")
     fields = json.loads((out / RESUME).read_text())
     (out / RESUME).write_text(json.dumps(fields | {"segment": "000000000070.avro"} | change))
-    with pytest.raises(ResultsError, match=r"resume\.json: not a resume point; remove the file"):
+    with pytest.raises(DataError, match=r"resume\.json: not a resume point; remove the file"):
         follow(stream, out, [FIXED])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uldp.collector.reader import ReportReader
 from uldp.pipelines.audit.recount import WindowKey
-from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity, job_of
 from uldp.pipelines.results.files import Damaged, ResultsError, finished
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, newest_published
@@ -52,7 +52,9 @@ class Found:
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
-        by, job, lost = signed.estimators(), _identity(out), list(folder.missing())
+        by, job, lost = signed.estimators(), job_of(out), list(folder.missing())
+        if job is None:
+            raise ResultsError(f"{out / JOB}: missing; restore it, for it says what job this was")
         wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs, by.get(pane.key)))
         lacking = [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there]
         # A stream may get another estimator while it runs.
@@ -93,13 +95,6 @@ def _published(pane: PaneHeader, specs: Specs, signed: Mapping[str, int] | None)
         return spec.estimators
     # If the newest pane has no estimate at all, nothing says by which estimators it should have been.
     return [name for name, existed in signed.items() if existed >= pane.accounting.existed] or spec.estimators
-
-
-def _identity(out: Path) -> JobIdentity:
-    try:
-        return JobIdentity.read(out / JOB)
-    except (OSError, ValueError):
-        raise ResultsError(f"{out / JOB}: missing or damaged; restore it, for it says what job this was") from None
 
 
 def late_reports(private: Path, specs: Specs, damaged: Damaged) -> Iterator[int]:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.transforms.io.local.given_up import GivenUp
-from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, JournalError, given_up_taken
+from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, given_up_taken
 from uldp.transforms.io.local.stream import LocalStream
 
 if TYPE_CHECKING:
@@ -61,11 +60,8 @@ def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
 
 
 def taken_texts(out: Path) -> list[str]:
-    """Return a line for each run of segments that a job took as given up; ResultsError if its journal is damaged."""
-    try:
-        return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
-    except JournalError as error:
-        raise ResultsError(str(error)) from error
+    """Return a line for each run of segments that a job took as given up; DataError if its journal is damaged."""
+    return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
 
 
 def of_backfill(stream: LocalStream, sources: Iterable[str]) -> Iterator[GivenUp]:

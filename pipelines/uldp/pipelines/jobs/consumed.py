@@ -9,13 +9,13 @@ what is left.
 from dataclasses import dataclass
 from pathlib import Path
 
-from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.identity import job_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.regular_files import sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import JOB, Kind, mismatch
-from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
+from uldp.transforms.io.folders import Kind, mismatch
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.segments import number_of as segment_number
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -33,16 +33,15 @@ class Consumed:
 
 def remove_consumed(out: Path, source: Path, *, dry_run: bool = False) -> Consumed:
     """Remove, or count, segments that a job needs no more; StreamError or ResultsError if it does not follow them."""
-    stream, job = LocalStream.open(source), _job_of(out)
+    stream, job = LocalStream.open(source), job_of(out)
+    if job is None:
+        raise ResultsError(mismatch(out, Kind.RESULTS))
     if job.command != "stream" or job.content != stream.id:
         raise ResultsError(
             f"{plain(str(out))}: holds results of {plain(str(job))}, and {plain(str(source))} is another stream; give"
             " the stream of this job"
         )
-    try:
-        point = ResumePoint.read(out / RESUME)
-    except ResumeError as error:
-        raise ResultsError(str(error)) from error
+    point = ResumePoint.read(out / RESUME)
     if point is None:
         return Consumed()
     first = segment_number(point.first)
@@ -51,12 +50,3 @@ def remove_consumed(out: Path, source: Path, *, dry_run: bool = False) -> Consum
         sync_folder(out)  # else a power cut could bring back the point before, which needs older segments
         stream.forget(first)
     return Consumed(len(consumed), sum(consumed))
-
-
-def _job_of(out: Path) -> JobIdentity:
-    try:
-        return JobIdentity.read(out / JOB)
-    except FileNotFoundError:
-        raise ResultsError(mismatch(out, Kind.RESULTS)) from None
-    except ValueError as error:
-        raise ResultsError(f"{plain(str(out / JOB))}: {error}; restore the original file") from error

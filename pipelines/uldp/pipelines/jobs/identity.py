@@ -15,10 +15,13 @@ from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter
 
+from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.errors import DataError
 from uldp.schemas.regular_files import open_regular, parse_json, read_bounded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.folders import JOB
 
 Command = Literal["backfill", "stream"]
 
@@ -119,6 +122,20 @@ class JobIdentity:
             if not self.resumes or key in _WINDOWS
         )
         return next(changed, None)
+
+
+def job_of(folder: Path) -> JobIdentity | None:
+    """Read the identity of the job of a folder; None if the folder has none; ResultsError if it cannot be read."""
+    path = folder / JOB
+    try:
+        return JobIdentity.read(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ResultsError(
+            f"{plain(str(path))}: {reason}; restore the original file, or choose another --to"
+        ) from error
 
 
 def name_of(spec: CollectionSpec) -> str:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
-from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity, job_of
 from uldp.pipelines.jobs.kept_specs import fetch, is_kept, keep_specs, kept_file
 from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
@@ -102,7 +102,7 @@ def claimed_both(
     key = read_sender_key(sender_key) if sender_key is not None else None
     if needed and key is None and is_remote(place):
         stored_sender_key(place)  # refuse before anything is written
-    left = None if is_remote(out) else _stored_identity(Path(out))
+    left = None if is_remote(out) else job_of(Path(out))
     with ExitStack() as stack:
         results, begun = stack.enter_context(claimed(out, specs if keep else (), job, from_savepoint=from_savepoint))
         new = [results] if begun.shard_key == job.shard_key else []
@@ -170,7 +170,7 @@ def claimed(
             if from_savepoint:
                 _refuse_other_state(out, local, job)
         except ResultsError:
-            left = _stored_identity(local)
+            left = job_of(local)
             its_own = option == "--to" or (left is not None and left.shard_key == left_key)
             if is_remote(out) or from_savepoint or not (its_own and is_abandoned(local, left)):
                 raise
@@ -178,7 +178,8 @@ def claimed(
             new = [*specs]
         if not is_remote(out):
             remove_aside(local)  # the lock keeps out every other writer
-        begun = _joined(local, job)
+        before = job_of(local)
+        begun = job if before is None else before.join(job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
         write_file(below(out, JOB), begun.encode(), private=True)
         keep_specs(out, new)
@@ -192,7 +193,7 @@ def _refuse_others(out: Path, option: str) -> None:
 
 def _refuse_other_results(out: str, local: Path, job: JobIdentity, new: Sequence[CollectionSpec], option: str) -> None:
     """Refuse the results of another job, or of another device half than that of new or changed specs."""
-    before = _stored_identity(local)
+    before = job_of(local)
     if before is None and paths_below(local, "specs/*"):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     # First of all: another directory, which the next error advises, would not mend a change that devices must know.
@@ -203,7 +204,7 @@ def _refuse_other_results(out: str, local: Path, job: JobIdentity, new: Sequence
 
 
 def _refuse_other_state(out: str, local: Path, job: JobIdentity) -> None:
-    before = _stored_identity(local)
+    before = job_of(local)
     if before is None:
         raise ResultsError(
             f"{out}: has no {JOB} with the key of the job that wrote the savepoint, so copies of its reports would be"
@@ -214,19 +215,6 @@ def _refuse_other_state(out: str, local: Path, job: JobIdentity) -> None:
             f"{out}: holds the results of a job with state of version {before.state}, and this is version {job.state},"
             " which cannot read its savepoint; leave out --savepoint_path, and choose another --to"
         )
-
-
-def _joined(local: Path, job: JobIdentity) -> JobIdentity:
-    before = _stored_identity(local)
-    return job if before is None else before.join(job)
-
-
-def _stored_identity(local: Path) -> JobIdentity | None:
-    path = local / JOB
-    try:
-        return JobIdentity.read(path) if path.exists() else None
-    except ValueError as error:
-        raise ResultsError(f"{path}: {error}; restore the original file, or choose another --to") from error
 
 
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:

@@ -33,14 +33,13 @@ from uldp.transforms.io.local.events import CLOCK_TOLERANCE
 from uldp.transforms.io.local.journal import (
     JOURNAL,
     Journal,
-    JournalError,
     PaneWritten,
     begins_with,
     given_up_taken,
     segments_read,
 )
 from uldp.transforms.io.local.resume import ResumePoints
-from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.segments import name_of, number_of
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -55,14 +54,11 @@ def resume_points(
     """Return the resume points of a job, from the one that an earlier run of the same job has written.
 
     If results are gone, the job reads its stream from the beginning, and writes them again; ResultsError if segments
-    are gone too, the point or the journal is damaged, or the point is not of this stream and clock. StreamError if the
-    stream lacks a segment.
+    are gone too, or the point is not of this stream and clock, DataError if the point or the journal is damaged.
+    StreamError if the stream lacks a segment.
     """
     path, results = Path(claim.results, RESUME), Results.of(claim)
-    try:
-        start = ResumePoint.read(path)
-    except ResumeError as error:
-        raise ResultsError(str(error)) from error
+    start = ResumePoint.read(path)
     job = _digest(specs, claim, watermark_delay_ms)
     if start is not None and start.job != job:
         say(f"{path} is of a job with other specs or options: {stream.path} is read from its beginning")
@@ -72,10 +68,7 @@ def resume_points(
         _refuse_future(start, stream, path)
     else:
         stream.refuse_holes()
-    try:
-        whole = stream.whole and not any(_read_since(stream, results.journal))
-    except JournalError as error:
-        raise ResultsError(str(error)) from error
+    whole = stream.whole and not any(_read_since(stream, results.journal))
     lost = None if start is None and whole else _lost(start, results, specs)
     if lost is not None and not whole:
         raise ResultsError(
@@ -89,12 +82,9 @@ def resume_points(
         say(f"resuming at {start.segment} of {stream.path}; it is read again from {start.first} on")
     elif stream.first:
         say(f"{stream.path} begins at segment {stream.first}: uldp prune has removed what is before")
-    try:
-        known = segments_read(results.journal, "" if start is None else start.first)
-        taken = [each.first for each in given_up_taken(results.journal)] if stream.given_up else []
-        read_of_first = 0 if start is None else _read_of_first(start, stream, results.journal)
-    except JournalError as error:
-        raise ResultsError(str(error)) from error
+    known = segments_read(results.journal, "" if start is None else start.first)
+    taken = [each.first for each in given_up_taken(results.journal)] if stream.given_up else []
+    read_of_first = 0 if start is None else _read_of_first(start, stream, results.journal)
     reach = reach_of(specs)
     journal = Journal(results.journal, anew=start is None and whole)
     return ResumePoints(path, job, reach, journal, start, known, taken, read_of_first)

@@ -19,7 +19,6 @@ from uldp.transforms.io.local.journal import (
     Entry,
     Extent,
     FileWritten,
-    JournalError,
     LeftOpen,
     PaneWritten,
     append_entries,
@@ -50,10 +49,7 @@ class Results:
 
     def lost(self, size: int | None, taken: Callable[[PaneWritten], bool]) -> str | None:
         """Say what is gone, damaged or older of what ``size`` bytes of the journal say is written; None if nothing."""
-        try:
-            entries = list(_newest(results_written(self.journal, size), taken))
-        except JournalError as error:
-            raise ResultsError(str(error)) from error
+        entries = list(_newest(results_written(self.journal, size), taken))
         gone = self._gone(entries)
         # A pane that uldp compact moves meanwhile is in neither of its files as they were listed: look again.
         while gone and (again := self._gone(entries)) != gone:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity, job_of
 from uldp.pipelines.merge.part import Ids, Part, chosen
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError, check_directory, finished, read_container, refuse
@@ -53,7 +53,7 @@ class Merging:
     @cached_property
     def job(self) -> JobIdentity | None:
         """The job that wrote it; None of one that was merged; ResultsError if the file that says so is damaged."""
-        return _job_of(self.path)
+        return job_of(self.path)
 
     def is_of_late(self, stream: "Merging") -> bool:
         """Return whether its job has counted the late reports of another folder."""
@@ -158,8 +158,8 @@ def folders_to_merge(places: Sequence[tuple[str, Path]], private: Sequence[tuple
     """Return named folders, or copies, with their jobs' private ones; ResultsError if one of these is of none."""
     for _, path in private:
         check_directory(path)
-    jobs = [_job_of(path) for _, path in places]
-    apart = [(_job_of(path), path) for _, path in private]
+    jobs = [job_of(path) for _, path in places]
+    apart = [(job_of(path), path) for _, path in private]
     for (name, _), (job, _) in zip(private, apart, strict=True):
         if job is None or job not in jobs:
             files = " or ".join(plain(f"{each}/{JOB}") for each, _ in places)
@@ -171,14 +171,6 @@ def folders_to_merge(places: Sequence[tuple[str, Path]], private: Sequence[tuple
         Merging(name, path, (path, *(place for of, place in apart if of == job)))
         for (name, path), job in zip(places, jobs, strict=True)
     ]
-
-
-def _job_of(folder: Path) -> JobIdentity | None:
-    path = folder / JOB
-    try:
-        return JobIdentity.read(path) if path.exists() else None
-    except ValueError as error:
-        raise ResultsError(f"{plain(str(path))}: {error}; restore the original file") from error
 
 
 def _read_ids(value: Mapping[str, object]) -> tuple[str, int, int, bytes]:

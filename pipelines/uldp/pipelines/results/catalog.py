@@ -65,7 +65,7 @@ class Catalog:
         selection: Selection = ALL,
         known: Iterable[PaneFile] = (),
     ) -> Self:
-        """Read the headers of files with selected panes, unless ``known``; ResultsError if the journal is damaged."""
+        """Read the headers of files with selected panes, unless ``known``; DataError if the journal is damaged."""
         signed = Signed.read(out)  # before the panes: a job that runs may sign more while they are read
         cache = {file.path: file for file in known}
         for names in _listings(out, kinds):

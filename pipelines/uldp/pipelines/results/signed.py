@@ -20,7 +20,6 @@ from uldp.transforms.io.local.journal import (
     Extent,
     FileWritten,
     GivenUpTaken,
-    JournalError,
     LeftOpen,
     SegmentRead,
     read_journal,
@@ -47,13 +46,10 @@ class Signed:
 
     @classmethod
     def read(cls, out: Path) -> Self:
-        """Read the journal beside results; a job without one has signed nothing; ResultsError if it is damaged."""
+        """Read the journal beside results; a job without one has signed nothing; DataError if it is damaged."""
         signed = cls()
-        try:
-            for entry in read_journal(out / JOURNAL):
-                signed._add(entry)
-        except JournalError as error:
-            raise ResultsError(str(error)) from error
+        for entry in read_journal(out / JOURNAL):
+            signed._add(entry)
         return signed
 
     def _add(self, entry: Entry) -> None:

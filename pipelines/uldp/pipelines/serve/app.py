@@ -16,14 +16,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uldp.pipelines.live.exposition import MEDIA_TYPE, Exposition
 from uldp.pipelines.live.position import Position
 from uldp.pipelines.live.served import Served, is_running, served
-from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.serve.api import ANSWERS, LargeAnswerError, encoded
 from uldp.pipelines.serve.pages import OF_A_PAGE, index, page, waiting
 from uldp.pipelines.serve.query import Query
 from uldp.pipelines.web.apart import Apart, BusyError
 from uldp.pipelines.web.guard import Guard
 from uldp.pipelines.web.server import bound, is_loopback, server_of, url_of
-from uldp.schemas.errors import RequestError, UldpError
+from uldp.schemas.errors import DataError, RequestError, UldpError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.specs.mistakes import printable, quote
 from uldp.transforms.io.folders import Kind, kind_of
@@ -162,7 +161,7 @@ def application(
 
 async def _refused(request: Request, error: Exception) -> Response:
     """Answer what a reader can mend as one line, which names what is wrong."""
-    status = 413 if isinstance(error, LargeAnswerError) else 503 if isinstance(error, (ResultsError, OSError)) else 400
+    status = 413 if isinstance(error, LargeAnswerError) else 503 if isinstance(error, (DataError, OSError)) else 400
     return _line(request, file_error_text(error) if isinstance(error, OSError) else str(error), status)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from uldp.pipelines.audit.reading import taken_texts
-from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity, job_of
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
@@ -35,25 +35,17 @@ def faults_of(out: Path, private: Path) -> list[str]:
     return list(dict.fromkeys(map(str, found)))
 
 
-def job_of(out: Path) -> JobIdentity | None:
-    """Return the job of results; None if none has begun; ResultsError if its identity cannot be read."""
-    path = out / JOB
-    try:
-        return JobIdentity.read(path)
-    except FileNotFoundError:
-        if not (out / JOURNAL).exists() or (out / MERGED).exists():
-            return None
-        raise ResultsError(f"{plain(str(path))}: missing, as is {MERGED}, beside {JOURNAL}; restore it") from None
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ResultsError(
-            f"{plain(str(path))}: {reason}; restore the original file, or choose another --to"
-        ) from error
+def begun_job(out: Path) -> JobIdentity | None:
+    """Return the job of results; None if none has begun; ResultsError if its identity cannot be read, or is lost."""
+    job = job_of(out)
+    if job is None and (out / JOURNAL).exists() and not (out / MERGED).exists():
+        raise ResultsError(f"{plain(str(out / JOB))}: missing, as is {MERGED}, beside {JOURNAL}; restore it")
+    return job
 
 
 def _identity(out: Path, private: Path, damaged: Damaged) -> None:
     for folder in dict.fromkeys((out, private)):
-        job_of(folder)
+        begun_job(folder)
         digests_of(folder, None)  # the key of senders is there whole, or not at all
 
 

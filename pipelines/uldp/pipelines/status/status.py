@@ -12,14 +12,15 @@ from uldp.pipelines.live.position import Position, now_ms
 from uldp.pipelines.live.served import Served, is_running
 from uldp.pipelines.results.files import ResultsError, check_directory
 from uldp.pipelines.results.text import accounting_text, number_of
-from uldp.pipelines.status.faults import faults_of, job_of
+from uldp.pipelines.status.faults import begun_job, faults_of
+from uldp.schemas.errors import DataError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.folders import COUNTS, FEW, IDS, JOB, MISSING
 from uldp.transforms.io.listing import files_below
 from uldp.transforms.io.local.journal import JOURNAL
-from uldp.transforms.io.local.resume_point import RESUME, ResumeError, ResumePoint
+from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
 #: The folders of results whose size is said.
 FOLDERS = ("estimates", COUNTS, FEW, "rejected", "late", IDS, MISSING)
@@ -56,7 +57,7 @@ class Status:
             check_directory(folder)
         job, unknown = None, False
         try:
-            job = job_of(out)
+            job = begun_job(out)
         except ResultsError:  # it is among the faults
             unknown = True
         return cls(
@@ -180,7 +181,7 @@ def _accounting(accounting: Accounting, missing: int | None) -> dict[str, int]:
 
 
 def _watermark(out: Path) -> int | None:
-    with suppress(ResumeError):
+    with suppress(DataError):
         point = ResumePoint.read(out / RESUME)
         return None if point is None else point.watermark
     return None

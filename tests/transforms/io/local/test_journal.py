@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.schemas.errors import DataError
 from uldp.transforms.io.local import journal
 from uldp.transforms.io.local.journal import (
     Entry,
     FileWritten,
     Journal,
     JournalEnd,
-    JournalError,
     PaneWritten,
     SegmentRead,
     begins_with,
@@ -143,7 +143,7 @@ def test_of_what_was_written_no_segment_is_decoded(tmp_path: Path) -> None:
 def test_a_line_of_anything_else_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "j"
     path.write_bytes(encode_entry(ENTRIES[0]) + line + encode_entry(ENTRIES[1]))
-    with pytest.raises(JournalError, match=r"j: line 2 is none of a journal; restore the whole results"):
+    with pytest.raises(DataError, match=r"j: line 2 is none of a journal; restore the whole results"):
         list(read_journal(path))
 
 

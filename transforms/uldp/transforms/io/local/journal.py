@@ -35,10 +35,6 @@ JOURNAL = "journal.jsonl"
 _LONGEST_LINE = 4096
 
 
-class JournalError(DataError):
-    """A file that is not a journal; the message names the line, and says what to do."""
-
-
 class SegmentRead(NamedTuple):
     """A segment that was read to its end."""
 
@@ -144,7 +140,7 @@ def decode_entry(line: bytes) -> Entry:
 def read_journal(
     path: Path, end: int | None = None, wanted: Callable[[bytes], bool] = lambda line: True
 ) -> Iterator[Entry]:
-    """Read whole lines of a journal, in ``end`` bytes, that are ``wanted``; JournalError if one is damaged.
+    """Read whole lines of a journal, in ``end`` bytes, that are ``wanted``; DataError if one is damaged.
 
     To decode a line takes much longer than to read it.
     """
@@ -164,7 +160,7 @@ def read_journal(
             try:
                 yield decode_entry(line)
             except (ValueError, TypeError, LookupError, RecursionError):
-                raise JournalError(
+                raise DataError(
                     f"{plain(str(path))}: line {number} is none of a journal; restore the whole results from a backup,"
                     " or choose another --to"
                 ) from None
@@ -236,14 +232,14 @@ def begins_with(path: Path, end: JournalEnd) -> bool:
 
 
 def segments_read(path: Path, first: str) -> dict[str, SegmentRead]:
-    """Return the segments that a journal says are read, by name, from one on; JournalError if a line is damaged."""
+    """Return the segments that a journal says are read, by name, from one on; DataError if a line is damaged."""
     since = _SEGMENT + b',"' + first.removesuffix(".avro").encode()  # all names have as many digits
     entries = read_journal(path, wanted=lambda line: line.startswith(_SEGMENT) and line >= since)
     return {entry.segment: entry for entry in entries if isinstance(entry, SegmentRead)}
 
 
 def given_up_taken(path: Path) -> list[GivenUpTaken]:
-    """Return the segments that a journal says were taken as given up, in order; JournalError if a line is damaged."""
+    """Return the segments that a journal says were taken as given up, in order; DataError if a line is damaged."""
     entries = read_journal(path, wanted=lambda line: line.startswith(_GIVEN_UP))
     return sorted({entry.first: entry for entry in entries if isinstance(entry, GivenUpTaken)}.values())
 

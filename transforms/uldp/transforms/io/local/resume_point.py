@@ -18,10 +18,6 @@ SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
 Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None
 
 
-class ResumeError(DataError):
-    """A file that is not a resume point; the message says what to do."""
-
-
 class ResumePoint(Strict):
     """Where a job goes on. Watermarks are in milliseconds, and None before the first message."""
 
@@ -43,12 +39,12 @@ class ResumePoint(Strict):
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Read the point that ``ResumePoints`` wrote; None if there is none; ResumeError if it is damaged."""
+        """Read the point that ``ResumePoints`` wrote; None if there is none; DataError if it is damaged."""
         try:
             return cls.model_validate_json(read_regular(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            raise ResumeError(
+            raise DataError(
                 f"{plain(str(path))}: not a resume point; remove the file, and the job reads its stream from its start"
             ) from None
