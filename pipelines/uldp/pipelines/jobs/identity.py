@@ -129,7 +129,7 @@ def job_of(folder: Path) -> JobIdentity | None:
     path = folder / JOB
     try:
         return JobIdentity.read(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -7,7 +7,7 @@ from typing import Self
 
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.results.catalog import Catalog
-from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.files import pass_over
 from uldp.pipelines.results.newest import estimate_key, newest
 from uldp.pipelines.results.panes import KINDS, PANES
 from uldp.pipelines.results.prune import pruned_before
@@ -80,7 +80,7 @@ class Results:
             return
         found: dict[_Place, Extent] = {}
         for root in dict.fromkeys((self.public, self.private)):
-            catalog = Catalog.read(root, KINDS, _passed)
+            catalog = Catalog.read(root, KINDS, pass_over)
             for kind in KINDS:
                 for pane, _, _ in catalog.entries(kind):
                     place, extent = (kind.folder, estimate_key(pane)), Extent.of(pane.accounting)
@@ -115,22 +115,14 @@ def _newest(entries: Iterable[Entry], taken: Callable[[PaneWritten], bool]) -> I
     yield from panes.values()
 
 
-def _passed(damage: ResultsError) -> None:
-    """Take a window with a damaged file as gone, so that the job writes it again."""
-
-
 def mark_open_windows(out: Path) -> int:
     """Say in the journal which windows have no on-time pane although their job has ended; return their number.
 
     Readers give the early panes of such a window the flag ``incomplete``, until the job runs again and writes a pane of
     it. Panes that count no report have no estimate, and are left out.
     """
-    panes = newest(entry.header for entry in Catalog.read(out, (PANES,), _pass_over).entries(PANES))
+    panes = newest(entry.header for entry in Catalog.read(out, (PANES,), pass_over).entries(PANES))
     left = [pane for pane in panes if pane.n and pane.pane.kind is PaneKind.EARLY]
     if left:
         append_entries(out / JOURNAL, (LeftOpen(*pane.key, pane.accounting.existed) for pane in left))
     return len(left)
-
-
-def _pass_over(damage: ResultsError) -> None:
-    """Ignore a damaged file: readers of the results report damage, and hide its windows."""

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from uldp.pipelines.live.headers import Headers
-from uldp.pipelines.results.files import ResultsError, finished
+from uldp.pipelines.results.files import finished, pass_over
 from uldp.pipelines.results.newest import firing, newest, total_accounting
 from uldp.pipelines.results.records import records_of
 from uldp.schemas.pane import Accounting, PaneHeader, PaneKind
@@ -51,7 +51,7 @@ class RejectedReasons:
             now = tuple((path.name, os.stat(path).st_mtime_ns) for path in files)
             if self._files.get(source) != now:
                 own = [path for path in files if not self._is_copy(path)]
-                records = records_of(own, "rejected", Rejected.from_avro, _pass_over)
+                records = records_of(own, "rejected", Rejected.from_avro, pass_over)
                 self._counts[source] = count_reasons(each_once(records))
                 self._files[source] = now
 
@@ -117,7 +117,7 @@ class FiguresOf:
             if fired.state != self._state:
                 self._collections = dict(collections_of(fired.panes, fired.written))
                 self._state = fired.state
-            lost = records_of(finished(self._out / MISSING), "missing", Missing.from_avro, _pass_over)
+            lost = records_of(finished(self._out / MISSING), "missing", Missing.from_avro, pass_over)
             return Figures(self._collections, self._reasons.count(), missing_messages(lost), fired.damaged)
 
 
@@ -146,7 +146,3 @@ def collections_of(
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
-
-
-def _pass_over(damage: ResultsError) -> None:
-    """Leave a damaged file to the commands that name it."""

@@ -14,7 +14,7 @@ from uldp.mechanisms.catalog import build_protocol, build_variable
 from uldp.mechanisms.zones.zone_shares import ZoneShares
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.results.catalog import Catalog
-from uldp.pipelines.results.files import Damaged, ResultsError
+from uldp.pipelines.results.files import Damaged, ResultsError, pass_over
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import PANES
@@ -113,7 +113,7 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
     """
     digest, selection = spec.device_digest, Selection(spec.collection, since, estimator=_NONE)
     panes = [pane for pane in newest(ResultsFolder(out, damaged).statistics()) if pane.key[:2] == spec.key]
-    replace(Catalog.read(out, (PANES,), _passed, selection), damaged=damaged).name_lost(PANES)
+    replace(Catalog.read(out, (PANES,), pass_over, selection), damaged=damaged).name_lost(PANES)
     windows = selection.windows(pane.key for pane in panes)
     chosen = list(_apart([pane for pane in panes if pane.n and pane.device_digest == digest and pane.key in windows]))
     if not chosen:
@@ -123,10 +123,6 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
         )
     cells: Counts = np.sum([pane.cells for pane in chosen], axis=0)
     return Pooled(len(chosen), cells, sum(pane.n for pane in chosen))
-
-
-def _passed(damage: ResultsError) -> None:
-    """Pass over a damaged file, which is named already."""
 
 
 def _apart(panes: Sequence[Statistic]) -> Iterator[Statistic]:

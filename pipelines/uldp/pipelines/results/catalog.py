@@ -7,14 +7,14 @@ otherwise take an older pane of such a window for the newest.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, Self, cast
 
-from uldp.pipelines.results.files import Damaged, ResultsError, finished
+from uldp.pipelines.results.files import Damaged, ResultsError, check_results, finished, pass_over
 from uldp.pipelines.results.newest import estimator_of, identity
 from uldp.pipelines.results.panes import (
     ESTIMATES,
@@ -160,7 +160,7 @@ class Catalog:
         """Return where panes are now, by identity; one look serves all files that are gone by then."""
         known = self._moved.get(kind.folder, {})
         if any(key not in known or known[key].file == gone for key in keys):
-            entries = type(self).read(self.out, (kind,), _pass_over).entries(kind)
+            entries = type(self).read(self.out, (kind,), pass_over).entries(kind)
             self._moved[kind.folder] = known = {identity(entry.header): entry for entry in entries}
         return known
 
@@ -171,14 +171,14 @@ def _order(entry: Entry[Any]) -> tuple[Any, ...]:
 
 
 @contextmanager
-def locked_panes(out: Path) -> Iterator[None]:
-    """Hold the lock of commands that remove files: without it, two could each remove its own of two equal panes."""
-    with locked_file(out / ".panes.lock"):
+def removing(out: Path, *, dry_run: bool) -> Iterator[None]:
+    """Hold the lock of commands that remove files, unless this one only counts; ResultsError if there are no results.
+
+    Without the lock, two could each remove its own of two equal panes.
+    """
+    check_results(out)
+    with nullcontext() if dry_run else locked_file(out / ".panes.lock"):
         yield
-
-
-def _pass_over(damage: ResultsError) -> None:
-    """Ignore a damaged file."""
 
 
 def _listings(out: Path, kinds: Sequence[Panes[Any]]) -> Iterator[list[tuple[Panes[Any], str]]]:

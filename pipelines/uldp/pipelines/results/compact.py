@@ -9,14 +9,13 @@ before their sources are removed. If both are there, readers find equal panes tw
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from uldp.pipelines.results.catalog import Catalog, locked_panes
-from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
+from uldp.pipelines.results.catalog import Catalog, removing
+from uldp.pipelines.results.files import Damaged, ListedFile, listed, refuse
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import KINDS, PANES, Entry, Panes
 from uldp.pipelines.results.text import number_of
@@ -24,7 +23,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.folders import FEW, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import FEW
 from uldp.transforms.io.results.pane_files import EncodedPane, pane_files
 
 #: The bytes of the panes of a joined file before it is compressed; a day with more has several files. A reader holds
@@ -75,10 +74,8 @@ def compact(out: Path, *, dry_run: bool = False, damaged: Damaged = refuse) -> C
     The newest pane that is not early says that the window has ended. A later one has its own file until the next run. A
     damaged file stays. ResultsError if ``out`` is no directory of results or private ones.
     """
-    if kind_of(out) is not Kind.RESULTS:
-        raise ResultsError(mismatch(out, Kind.RESULTS))
     total = Compacted()
-    with nullcontext() if dry_run else locked_panes(out):
+    with removing(out, dry_run=dry_run):
         catalog = Catalog.read(out, KINDS, damaged)
         for kind in KINDS:
             for files in _parts_of(_closed(catalog, kind)):

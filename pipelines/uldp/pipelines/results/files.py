@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import KINDS, Kind, mismatch
+from uldp.transforms.io.folders import KINDS, Kind, kind_of, mismatch
 from uldp.transforms.io.listing import paths_below
 
 Read = TypeVar("Read")
@@ -26,6 +26,10 @@ def refuse(damage: ResultsError) -> NoReturn:
     raise damage
 
 
+def pass_over(damage: ResultsError) -> None:
+    """Ignore a damaged file: its windows are taken as gone, and the commands that read results name it."""
+
+
 #: A callback for a file that cannot be read; it takes the error, which names the file and the remedy.
 Damaged = Callable[[ResultsError], object]
 
@@ -33,6 +37,12 @@ Damaged = Callable[[ResultsError], object]
 def check_directory(out: Path) -> None:
     """Raise ResultsError if ``out`` is no directory."""
     if not out.is_dir():
+        raise ResultsError(mismatch(out, Kind.RESULTS))
+
+
+def check_results(out: Path) -> None:
+    """Raise ResultsError if ``out`` is no directory of results, or of private ones."""
+    if kind_of(out) is not Kind.RESULTS:
         raise ResultsError(mismatch(out, Kind.RESULTS))
 
 

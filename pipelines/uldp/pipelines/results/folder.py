@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from uldp.pipelines.results.catalog import Catalog
-from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
+from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, check_results, finished, refuse
 from uldp.pipelines.results.newest import Current, firing, identity, newest_published
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry, Panes, pane_paths
 from uldp.pipelines.results.records import left_out_line, records_of, rejected_in
@@ -21,7 +21,7 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.folders import FEW, MISSING, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import FEW, MISSING
 from uldp.transforms.io.results.names import PaneFileName
 
 
@@ -77,8 +77,7 @@ class ResultsFolder:
         """The specs of the results, by collection and version, as at the first look; ResultsError if none."""
         specs = KeptSpecs(self.path)
         if not specs:
-            if kind_of(self.path) is not Kind.RESULTS:
-                raise ResultsError(mismatch(self.path, Kind.RESULTS))
+            check_results(self.path)
             raise ResultsError(
                 f"{plain(str(self.path / 'specs'))}: holds no folder with a spec.yaml; restore the specs"
             )

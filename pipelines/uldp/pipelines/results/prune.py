@@ -10,12 +10,11 @@ new file into place, and a file that was replaced since it was read is not remov
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from uldp.pipelines.results.catalog import Catalog, locked_panes
+from uldp.pipelines.results.catalog import Catalog, removing
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.panes import KINDS, Entry, Panes, pane_paths
@@ -26,7 +25,7 @@ from uldp.schemas.flags import held_back
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import ASIDE, write_file
-from uldp.transforms.io.folders import FEW, IDS, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import FEW, IDS
 from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.results.names import PaneFileName
 
@@ -80,9 +79,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     If ``dry_run``, count only. All panes of windows of a damaged file stay. ResultsError if ``out`` is no directory of
     results or private ones.
     """
-    if kind_of(out) is not Kind.RESULTS:
-        raise ResultsError(mismatch(out, Kind.RESULTS))
-    with nullcontext() if dry_run else locked_panes(out):
+    with removing(out, dry_run=dry_run):
         panes = list(_superseded(out, damaged))
         late, rejected, ids = (_old(out / kind, before, _STORED.fullmatch) for kind in ("late", "rejected", IDS))
         replaced = {file.path for file in panes}
