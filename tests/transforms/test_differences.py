@@ -23,7 +23,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, waiting
 from uldp.pipelines.results.prune import prune
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.text import held_text
+from uldp.pipelines.results.text import HELD_BACK, unpublished_text
 from uldp.schemas.pane import Accounting, PaneHeader, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -175,7 +175,7 @@ def test_what_is_left_is_apart_with_an_accounting_that_says_so(tmp_path: Path) -
     assert public.n == 8
     found = ResultsFolder(tmp_path).current()
     assert ([each.n for each in found.estimates], found.unpublished) == ([8], [])
-    (held,) = map(held_text, found.held)
+    (held,) = (unpublished_text(pane, HELD_BACK) for pane in found.held)
     assert "late reports wait until more have come\n  n 10  pane late" in held
     (line,) = waiting(found, ResultsFolder(tmp_path).specs)
     assert line.endswith(" v1, windows that wait for more reports: 1 whose estimate leaves late reports out")

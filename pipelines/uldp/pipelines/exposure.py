@@ -18,6 +18,7 @@ from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import Guarantee
+from uldp.pipelines.results.text import number_of
 from uldp.schemas.arrays import Counts, Payloads, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import several_epsilons
@@ -63,15 +64,15 @@ def exposure_text(spec: CollectionSpec, days: int) -> Iterator[str]:
     has, spend = ("has", "spends") if spent.reports == 1 else ("have", "spend")
     nats = f"{has} no privacy" if spent.epsilon is None else f"{spend} epsilon {spent.epsilon:,.6g}"
     most = "up to " if guarantee.terms or several_epsilons(spec.mechanism.name) else ""
-    yield f"{_number(spent.reports, 'report')} of one value{of_windows} {nats.replace('epsilon', f'{most}epsilon')}"
+    yield f"{number_of(spent.reports, 'report')} of one value{of_windows} {nats.replace('epsilon', f'{most}epsilon')}"
     for name, variable in spec.variables.items():
         reports = spent.reports if guarantee.lasting is not None else max(round(spent.reports * variable.share), 1)
         if found := known(variable, reports):
             (first, share), *last = sorted({found[0], found[-1]})
-            later = "".join(f", {100 * all_known:.3g} % after {_number(t, 'report')}" for t, all_known in last)
+            later = "".join(f", {100 * all_known:.3g} % after {number_of(t, 'report')}" for t, all_known in last)
             of = f"{name}: where it is reported, " if name else ""
             yield (
-                f"{of}a reader knows {100 * share:.3g} % of values after {_number(first, 'report')}{later}; a guess"
+                f"{of}a reader knows {100 * share:.3g} % of values after {number_of(first, 'report')}{later}; a guess"
                 f" knows {100 / variable.size:.2g} %"
             )
 
@@ -147,7 +148,3 @@ def _guesses(decoder: Decoder, cells: Counts, n: int, values: int) -> Values:
         score = xlogy(supports, p / q) + xlogy(n - supports, (1 - p) / (1 - q))
     guesses: Values = score.argmax(axis=1)
     return guesses
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

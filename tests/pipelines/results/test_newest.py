@@ -11,7 +11,7 @@ from tests.build import HOUR, START
 from tests.pane_files import save_panes
 from tests.pipelines.results.samples import COUNTS, fired, folder_of, statistic_of, write_estimate
 from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.text import unpublished_text
+from uldp.pipelines.results.text import UNPUBLISHED, unpublished_text
 from uldp.schemas.pane import Pane, PaneKind
 
 
@@ -72,7 +72,7 @@ class TestCurrent:
         save_panes(tmp_path, "counts", [few])
         estimates, (pane,), *_ = folder_of(tmp_path).current()
         assert estimates == []
-        assert unpublished_text(pane).splitlines()[:4] == [
+        assert unpublished_text(pane, UNPUBLISHED).splitlines()[:4] == [
             "c v1  2026-01-01 09:00 to 10:00 UTC  no estimate is published",
             "  n 100  pane on_time, revision 2",
             "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",

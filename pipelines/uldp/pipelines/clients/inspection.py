@@ -13,6 +13,7 @@ from uldp.collector.plain_decoder import Unparsed
 from uldp.collector.signals import IMPROBABLE
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
+from uldp.pipelines.results.text import headed
 from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.framing import HEADER_SIZE, report_store
@@ -104,7 +105,7 @@ class Inspection:
         for each in unparsed:
             verdict = self._verdict(each.reason)
             if verdict == NOT_JUDGED:
-                yield _row("verdict", f"{NOT_JUDGED}; give the spec of this collection by --spec")
+                yield headed("verdict", f"{NOT_JUDGED}; give the spec of this collection by --spec")
             else:
                 yield from _rejected(each.reason, self._parser.detail(self._bodies([message]), 0))
         for of in judged:
@@ -115,39 +116,35 @@ class Inspection:
                 yield from _report(of, number)
 
 
-def _row(heading: str, text: str) -> str:
-    return f"  {heading:<11} {text}"
-
-
 def _envelope(data: bytes) -> Iterator[str]:
     """Yield lines about the framing, and about the fields that all reports of a message share."""
     header = data[:HEADER_SIZE]
-    yield _row("header", f"{header[:2].hex()} {header[2:].hex()}".strip() or "none")
+    yield headed("header", f"{header[:2].hex()} {header[2:].hex()}".strip() or "none")
     try:
         name, record = report_store().decode(data)
     except ValueError:  # the collector says why
         return
-    yield _row("schema", name)
-    yield _row("collection", f"{quote(record['collection'])} version {record['version']}")
+    yield headed("schema", name)
+    yield headed("collection", f"{quote(record['collection'])} version {record['version']}")
     if name == "uldp.Report":
         payload = record["payload"]
         index, kind = (1, f"{len(payload):,} bytes") if isinstance(payload, bytes) else (0, f"the symbol {payload}")
-        yield _row("report_id", record["report_id"].hex())
-        yield _row("event_time", _time(record["event_time"]))
-        yield _row("union index", f"{index}: {kind}")
+        yield headed("report_id", record["report_id"].hex())
+        yield headed("event_time", _time(record["event_time"]))
+        yield headed("union index", f"{index}: {kind}")
     else:
         ((column, values),) = record["payload"].items()
-        yield _row("report_ids", f"{len(record['report_ids']):,} bytes")
-        yield _row("event_times", f"{len(record['event_times']):,} bytes")
-        yield _row("union index", f"{['symbols', 'bits'].index(column)}: {len(values):,} bytes of {column}")
+        yield headed("report_ids", f"{len(record['report_ids']):,} bytes")
+        yield headed("event_times", f"{len(record['event_times']):,} bytes")
+        yield headed("union index", f"{['symbols', 'bits'].index(column)}: {len(values):,} bytes of {column}")
 
 
 def _report(of: Judged, row: int) -> Iterator[str]:
     """Yield lines about one report, of which ``_envelope`` has shown no more than what it shares with others."""
     parsed = of.parsed
     if parsed.batched:
-        yield _row("report_id", parsed.report_ids[row].tobytes().hex())
-        yield _row("event_time", _time(int(parsed.event_times[row])))
+        yield headed("report_id", parsed.report_ids[row].tobytes().hex())
+        yield headed("event_time", _time(int(parsed.event_times[row])))
     verdict = int(of.verdicts[row])
     if verdict != COUNTED:
         yield from _rejected(REASONS[verdict], of.detail(row))
@@ -155,10 +152,10 @@ def _report(of: Judged, row: int) -> Iterator[str]:
     cell = parsed.payloads[row]
     payload = cell.tobytes() if isinstance(cell, np.ndarray) else int(cell)
     name = _name(parsed.collection(row), payload)
-    yield _row("payload", parsed.collection(row).mechanism.describe(payload) + (f", {name}" if name else ""))
+    yield headed("payload", parsed.collection(row).mechanism.describe(payload) + (f", {name}" if name else ""))
     if of.signals[row] >= IMPROBABLE:
-        yield _row("improbable", "fewer than one in a million right devices send such a payload")
-    yield _row("verdict", GOOD)
+        yield headed("improbable", "fewer than one in a million right devices send such a payload")
+    yield headed("verdict", GOOD)
 
 
 def _name(served: ServedCollection, payload: int | bytes) -> str:
@@ -174,9 +171,9 @@ def _name(served: ServedCollection, payload: int | bytes) -> str:
 
 
 def _rejected(reason: Reason, detail: str) -> Iterator[str]:
-    yield _row("verdict", f"rejected as {reason}: {MEANING[reason]}")
-    yield _row("detail", detail)
-    yield _row("remedy", REMEDY[reason])
+    yield headed("verdict", f"rejected as {reason}: {MEANING[reason]}")
+    yield headed("detail", detail)
+    yield headed("remedy", REMEDY[reason])
 
 
 def _time(milliseconds: int) -> str:

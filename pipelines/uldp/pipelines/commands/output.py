@@ -24,11 +24,11 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(text, err=err)
 
 
-def say_each(texts: Iterable[str]) -> None:
+def say_each(texts: Iterable[str], *, err: bool = False) -> None:
     """Print texts as ``say`` does, a hundred at a time: of 25,000 windows, one by one takes half a second."""
     left = iter(texts)
     while some := list(islice(left, 100)):
-        say("\n".join(some))
+        say("\n".join(some), err=err)
 
 
 def show_log(module: str, level: int) -> None:

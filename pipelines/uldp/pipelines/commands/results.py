@@ -46,7 +46,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     from uldp.pipelines.results.newest import waiting
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.selection import ALL
-    from uldp.pipelines.results.text import estimate_text, held_text, unpublished_text
+    from uldp.pipelines.results.text import HELD_BACK, UNPUBLISHED, estimate_text, unpublished_text
 
     damaged: list[ResultsError] = []
     folder = ResultsFolder(out, damaged.append)
@@ -60,10 +60,8 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     if pooled:
         for each in pool_versions(estimates, found, partial(say, err=True)):
             say(json.dumps(pooled_json(each)) if as_json else pooled_text(each, top=top))
-    for pane in found.unpublished:
-        say(unpublished_text(pane), err=as_json)
-    for pane in found.held:
-        say(held_text(pane), err=as_json)
+    for why, panes in ((UNPUBLISHED, found.unpublished), (HELD_BACK, found.held)):
+        say_each((unpublished_text(pane, why) for pane in panes), err=as_json)
     for line in waiting(found, folder.specs):
         say(line, err=as_json)
     if not (found.estimates or found.unpublished or damaged):

@@ -36,21 +36,21 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     budget = f"up to {budget}" if guarantee.terms else budget
     budget += f" and {guarantee.lasting:.6g} for two or more of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
-    rows += [_row("grid", text) for text in _grids_text(spec)]
+    rows += [headed("grid", text) for text in _grids_text(spec)]
     if numbers := list(_auto_text(spec)):
         rows.append(f"  auto        {', '.join(numbers)}")
     if guarantee.epsilon is not None:
         rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting, guarantee.privacy)}")
     if guarantee.terms:
-        rows.append(_row(guarantee.privacy, guarantee.terms))
+        rows.append(headed(guarantee.privacy, guarantee.terms))
     if spec.by is not None:
         counted = " x ".join(f"{name} ({len(values)})" for name, values in spec.by.items())
-        rows.append(_row("by", f"{counted}; {guarantee.public}"))
-    rows += [_row(*fact) for fact in protocol.mechanism.device_facts()]
+        rows.append(headed("by", f"{counted}; {guarantee.public}"))
+    rows += [headed(*fact) for fact in protocol.mechanism.device_facts()]
     facts = list(protocol.decoder.describe(users, spec.estimators[0]))
     # Facts that depend on the number of users come last; those of a record stay with their attribute.
     last = [fact for fact in facts if "" in spec.variables and fact[0] in DEPENDS_ON_N]
-    rows += [_row(*fact) for fact in facts if fact not in last]
+    rows += [headed(*fact) for fact in facts if fact not in last]
     rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
     if protocol.mechanism.memory:
         rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
@@ -69,10 +69,10 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{_begins(spec)}{early}{late}{exact}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     if spec.assume_forgers is not None:
-        rows.append(_row("forgers", _forgers_text(spec.assume_forgers, record="" not in spec.variables)))
+        rows.append(headed("forgers", _forgers_text(spec.assume_forgers, record="" not in spec.variables)))
     rows.append(f"  limits      {', '.join(_limits(spec))}")
-    rows += [_row(*fact) for fact in last]
-    rows += [_row("tables", text) for text in _forecast_text(spec, protocol.mechanism, users)]
+    rows += [headed(*fact) for fact in last]
+    rows += [headed("tables", text) for text in _forecast_text(spec, protocol.mechanism, users)]
     return "\n".join(rows)
 
 
@@ -108,7 +108,8 @@ def _forecast_text(spec: CollectionSpec, mechanism: Mechanism, users: int) -> It
             yield f"{reader}, is given {_promise(promise)}{equally}"
 
 
-def _row(heading: str, text: str) -> str:
+def headed(heading: str, text: str) -> str:
+    """Return a line of a block: what it is about, and its text."""
     return f"  {heading:<11} {text}"
 
 
@@ -242,17 +243,12 @@ def _only_tables(estimate: Estimate) -> Iterator[str]:
     yield from (f"  {end}" for end in ends)
 
 
-def unpublished_text(pane: PaneHeader) -> str:
-    """Return a window without a published estimate as a block of lines."""
-    return _unpublished_text(pane, "no estimate is published")
+#: Why a pane has no estimate: its window has none that is published, or the pane is held back.
+UNPUBLISHED, HELD_BACK = "no estimate is published", "late reports wait until more have come"
 
 
-def held_text(pane: PaneHeader) -> str:
-    """Return a pane that is held back as a block of lines."""
-    return _unpublished_text(pane, "late reports wait until more have come")
-
-
-def _unpublished_text(pane: PaneHeader, why: str) -> str:
+def unpublished_text(pane: PaneHeader, why: str) -> str:
+    """Return a pane without an estimate, and why it has none, as a block of lines."""
     lines = [
         f"{_window_name(pane)}  {why}",
         f"  n {pane.n:,}  {_pane_text(pane)}",
