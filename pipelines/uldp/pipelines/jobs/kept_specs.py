@@ -19,7 +19,7 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.zones import zones_text
 from uldp.transforms.io.durable_files import make_folder, write_files
 from uldp.transforms.io.folders import below, is_remote
-from uldp.transforms.io.remote import fetched, matching
+from uldp.transforms.io.remote import copy_below
 
 
 @dataclass(frozen=True)
@@ -113,17 +113,8 @@ def kept_specs(out: str) -> dict[CollectionKey, CollectionSpec]:
     if not is_remote(out):
         return dict(KeptSpecs(Path(out)))
     with TemporaryDirectory() as made:
-        fetch(out, "specs/*/*", Path(made))
+        copy_below(out, "specs/*/*", Path(made))
         return kept_specs(made)
-
-
-def fetch(out: str, pattern: str, folder: Path) -> None:
-    """Copy the files of a URL that match a pattern to the same place below a folder; EndpointError if that fails."""
-    for found in matching(below(out, *pattern.split("/"))):
-        path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fetched(found.path) as file:
-            path.write_bytes(file.read())
 
 
 def kept_file(out: Path, spec: CollectionSpec) -> Path:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
 from uldp.pipelines.jobs.identity import JobIdentity, job_of
-from uldp.pipelines.jobs.kept_specs import fetch, is_kept, keep_specs, kept_file
+from uldp.pipelines.jobs.kept_specs import is_kept, keep_specs, kept_file
 from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.specs import load_kept
@@ -23,7 +23,7 @@ from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import make_folder, remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, below, is_remote, kind_of, or_restore
 from uldp.transforms.io.listing import paths_below
-from uldp.transforms.io.remote import check_scheme
+from uldp.transforms.io.remote import check_scheme, copy_below
 
 #: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0
@@ -160,7 +160,7 @@ def claimed(
             check_scheme(out)
             local = Path(stack.enter_context(TemporaryDirectory()))
             for pattern in (JOB, "specs/*/*"):
-                fetch(out, pattern, local)
+                copy_below(out, pattern, local)
         else:
             _refuse_others(local, option)
             stack.enter_context(locked(local, option))

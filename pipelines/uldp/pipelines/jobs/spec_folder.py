@@ -29,7 +29,7 @@ from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.specfile import MAX_SPEC_BYTES
 from uldp.transforms.io.folders import below, is_remote
 from uldp.transforms.io.listing import files_below, others_text, spec_files
-from uldp.transforms.io.remote import fetched, matching
+from uldp.transforms.io.remote import copy_below, matching
 
 #: Of each file: its path, its size, and when it was last written.
 _Listing = tuple[tuple[str, int, float], ...]
@@ -236,11 +236,7 @@ class SpecFolder:
             yield Path(self.path)
             return
         with TemporaryDirectory() as made:
-            for path, _, _ in _list(self.path):
-                copy = Path(made, path.removeprefix(self.path).lstrip("/"))
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                with fetched(path) as file:
-                    copy.write_bytes(file.read())
+            copy_below(self.path, "**", Path(made))
             yield Path(made)
 
 

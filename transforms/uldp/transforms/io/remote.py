@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from operator import attrgetter
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from uldp.schemas.errors import EndpointError
@@ -53,6 +54,24 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
             shutil.copyfileobj(file, local, length=1 << 20)
         local.seek(0)
         yield local
+
+
+def copy_below(root: str, pattern: str, folder: Path) -> bool:
+    """Copy the files below a URL that match a pattern to the same places below a folder; return whether there are any.
+
+    EndpointError if the file system says so, or a name leads out of the folder.
+    """
+    root = root.rstrip("/")
+    found = matching(f"{root}/{pattern}")
+    for path in (file.path for file in found):
+        name = PurePosixPath(path[len(root) + 1 :])
+        if name.is_absolute() or ".." in name.parts:
+            raise EndpointError(f"{path}: a name with .. is none that a job writes; remove the file")
+        target = Path(folder, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with fetched(path) as file, target.open("wb") as copy:
+            shutil.copyfileobj(file, copy, length=1 << 20)
+    return bool(found)
 
 
 #: The packages to install for the file systems that Beam supports but does not include.
