@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from uldp.transforms.io.durable_files import encode_record
 from uldp.transforms.io.results.names import stored_file
@@ -70,33 +70,25 @@ class Held(Generic[R]):
         return held
 
 
-class Joined:
-    """Records of a bundle that share a file, encoded: their size is then known, and the objects freed."""
+class JoinedFiling(Filing[R]):
+    """Files all records of a bundle together, encoded: their size is then known, and the objects freed."""
 
-    def __init__(self, folder: str, schema: str) -> None:
-        self._folder, self._schema = folder, schema
+    folder: ClassVar[str]
+    schema: ClassVar[str]
+
+    def __init__(self) -> None:
         self._held: Held[bytes] = Held()
 
-    def add(self, encoded: bytes) -> Iterator[File]:
-        """Add a record, and yield a file once the records reach a limit."""
-        if self._held.add(None, encoded, len(encoded)):
-            yield from self.rest()
-
-    def rest(self) -> Iterator[File]:
-        """Yield the file."""
-        for encoded in self._held.clear().values():
-            yield File(*stored_file(self._folder, encoded, self._schema))
-
-
-class TogetherFiling(Filing[R]):
-    """Files all records of a bundle together."""
-
-    def __init__(self, folder: str, schema: str, to_avro: Callable[[R], Mapping[str, Any]]) -> None:
-        self._schema, self._to_avro = schema, to_avro
-        self._joined = Joined(folder, schema)
+    @abstractmethod
+    def values_of(self, record: R) -> Iterator[Mapping[str, Any]]:
+        """Yield the values of the schema that hold a record."""
 
     def add(self, record: R) -> Iterator[File]:
-        return self._joined.add(encode_record(self._schema, self._to_avro(record)))
+        for value in self.values_of(record):
+            encoded = encode_record(self.schema, value)
+            if self._held.add(None, encoded, len(encoded)):
+                yield from self.rest()
 
     def rest(self) -> Iterator[File]:
-        return self._joined.rest()
+        for encoded in self._held.clear().values():
+            yield File(*stored_file(self.folder, encoded, self.schema))

@@ -4,9 +4,9 @@ import hashlib
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import IDS, SOURCE_DIGITS
-from uldp.transforms.io.results.filing import File, Filing, Held, Joined
+from uldp.transforms.io.results.filing import File, Filing, Held, JoinedFiling
 from uldp.transforms.io.results.signing import line_of_file
 from uldp.transforms.io.stored_files import StoredFile, numbers_of
 
@@ -178,30 +178,25 @@ def _file_name(source: str, identity: Sequence[bytes]) -> str:
 _IDS = 1 << 12
 
 
-class IdsFiling(Filing[MixedColumns]):
+class IdsFiling(JoinedFiling[MixedColumns]):
     """Files the ids of the reports of a bundle together, those of a time slice in records of their own.
 
     By these alone two folders of results show that they share no report. A bundle that is tried again may write its ids
     again, in other files: the ids of a slice are a set, so that changes nothing.
     """
 
-    def __init__(self) -> None:
-        self._joined = Joined(IDS, "ids")
+    folder, schema = IDS, "ids"
 
-    def add(self, record: MixedColumns) -> Iterator[File]:
+    def values_of(self, record: MixedColumns) -> Iterator[Mapping[str, Any]]:
         for part in record:
             order = np.argsort(part.slices, kind="stable")
             slices, ids = part.slices[order], part.report_ids[order]
             starts, firsts = np.unique(slices, return_index=True)
             for start, of_slice in zip(starts.tolist(), np.split(ids, firsts[1:]), strict=True):
                 for cut in range(0, len(of_slice), _IDS):
-                    record_of = {
+                    yield {
                         "collection": part.collection,
                         "version": part.version,
                         "slice": start,
                         "ids": of_slice[cut : cut + _IDS].astype("<u8").tobytes(),
                     }
-                    yield from self._joined.add(encode_record("ids", record_of))
-
-    def rest(self) -> Iterator[File]:
-        return self._joined.rest()

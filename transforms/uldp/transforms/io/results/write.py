@@ -1,6 +1,6 @@
 """The steps that write results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from uldp.schemas.records import Missing
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.io.folders import MISSING
-from uldp.transforms.io.results.filing import TogetherFiling
+from uldp.transforms.io.results.filing import JoinedFiling
 from uldp.transforms.io.results.pane_files import ESTIMATES
 from uldp.transforms.io.results.panes import PaneFiling
 from uldp.transforms.io.results.private import IdsFiling, LateFiling, RejectedFiling
@@ -110,6 +110,15 @@ def write_private(out: str, filing: type[LateFiling | RejectedFiling]) -> _Write
     return _WriteFn(lambda: FilesWriter(out, filing(), private=True))
 
 
+class MissingFiling(JoinedFiling[Missing]):
+    """Files records of missing messages; see ``missing_messages`` for a loss that is written again."""
+
+    folder, schema = MISSING, "missing"
+
+    def values_of(self, record: Missing) -> Iterator[Mapping[str, Any]]:
+        yield record.to_avro()
+
+
 def write_missing(out: str) -> _WriteFn:
-    """Return the step of records of missing messages; see ``missing_messages`` for a loss that is written again."""
-    return _WriteFn(lambda: FilesWriter(out, TogetherFiling(MISSING, "missing", Missing.to_avro)))
+    """Return the step of records of missing messages."""
+    return _WriteFn(lambda: FilesWriter(out, MissingFiling()))
