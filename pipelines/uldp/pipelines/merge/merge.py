@@ -27,19 +27,17 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
 from uldp.pipelines.results.selection import Key
 from uldp.pipelines.results.text import number_of
-from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import MERGED, Kind, is_remote, kind_of
 from uldp.transforms.io.remote import fetched, matching
-from uldp.transforms.io.results.pane_files import ESTIMATES, FEW_STATISTICS, STATISTICS
+from uldp.transforms.io.results.pane_files import ESTIMATES
 from uldp.transforms.io.results.panes import PaneFiling
 from uldp.transforms.io.results.signing import line_of_pane, write_journal
-from uldp.transforms.io.results.writers import FilesWriter
+from uldp.transforms.io.results.writers import FilesWriter, StatisticsWriter
 
 #: The file that says from which folders each window is.
 PROVENANCE = "provenance.jsonl"
@@ -201,8 +199,7 @@ def _record(out: str) -> bytes | None:
 
 def _write(windows: _Windows, out: str, private: str) -> Merged:
     keep_specs(out, windows.specs)
-    counts = FilesWriter(out, PaneFiling(STATISTICS))
-    few = FilesWriter(private, PaneFiling(FEW_STATISTICS), private=True)
+    counts = StatisticsWriter(out, private)
     estimates = FilesWriter(out, PaneFiling(ESTIMATES))
     provenance: list[bytes] = []
     journal: list[bytes] = []
@@ -211,19 +208,14 @@ def _write(windows: _Windows, out: str, private: str) -> Merged:
     for part in windows:
         journal += map(line_of_pane, (*part.panes, *part.estimates))
         for pane in part.panes:
-            if not pane.apart:
-                counts.add(pane)
-                continue
-            counts.add(PaneHeader(**pane.header()))
-            if isinstance(pane, Statistic):
-                few.add(pane)
+            counts.add(pane)
         for estimate in part.estimates:
             estimates.add(estimate)
         provenance.append(_provenance(part))
         proofs[part.proof] += 1
         reports += part.newest.n
-    for writer in (counts, few, estimates):
-        writer.finish()
+    counts.finish()
+    estimates.finish()
     write_journal(out, journal)
     write_file(f"{out.rstrip('/')}/{PROVENANCE}", b"".join(provenance))
     write_file(f"{out.rstrip('/')}/{MERGED}", record_of(windows.folders))

@@ -74,14 +74,18 @@ class StatisticsWriter:
         self._few = FilesWriter(private, self._few_cells, private=True)
         self.lines = self._counts.lines
 
-    def add(self, statistic: Statistic) -> None:
-        """Add a statistic. The cells of the pane before may be apart although those of this one are not."""
-        if statistic.apart:
-            self._few.add(statistic)
-            self._counts.add(PaneHeader(**statistic.header()))
-        else:
-            self._few_cells.supersede(statistic)
-            self._counts.add(statistic)
+    def add(self, pane: PaneHeader) -> None:
+        """Add a statistic, or a header alone if cells that are apart are not known.
+
+        The cells of the pane before may be apart although those of this one are not.
+        """
+        if not pane.apart:
+            self._few_cells.supersede(pane)
+            self._counts.add(pane)
+            return
+        if isinstance(pane, Statistic):
+            self._few.add(pane)
+        self._counts.add(PaneHeader(**pane.header()))
 
     def finish(self) -> None:
         """Write all files."""
