@@ -1,10 +1,9 @@
 """Files of rows, each named when it is whole: CSV, and Parquet and Arrow by the extra pyarrow, imported when used."""
 
 import csv
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -17,31 +16,25 @@ from uldp.schemas.records import iso
 from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.arrow_rows import ArrowRows, ParquetRows
+from uldp.transforms.io.arrow_rows import ArrowFile, ParquetRows
 
 #: How a spreadsheet recognises a formula in a cell, behind spaces too; East Asian versions know the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-class RowFile(ABC):
+class RowFile(Protocol):
     """A file that takes batches of rows."""
 
-    @abstractmethod
-    def __init__(self, path: Path, rows: Rows) -> None:
-        """Begin a file of the batches of ``rows``."""
-
-    @abstractmethod
     def write(self, batch: Batch) -> None:
         """Append a batch, which is not empty."""
 
-    @abstractmethod
     def close(self) -> None:
         """Write what belongs at the end."""
 
 
-def check_target(target: Path) -> type[RowFile]:
+def check_target(target: Path) -> Callable[[Path, Rows], RowFile]:
     """Return the format of a file, by its ending; RequestError if it is unknown, or pyarrow or a folder is missing."""
-    formats: dict[str, type[RowFile]] = {".parquet": _Parquet, ".arrow": _Arrow, ".csv": _Csv}
+    formats: dict[str, Callable[[Path, Rows], RowFile]] = {".parquet": ParquetRows, ".arrow": ArrowFile, ".csv": _Csv}
     name = plain(str(target))
     chosen = formats.get(target.suffix.lower())
     if chosen is None:
@@ -72,7 +65,7 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
     return written
 
 
-class _Csv(RowFile):
+class _Csv:
     """Values separated by commas, in UTF-8, with the names of the columns in the first line; what is null is empty."""
 
     def __init__(self, path: Path, rows: Rows) -> None:
@@ -121,33 +114,3 @@ def _cell(text: str) -> str:
 
 def _is_number(text: str) -> bool:
     return text[1:].replace(".", "", 1).isdecimal() and text.isascii()
-
-
-class _Parquet(RowFile):
-    """A Parquet file; each batch is a row group."""
-
-    def __init__(self, path: Path, rows: Rows) -> None:
-        self._file = ParquetRows(path, rows)
-
-    def write(self, batch: Batch) -> None:
-        self._file.write(batch)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _Arrow(RowFile):
-    """A file of Arrow's IPC format, also called Feather version 2. Its dictionaries grow from batch to batch."""
-
-    def __init__(self, path: Path, rows: Rows) -> None:
-        import pyarrow as pa
-
-        self._rows = ArrowRows(rows)
-        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-        self._writer = pa.ipc.new_file(path, self._rows.schema, options=options)
-
-    def write(self, batch: Batch) -> None:
-        self._writer.write_batch(self._rows.record_batch(batch))
-
-    def close(self) -> None:
-        self._writer.close()

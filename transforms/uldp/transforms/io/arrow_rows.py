@@ -58,14 +58,17 @@ class ArrowRows:
         return codes, words
 
 
-class ParquetRows(ArrowRows):
-    """A Parquet file at a path, or one that is open; each batch is a row group."""
+class ArrowFile(ArrowRows):
+    """A file of Arrow's IPC format, also called Feather version 2. Its dictionaries grow from batch to batch."""
 
     def __init__(self, target: Path | io.BytesIO, rows: Rows) -> None:
         super().__init__(rows)
-        import pyarrow.parquet as pq
+        self._writer = self._begin(target)
 
-        self._writer = pq.ParquetWriter(target, self.schema)
+    def _begin(self, target: Path | io.BytesIO) -> Any:
+        import pyarrow as pa
+
+        return pa.ipc.new_file(target, self.schema, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True))
 
     def write(self, batch: Batch) -> None:
         """Append a batch, which is not empty."""
@@ -74,6 +77,15 @@ class ParquetRows(ArrowRows):
     def close(self) -> None:
         """Write the end of the file."""
         self._writer.close()
+
+
+class ParquetRows(ArrowFile):
+    """A Parquet file at a path, or one that is open; each batch is a row group."""
+
+    def _begin(self, target: Path | io.BytesIO) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(target, self.schema)
 
     def _coded(self, codes: npt.NDArray[np.int32], words: Any) -> tuple[npt.NDArray[np.int32], Any]:
         """Keep the words of this column alone: each row group has its own, and would hold those of all others too."""
