@@ -3,7 +3,7 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -17,7 +17,7 @@ from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter
 from uldp.pipelines.report.colours import DARK, LIGHT
 from uldp.pipelines.report.maps import STEPS
 from uldp.pipelines.report.over_time import Lines, check_chosen
-from uldp.pipelines.report.time_line import HEIGHT, WIDTH, Chart
+from uldp.pipelines.report.time_line import HEIGHT, WIDTH
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import waiting
@@ -39,35 +39,6 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
-
-
-@dataclass(frozen=True)
-class Glance:
-    """A version of a collection in one line; the chart is of the reports in each window."""
-
-    anchor: str
-    name: str
-    windows: int
-    reports: int
-    last: str
-    n: int
-    chart: Chart
-    flags: Sequence[str]
-
-
-def glance_of(chapter: Chapter) -> Glance:
-    """Return the line of a chapter."""
-    last = chapter.last
-    return Glance(
-        chapter.anchor,
-        f"{chapter.spec.collection} version {chapter.spec.version}",
-        chapter.windows,
-        chapter.reports,
-        last.window,
-        last.estimate.n,
-        chapter.lines.reports,
-        last.estimate.flags,
-    )
 
 
 def write_page(page: str, target: Path) -> None:
@@ -169,7 +140,6 @@ def report_page(
         dark=DARK,
         steps=STEPS,
         most={"named": NAMED, "shown": SHOWN},
-        overview=[glance_of(chapter) for chapter in chapters],
         chapters=chapters,
         hatched=any(
             shares.rows[0].visible is not None
