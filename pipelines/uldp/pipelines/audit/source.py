@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.codec.packed import PackedMessages
@@ -35,24 +35,13 @@ class Part(NamedTuple):
     messages: PackedMessages
 
 
-class Source(Protocol):
-    """What can be read a second time."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing will be appended."""
-
-    def read(self, damaged: Damaged) -> Iterator[Part]:
-        """Yield all messages, in the order in which a job reads them."""
-
-
 @dataclass(frozen=True)
 class ArchiveSource:
     """Files of messages on this machine."""
 
     path: Path  # the file, or the folder
     published: int | None = None  # as in ``packed_messages``
-    closed = True
+    closed = True  # whether nothing will be appended
 
     def read(self, damaged: Damaged) -> Iterator[Part]:
         """Yield the messages of each file."""
@@ -142,7 +131,11 @@ def _runs(messages: PackedMessages) -> Iterator[Part]:
             first = row
 
 
-def source_of(endpoint: Endpoint) -> ArchiveSource | StreamSource | TopicSource:
+#: What can be read a second time.
+Source = ArchiveSource | StreamSource | TopicSource
+
+
+def source_of(endpoint: Endpoint) -> Source:
     """Return the source behind an endpoint; ValueError if it is not on this machine, or its broker forgets."""
     if isinstance(endpoint, KafkaEndpoint):
         return TopicSource(endpoint)

@@ -26,7 +26,6 @@ def device_table(spec: Path, as_json: bool, as_c: bool) -> None:
     """
     from uldp.mechanisms.devices.table import device_table as table_of
     from uldp.pipelines.clients.c_table import c_name, c_table
-    from uldp.pipelines.commands.clients import table_lines
 
     if as_json and as_c:
         raise RequestError("--json and --c are two forms of one table; give one of them")

@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,6 @@ from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here
 from uldp.pipelines.process import interrupt, stop_on_terminate
 from uldp.schemas.errors import DataError, RequestError
 from uldp.schemas.extras import install
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

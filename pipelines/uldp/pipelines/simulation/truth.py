@@ -170,10 +170,6 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field]
     return table.each(parse)
 
 
-def _has_tag(columns: list[str]) -> bool:
-    return len(columns) > 1
-
-
 def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> _Field:
     """Return the value and the tag of one variable in a row; ValueError, without a line, if one is invalid."""
     try:
@@ -183,7 +179,7 @@ def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> 
             f"{error}; write a value of the domain of {spec.collection} version {spec.version}"
         ) from error
     tags = {"": -1} | {tag.name: index for index, tag in enumerate(variable.tags)}
-    tag = cells[1] if _has_tag(cells) else ""
+    tag = cells[1] if len(cells) > 1 else ""
     if tag not in tags:
         known = near(tag, tags) or ", ".join(name for name in tags if name) or "it has none"
         raise RequestError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")

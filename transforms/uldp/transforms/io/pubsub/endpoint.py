@@ -87,7 +87,7 @@ class SubscriptionEndpoint(Endpoint):
 
     def identity(self) -> str:
         """Return the path: Pub/Sub gives a subscription nothing else."""
-        return self.subscription.identity()
+        return self.subscription.path
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
         source = PubSubSource(

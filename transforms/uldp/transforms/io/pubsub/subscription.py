@@ -125,10 +125,6 @@ class Subscription(_Resource):
     KIND = "subscriptions"
     ROLE = "roles/pubsub.subscriber"
 
-    def identity(self) -> str:
-        """Return the path, which identifies the subscription: Pub/Sub gives it no other id."""
-        return self.path
-
     def check(self) -> None:
         """Check in ten seconds a request that messages can be pulled; EndpointError says what to do."""
         client = library().SubscriberClient
