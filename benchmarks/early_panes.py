@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.rows import Row, alone, clock, print_table
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
@@ -67,7 +68,7 @@ def run(collections: int, measured: int, window: Mapping[str, str]) -> tuple[flo
                 writer.start()
 
         options = jobs.pipeline_options([])
-        jobs.follow(of, stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=say)
+        jobs.follow(of, stream.path, Path(folder, "out"), options, JobSettings(say=say))
         writer.join()
     return taken[-1] - taken[WARM], sum(" early " in line for line in said)
 

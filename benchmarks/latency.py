@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.rows import Row, alone, print_table
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
@@ -66,7 +67,7 @@ def run(duration: float) -> list[float]:
         writer = threading.Thread(target=_publish, args=(stream, duration, appended))
         writer.start()
         options = jobs.pipeline_options([])
-        jobs.follow([SPEC], stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=_said)
+        jobs.follow([SPEC], stream.path, Path(folder, "out"), options, JobSettings(say=_said))
         writer.join()
     waits = []
     for index, arrived in enumerate(appended):

@@ -77,7 +77,7 @@ def run(collections: int, reports: int, hours: int) -> tuple[float, float]:
 
         options = jobs.pipeline_options([])
         with mock.patch.object(estimate, "estimates_of_each", timed):
-            jobs.follow(of, stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=lambda _: None)
+            jobs.follow(of, stream.path, Path(folder, "out"), options)
         return time.process_time() - began, of_estimates[0]
 
 

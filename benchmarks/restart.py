@@ -68,7 +68,7 @@ def run(segments: int, reports: int) -> float:
 def follow(stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = (SPEC,)) -> None:
     """Follow a stream to its end."""
     options = jobs.pipeline_options([])
-    jobs.follow(specs, stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+    jobs.follow(specs, stream.path, out, options)
 
 
 def run_again(segments: int, days: float, collections: int = 1) -> tuple[float, float]:

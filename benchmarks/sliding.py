@@ -85,7 +85,7 @@ def run(window: dict[str, str], collections: int, segments: int) -> float:
             mock.patch.object(Waiting, "MAX_SEGMENTS", 1),
             suppress(Exception),  # Beam gives its own
         ):
-            jobs.follow(of, stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=lambda _: None)
+            jobs.follow(of, stream.path, Path(folder, "out"), options)
     return at[segments - 1] - at[WARM]
 
 

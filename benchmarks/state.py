@@ -20,6 +20,7 @@ from benchmarks.rows import Row, alone, clock, print_table
 from uldp.collector.id_table import Hashes
 from uldp.collector.seen import Lot
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms import remembered
@@ -108,7 +109,7 @@ def run(windows: int, lateness: str) -> tuple[float, list[Kept]]:
         began = clock()
         options = jobs.pipeline_options([])
         with mock.patch.multiple(remembered, pack_ids=_watch.pack_ids, forget_expired=_watch.forget_expired):
-            jobs.follow([spec(lateness)], stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=_fired)
+            jobs.follow([spec(lateness)], stream.path, Path(folder, "out"), options, JobSettings(say=_fired))
         seconds = clock() - began
     # The last windows fire when the stream has been closed, and then all is forgotten.
     kept = _watch.kept[:-2]

@@ -19,6 +19,7 @@ from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.outputs import Claim
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
@@ -71,7 +72,8 @@ def watched(broker: KafkaBroker, tmp_path: Path) -> Iterator[tuple[Sender, Prome
         keep_specs(str(out), [SPEC])
         settings = ["--parallelism=1", "--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
         pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, *settings]))
-        BrokerJob([SPEC], KafkaEndpoint(topic), watermark_delay_ms=1000).build(pipeline, Claim(str(out), str(out), 0))
+        following = BrokerJob([SPEC], KafkaEndpoint(topic), JobSettings(watermark_delay_ms=1000))
+        following.build(pipeline, Claim(str(out), str(out), 0))
         pipeline.run()
         job = flink.cluster.running_job()
         yield Sender(topic), prometheus

@@ -17,6 +17,7 @@ import pytest
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import facts
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
@@ -42,9 +43,7 @@ def clock_from(began: float) -> Callable[[], float]:
 
 def follow(folder: Path, out: str, began: float) -> None:
     options, clock = jobs.pipeline_options([]), clock_from(began)
-    jobs.follow(
-        [SPEC], folder / "stream", folder / out, options, watermark_delay_ms=DELAY, say=lambda _: None, clock=clock
-    )
+    jobs.follow([SPEC], folder / "stream", folder / out, options, JobSettings(watermark_delay_ms=DELAY), clock=clock)
 
 
 def point_of(out: Path) -> ResumePoint | None:

@@ -33,14 +33,7 @@ def begun(path: Path, *, closed: bool) -> list[Path]:
 
 
 def follow(tmp_path: Path) -> None:
-    jobs.follow(
-        [SPEC],
-        tmp_path / "stream",
-        tmp_path / "out",
-        jobs.pipeline_options([]),
-        watermark_delay_ms=0,
-        say=lambda _: None,
-    )
+    jobs.follow([SPEC], tmp_path / "stream", tmp_path / "out", jobs.pipeline_options([]))
 
 
 @pytest.mark.parametrize(("number", "closed"), CASES)

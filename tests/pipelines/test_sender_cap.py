@@ -13,6 +13,7 @@ import pytest
 from tests.build import HOUR, MINUTE, START
 from uldp.pipelines.audit.audit import audit
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.arrays import Counts
@@ -81,7 +82,7 @@ def test_a_stream_counts_as_many_of_each_sender_as_a_backfill(tmp_path: Path) ->
     spec = spec_of(tmp_path, SPEC)
     messages, sent = schedule()
     stream = archive(messages, tmp_path / "stream", segments=4)
-    jobs.follow([spec], stream.path, tmp_path / "out", jobs.pipeline_options([]), watermark_delay_ms=0, say=print)
+    jobs.follow([spec], stream.path, tmp_path / "out", jobs.pipeline_options([]), JobSettings(say=print))
     jobs.backfill([spec], stream.path, tmp_path / "all", jobs.pipeline_options(["--runner=DirectRunner"]))
     for folder in ("out", "all"):
         check(newest(ResultsFolder(tmp_path / folder).statistics()), messages, sent)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
@@ -81,7 +82,7 @@ def append(stream: LocalStream, messages: Sequence[Message], segments: int) -> N
 
 
 def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
-    jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=print)
+    jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), JobSettings(say=print))
     return newest(ResultsFolder(out).statistics())
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.pipelines.intake.test_clock import Machine
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
@@ -54,7 +55,7 @@ def follow(tmp_path: Path, *segments: Sequence[Message], simulated_clock: bool =
     for segment in segments:
         stream.append(segment)
     stream.close()
-    jobs.follow([SPEC], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=10_000, say=lambda _: None)
+    jobs.follow([SPEC], stream.path, out, jobs.pipeline_options([]), JobSettings(watermark_delay_ms=10_000))
     total = sum((pane.accounting for pane in newest(ResultsFolder(out).statistics())), Accounting())
     late = [message for file in message_files(out / "late") for message in read_messages(file)] if total.late else []
     return total, len(late)
@@ -121,8 +122,7 @@ def test_a_job_warns_once_when_the_clock_turns_out_to_have_been_ahead(tmp_path: 
         stream.path,
         tmp_path / "out",
         jobs.pipeline_options([]),
-        watermark_delay_ms=0,
-        say=said.append,
+        JobSettings(say=said.append),
         # The first look at the clock is before that for a segment, and the second bounds the first segment.
         clock=lambda: (START if next(calls) > 1 else START + 3 * DAY) / 1000,
     )

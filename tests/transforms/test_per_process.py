@@ -59,7 +59,7 @@ def made(tmp_path: Path, segments: int) -> tuple[int, int]:
         mock.patch("uldp.transforms.remembered.SeenIds", wraps=SeenIds) as seen,
     ):
         out, options = tmp_path / f"out{segments}", jobs.pipeline_options([])
-        jobs.follow([spec()], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+        jobs.follow([spec()], stream.path, out, options)
     return protocols.call_count, seen.call_count
 
 

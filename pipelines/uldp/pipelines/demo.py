@@ -10,6 +10,7 @@ from pathlib import Path
 
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.progress import pane_line, summary
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.report.page import report_page, write_page
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.fleet import Fleet
@@ -105,14 +106,8 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
     results_folder.mkdir()  # so that uldp serve can begin before the first pane is there
     say(f"to watch in a browser, run in another shell: uldp serve {results_folder}")
     with _reporting(fleet, stream, speed, interrupt):
-        jobs.follow(
-            [spec],
-            stream.path,
-            results_folder,
-            jobs.pipeline_options([]),
-            watermark_delay_ms=10_000,
-            say=say,
-        )
+        settings = JobSettings(watermark_delay_ms=10_000, say=say)
+        jobs.follow([spec], stream.path, results_folder, jobs.pipeline_options([]), settings)
     say("the newest estimate of each window:")
     results = ResultsFolder(results_folder)
     for estimate in results.current().estimates:

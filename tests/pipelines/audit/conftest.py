@@ -10,6 +10,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
@@ -57,8 +58,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Job]:
     private = str(root / "private")
     options = local.pipeline_options([])
     local.backfill(SPECS, stream.path, root / "backfill", options)
-    local.follow(SPECS, stream.path, root / "stream-out", options, watermark_delay_ms=0, say=lambda line: None)
-    local.backfill(SPECS, stream.path, root / "apart", options, private=private)
+    local.follow(SPECS, stream.path, root / "stream-out", options)
+    local.backfill(SPECS, stream.path, root / "apart", options, JobSettings(private=private))
     return {
         "backfill": Job(stream.path, root / "backfill", "backfill"),
         "stream": Job(stream.path, root / "stream-out", "stream"),

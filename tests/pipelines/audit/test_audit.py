@@ -13,6 +13,7 @@ from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
 from tests.pipelines.command import Run
 from uldp.pipelines.audit.audit import MOST_LINES, Audit, audit
 from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import ESTIMATES, PANES
@@ -165,7 +166,7 @@ def test_windows_that_have_not_fired_are_open(tmp_path: Path) -> None:
     stops_here = stream.path / f"{SEGMENTS:012d}.avro"
     stops_here.touch()
     with pytest.raises(Exception, match="not an Avro file of messages"):
-        local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=lambda line: None)
+        local.follow(SPECS, stream.path, out, local.pipeline_options([]))
     stops_here.unlink()
     found = audited(Job(stream.path, out, "stream"))
     assert found.faults == ()
@@ -173,7 +174,7 @@ def test_windows_that_have_not_fired_are_open(tmp_path: Path) -> None:
     assert any("windows open, the first c v1 from " in note for note in found.notes)
     stream.close()
     said: list[str] = []
-    local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=said.append)
+    local.follow(SPECS, stream.path, out, local.pipeline_options([]), JobSettings(say=said.append))
     assert any(line.startswith("resuming at ") for line in said)
     assert not any("is read from its beginning" in line for line in said)
     assert audited(Job(stream.path, out, "stream")) == Audit(SENT, SENT, (), ())
@@ -185,7 +186,7 @@ def test_a_job_that_reads_its_stream_again_signs_all_of_it_again(jobs: dict[str,
     (out / "resume.json").unlink()
     next((out / "estimates").glob("*.avro")).unlink()
     options = local.pipeline_options([])
-    local.follow(SPECS, jobs["stream"].stream, out, options, watermark_delay_ms=0, say=lambda line: None)
+    local.follow(SPECS, jobs["stream"].stream, out, options)
     assert len(Signed.read(out).segments) == SEGMENTS
     assert audited(Job(jobs["stream"].stream, out, "stream")) == Audit(SENT, SENT, (), ())
 

@@ -125,7 +125,7 @@ def test_reports_that_were_late_by_the_watermark_are_no_double_records(broker: B
     late = SENT[0][2]
     stream.append([late._replace(publish_time=late.publish_time + 24 * HOUR)])
     stream.close()
-    local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=lambda line: None)
+    local.follow(SPECS, stream.path, out, local.pipeline_options([]))
     broker.partitions[PARTITIONS] = []
     broker.append(PARTITIONS, late)
     try:

@@ -17,6 +17,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed, claimed_both
 from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.aggregate import Aggregate
@@ -59,7 +60,7 @@ def fail(folder: Path, out: str, private: str | None, *options: str) -> None:
     bad = folder / "bad.avro"
     bad.write_bytes(content[:-30] + bytes(14) + content[-16:])
     with pytest.raises(Exception, match=r"bad\.avro: damaged|bad\.avro: not an Avro file"):
-        backfill(SPECS, folder, out, pipeline_options(options), private=private)
+        backfill(SPECS, folder, out, pipeline_options(options), JobSettings(private=private))
     bad.unlink()
 
 
@@ -69,7 +70,7 @@ def test_a_failed_backfill_keeps_no_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fail(archive, "out", private)
-    backfill(SPECS, archive, Path("out"), pipeline_options([]), private=private)
+    backfill(SPECS, archive, Path("out"), pipeline_options([]), JobSettings(private=private))
     found = summary(Path("out"), private=Path(private or "out"))
     assert "in all: 6 received = 5 counted + 0 duplicate + 0 late + 1 rejected" in found
 
@@ -187,7 +188,7 @@ def test_all_that_a_job_writes_can_be_removed(archive: Path, tmp_path: Path) -> 
         stream.append(list(read_messages(path)))
     stream.close()
     backfill(SPECS, archive, str(tmp_path / "whole"), pipeline_options([]))
-    follow(SPECS, stream.path, out, pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+    follow(SPECS, stream.path, out, pipeline_options([]))
     with beam.Pipeline("FnApiRunner") as pipeline:
         lost = pipeline | beam.Create([Chunk((), (Missing("t/0", 5, 9, START, START + 1),))])
         _ = lost | Aggregate(SPECS) | WriteResults(str(out))

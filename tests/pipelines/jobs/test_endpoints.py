@@ -12,6 +12,7 @@ from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broke
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.simulation.fleet import Fleet
@@ -53,7 +54,7 @@ def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
 
 @pytest.mark.parametrize(("given", "slots"), [([], 0), (["--parallelism=20"], 20), (["--parallelism=-1"], 0)])
 def test_a_source_learns_for_how_many_slots_it_is_read(given: list[str], slots: int) -> None:
-    job = BrokerJob([], parse_endpoint("kafka:broker:9092/reports"), watermark_delay_ms=5)
+    job = BrokerJob([], parse_endpoint("kafka:broker:9092/reports"), JobSettings(watermark_delay_ms=5))
     assert job.following(cluster_options(["--runner=FlinkRunner", *given])) == Following(5, slots=slots)
 
 
@@ -73,7 +74,7 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
         RequestError,
         match=r"reports: .* keeps only in memory; leave out --runner to .* this machine, or use Flink or Dataflow$",
     ):
-        follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print, run_apart=run_apart)
+        follow_broker(BrokerJob([], subscription), "out", options, run_apart=run_apart)
 
 
 def identity(*specs: CollectionSpec, resumes: bool = True) -> JobIdentity:

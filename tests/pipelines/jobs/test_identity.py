@@ -113,7 +113,7 @@ def test_a_stream_that_was_made_anew_or_has_grown_is_another_archive(tmp_path: P
 
 def test_a_job_that_follows_accepts_what_came_since_and_no_other_stream(tmp_path: Path) -> None:
     def run(source: Path) -> str:
-        follow([build.spec()], source, tmp_path / "out", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        follow([build.spec()], source, tmp_path / "out", pipeline_options([]))
         return in_all(tmp_path / "out")
 
     stream = stream_of(tmp_path / "stream", 0, 10)

@@ -21,6 +21,7 @@ from uldp.pipelines.audit.audit import audit
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.publishing import Publishing
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.export_files import write_rows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.errors import EndpointError
@@ -160,7 +161,8 @@ def test_a_backfill_that_runs_again_writes_all(stream: LocalStream, tmp_path: Pa
         said: list[str] = []
         each = spec(window=SPEC.window.model_dump(), limits=LIMITS, estimator=estimator)
         options = local.pipeline_options([])
-        local.backfill([each], stream.path, tmp_path / "out", options, publishing=place.publishing, say=said.append)
+        settings = JobSettings(publishing=place.publishing, say=said.append)
+        local.backfill([each], stream.path, tmp_path / "out", options, settings)
         return said
 
     assert backfill("mle") == []

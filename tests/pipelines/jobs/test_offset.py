@@ -67,7 +67,7 @@ def stream(folder: Path, of: CollectionSpec, later: int) -> Sequence[object]:
         followed.append([one])
     followed.close()
     options = jobs.pipeline_options([])
-    jobs.follow([of], followed.path, folder / "out", options, watermark_delay_ms=0, say=lambda _: None)
+    jobs.follow([of], followed.path, folder / "out", options)
     return panes(folder / "out", later)
 
 

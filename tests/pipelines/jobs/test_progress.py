@@ -23,6 +23,7 @@ from uldp.pipelines.jobs.progress import (
     progress_of,
     summary,
 )
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
@@ -171,7 +172,8 @@ def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monke
         if "2 messages of 1 segment read, watermark 2026-01-01T08:59:50.001Z, the next" in line:
             stream.close()
 
-    jobs.follow([SPEC], stream.path, tmp_path / "out", jobs.pipeline_options([]), watermark_delay_ms=10_000, say=say)
+    settings = JobSettings(watermark_delay_ms=10_000, say=say)
+    jobs.follow([SPEC], stream.path, tmp_path / "out", jobs.pipeline_options([]), settings)
     assert said[0] == f"following {stream.path} into {tmp_path / 'out'}: c v1"
     assert all(line.startswith("nothing new at ") for line in said[1:])
     assert "heartbeat" not in names_of_threads()

@@ -11,6 +11,7 @@ from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import Publishing, keyed_rejected
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
@@ -82,7 +83,7 @@ def test_every_source_goes_with_every_topic_on_every_runner(
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     stream, to = parse_endpoint(source), parse_endpoint(topic)
     specs = [CollectionSpec.load(SPEC)]
-    BrokerJob(specs, stream, watermark_delay_ms=0, publishing=Publishing(to, to)).build(
+    BrokerJob(specs, stream, JobSettings(publishing=Publishing(to, to))).build(
         pipeline, Claim("gs://b/r", "gs://b/r", 0)
     )
     graph = describe_graph(pipeline.to_runner_api())

@@ -43,7 +43,7 @@ def segment(number: int) -> list[Message]:
 
 
 def follow(stream: LocalStream, out: Path, of: CollectionSpec) -> None:
-    jobs.follow([of], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+    jobs.follow([of], stream.path, out, jobs.pipeline_options([]))
 
 
 def follow_live(stream: LocalStream, out: Path, segments: Sequence[list[Message]]) -> None:

@@ -95,7 +95,7 @@ def test_reports_from_before_a_spec_opened_count_once_after_a_replay(
     with ThreadPoolExecutor(1) as threads:
         published = threads.submit(publish)
         options = jobs.pipeline_options([])
-        jobs.follow(folder, stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+        jobs.follow(folder, stream.path, out, options)
     position, *sent = published.result()
 
     assert sent == [BEFORE * REPORTS] * 2  # a copy is not sent again

@@ -25,6 +25,7 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import _digest, resume_points
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -65,16 +66,8 @@ def follow(
     """The lines that the job says."""
     said: list[str] = []
     options = jobs.pipeline_options([])
-    jobs.follow(
-        specs,
-        stream.path,
-        out,
-        options,
-        watermark_delay_ms=0,
-        newest_only=newest_only,
-        publishing=publishing,
-        say=said.append,
-    )
+    settings = JobSettings(newest_only=newest_only, publishing=publishing, say=said.append)
+    jobs.follow(specs, stream.path, out, options, settings)
     return said
 
 

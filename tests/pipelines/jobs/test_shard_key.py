@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs import settings
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
@@ -88,7 +88,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(self.shard_key)
             return super().expand(messages)
 
-    monkeypatch.setattr(local, "JobAggregate", Noted)
+    monkeypatch.setattr(settings, "JobAggregate", Noted)
     return found
 
 
@@ -98,7 +98,7 @@ def test_the_jobs_of_this_machine_use_their_key(keys: list[int], tmp_path: Path)
     stream.close()
     for _ in range(2):
         backfill([SPEC], stream.path, tmp_path / "whole", pipeline_options([]))
-        follow([SPEC], stream.path, tmp_path / "live", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        follow([SPEC], stream.path, tmp_path / "live", pipeline_options([]))
     kept = [JobIdentity.decode((tmp_path / name / "job.json").read_bytes()).shard_key for name in ("whole", "live")]
     assert keys == kept * 2
     assert {(pane.n, pane.accounting.duplicate) for pane in ResultsFolder(tmp_path / "whole").statistics()} == {

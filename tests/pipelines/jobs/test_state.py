@@ -74,8 +74,8 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def start(source: Endpoint, out: Path, *options: str) -> None:
-    job = BrokerJob([SPEC], source, watermark_delay_ms=0)
-    follow_broker(job, str(out), cluster_options([*FLINK, *options]), lambda _: None, run_apart=run_apart)
+    job = BrokerJob([SPEC], source)
+    follow_broker(job, str(out), cluster_options([*FLINK, *options]), run_apart=run_apart)
 
 
 def test_a_savepoint_of_another_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:

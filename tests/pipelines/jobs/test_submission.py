@@ -13,6 +13,7 @@ from tests.fakes import memory
 from uldp.collector.admission import Admission
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
 from uldp.pipelines.jobs.submission import AHEAD_MS, latest_read, submitted
@@ -171,10 +172,11 @@ def test_the_results_keep_when_a_spec_opens_before_the_job_runs(
     said = list[str]()
     for more in ([], ["--savepoint_path=file:///savepoint"]):
         folder = SpecFolder("specs", "out") if by_folder else None
-        job = BrokerJob(given(folder), KafkaEndpoint(KafkaTopic("broker:9092", "reports")), watermark_delay_ms=0)
+        source = KafkaEndpoint(KafkaTopic("broker:9092", "reports"))
+        job = BrokerJob(given(folder), source, JobSettings(say=said.append))
         options = cluster_options(["--runner=PortableRunner", "--job_endpoint=127.0.0.1:1", *more])
         with pytest.raises(SubmittedError):
-            follow_broker(job, "out", options, said.append, run_apart=run_apart, folder=folder)
+            follow_broker(job, "out", options, run_apart=run_apart, folder=folder)
         write("two")
     assert kept == [{"one: False"}, {"one: False", "two: True"}]
     assert sum("specs: is read at submission; to change specs, stop the job" in line for line in said) == 2 * by_folder

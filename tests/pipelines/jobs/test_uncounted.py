@@ -50,7 +50,7 @@ def out(fate: str, tmp_path: Path) -> Path:
     stream.append([message(1 + minute, minute=minute, symbol=symbol, published=published) for minute in range(WINDOWS)])
     stream.close()
     options = local.pipeline_options([])
-    local.follow([SPEC], stream.path, tmp_path / "out", options, watermark_delay_ms=0, say=lambda _: None)
+    local.follow([SPEC], stream.path, tmp_path / "out", options)
     return tmp_path / "out"
 
 

@@ -18,6 +18,7 @@ from tests.pane_files import save_panes
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.merge.merge import Merged
 from uldp.pipelines.merge.merge import merge as merge_places
 from uldp.pipelines.results import catalog
@@ -68,7 +69,7 @@ def follow(messages: Sequence[Message], out: Path, spec: CollectionSpec = SPEC, 
     """Follow a stream of these messages."""
     stream = stream_of(out.with_suffix(".stream"), messages)
     options = jobs.pipeline_options([])
-    jobs.follow([spec], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None, keep_ids=keep_ids)
+    jobs.follow([spec], stream.path, out, options, JobSettings(keep_ids=keep_ids))
     return out
 
 
@@ -82,7 +83,7 @@ def backfill(
 ) -> Path:
     """Count an archive of these messages, or one that is there."""
     archive = source if isinstance(source, Path) else stream_of(out.with_suffix(".archive"), source).path
-    jobs.backfill([spec], archive, out, jobs.pipeline_options([]), keep_ids=keep_ids, private=private)
+    jobs.backfill([spec], archive, out, jobs.pipeline_options([]), JobSettings(keep_ids=keep_ids, private=private))
     return out
 
 

@@ -1,7 +1,7 @@
 """The commands that run jobs: backfill and stream."""
 
 import logging
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, SPECS_IN, duratio
 from uldp.pipelines.process import interrupt, run_apart, silence_workers, stop_on_terminate
 
 if TYPE_CHECKING:
-    from uldp.pipelines.jobs.publishing import Publishing
+    from uldp.pipelines.jobs.settings import JobSettings
 
 #: Its log says what a topic has lost, and that no broker answers.
 _KAFKA = "uldp.transforms.io.kafka"
@@ -29,13 +29,9 @@ def backfill(
     specs: tuple[Path, ...],
     source: str,
     out: str,
-    private_to: str | None,
-    sender_key: Path | None,
-    registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     published_by: int | None,
-    keep_ids: bool,
-    **topics: str | None,
+    **given: Any,
 ) -> None:
     """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
 
@@ -54,19 +50,9 @@ def backfill(
     if Path(source).name == "late":
         refuse_lost(Path(source))
     options = local.pipeline_options(ctx.args)
-    local.backfill(
-        load(specs),
-        archive,
-        out,
-        options,
-        private=private_to,
-        sender_key=sender_key,
-        registry_ids=registry_ids,
-        publishing=_publishing(topics, kafka_config),
-        keep_ids=keep_ids,
-        say=say,
-    )
-    summarize(out, private_to)
+    settings = _settings(kafka_config, **given)
+    local.backfill(load(specs), archive, out, options, settings)
+    summarize(out, settings.private)
 
 
 @click.command(context_settings=BEAM)
@@ -104,16 +90,12 @@ def stream(
     specs_in: str | None,
     source: str,
     out: str,
-    private_to: str | None,
-    sender_key: Path | None,
-    registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     watermark_delay: int,
     keep_panes: str,
     metrics_port: int | None,
     simulated_clock: bool,
-    keep_ids: bool,
-    **topics: str | None,
+    **given: Any,
 ) -> None:
     """Follow a stream. Other options go to Beam.
 
@@ -137,7 +119,13 @@ def stream(
     _silence_workers(ctx)
     loaded = load_or_follow(specs, specs_in, out)
     followed = parse_endpoint(source, kafka_config)
-    publishing = _publishing(topics, kafka_config)
+    settings = replace(
+        _settings(kafka_config, **given),
+        watermark_delay_ms=watermark_delay,
+        newest_only=keep_panes == "newest",
+        simulated_clock=simulated_clock,
+        metrics_port=metrics_port,
+    )
     folder = followed.path if isinstance(followed, FilesEndpoint) else None
     if isinstance(followed, FilesEndpoint) and folder is None:
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
@@ -146,42 +134,19 @@ def stream(
         if metrics_port is not None:
             raise click.UsageError("--metrics-port shows a job without --runner; that of a runner has its own metrics")
         specs_folder = loaded if isinstance(loaded, SpecFolder) else None
-        job = cluster.BrokerJob(
-            loaded.found() if isinstance(loaded, SpecFolder) else loaded,
-            followed,
-            watermark_delay,
-            simulated_clock,
-            publishing,
-            newest_only=keep_panes == "newest",
-            registry_ids=registry_ids,
-            keep_ids=keep_ids,
-        )
-        options = cluster.cluster_options(ctx.args)
-        keys: dict[str, Any] = {"private": private_to, "sender_key": sender_key}
-        cluster.follow_broker(job, out, options, say, folder=specs_folder, run_apart=run_apart, **keys)
+        job = cluster.BrokerJob(loaded.found() if isinstance(loaded, SpecFolder) else loaded, followed, settings)
+        cluster.follow_broker(job, out, cluster.cluster_options(ctx.args), folder=specs_folder, run_apart=run_apart)
         return
     if simulated_clock and not received:
         raise click.UsageError("--simulated-clock needs a broker's stream; leave it out")
     options, results = local.pipeline_options(ctx.args), FOLDER.convert(out, None, None)
-    settings: dict[str, Any] = {
-        "private": private_to,
-        "sender_key": sender_key,
-        "registry_ids": registry_ids,
-        "watermark_delay_ms": watermark_delay,
-        "newest_only": keep_panes == "newest",
-        "publishing": publishing,
-        "keep_ids": keep_ids,
-        "metrics_port": metrics_port,
-        "say": say,
-    }
     if folder is None:
         from uldp.pipelines.jobs.here import follow_subscription
 
-        settings |= {"simulated_clock": simulated_clock, "interrupt": interrupt}
-        follow_subscription(loaded, followed, results, options, **settings)
+        follow_subscription(loaded, followed, results, options, settings, interrupt)
     else:
-        local.follow(loaded, folder, results, options, **settings)
-    summarize(out, private_to)
+        local.follow(loaded, folder, results, options, settings)
+    summarize(out, settings.private)
 
 
 def _silence_workers(ctx: click.Context) -> None:
@@ -190,9 +155,18 @@ def _silence_workers(ctx: click.Context) -> None:
         silence_workers()
 
 
-def _publishing(topics: Mapping[str, str | None], kafka_config: Path | None) -> "Publishing":
-    """Read where a job publishes what it finds."""
+def _settings(
+    kafka_config: Path | None,
+    *,
+    private_to: str | None,
+    estimates_to: str | None,
+    rejected_to: str | None,
+    **given: Any,
+) -> "JobSettings":
+    """Return the settings that both commands have, of which ``given`` are named as in the class."""
     from uldp.pipelines.jobs.publishing import Publishing
+    from uldp.pipelines.jobs.settings import JobSettings
     from uldp.transforms.io.endpoints import parse_endpoint
 
-    return Publishing(**{name: parse_endpoint(to, kafka_config) for name, to in topics.items() if to is not None})
+    places = (None if to is None else parse_endpoint(to, kafka_config) for to in (estimates_to, rejected_to))
+    return JobSettings(private=private_to, publishing=Publishing(*places), say=say, **given)

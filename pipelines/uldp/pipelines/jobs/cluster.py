@@ -1,6 +1,6 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,12 @@ from apache_beam.runners.runner import PipelineResult
 
 from uldp.collector.admission import Admission
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
-from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
+from uldp.pipelines.jobs.settings import DEFAULTS, JobSettings
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import begin_watch
 from uldp.pipelines.jobs.submission import latest_read, submitted
@@ -95,50 +94,37 @@ class BrokerJob:
 
     specs: Sequence[CollectionSpec] | SharedSpecs  # the collections to serve
     source: Endpoint  # the stream
-    watermark_delay_ms: int  # for how long after a message another one may arrive that was published before it
-    simulated_clock: bool = False  # whether publish times come from a simulation
-    publishing: Publishing = NOWHERE  # where the job publishes estimates and rejected reports
-    newest_only: bool = False  # as in ``WriteResults``
-    registry_ids: Mapping[int, str] | None = None  # as in ``Aggregate``
-    keep_ids: bool = False  # as in ``backfill`` of ``uldp.pipelines.jobs.local``
+    settings: JobSettings = DEFAULTS
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
         native = options.view_as(StandardOptions).runner == DATAFLOW
         # An option of Flink, whose job server refuses what is not a number.
         slots = str(options.get_all_options(retain_unknown_options=True).get("parallelism"))
-        return Following(self.watermark_delay_ms, self.simulated_clock, native, int(slots) if slots.isdecimal() else 0)
+        delay, simulated = self.settings.watermark_delay_ms, self.settings.simulated_clock
+        return Following(delay, simulated, native, int(slots) if slots.isdecimal() else 0)
 
     def check(self, options: PipelineOptions) -> None:
         """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""
         self.source.check_following(self.following(options))
-        self.publishing.check(here=options.view_as(StandardOptions).runner == PRISM)
+        self.settings.publishing.check(here=options.view_as(StandardOptions).runner == PRISM)
 
     def build(self, pipeline: beam.Pipeline, claim: Claim) -> None:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = JobAggregate(
-            self.specs,
-            registry_ids=self.registry_ids,
-            simulated_clock=self.simulated_clock,
-            keep_ids=self.keep_ids,
-        )
-        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
-        self.publishing.publish(aggregated, self.specs, native=following.native)
+        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(self.settings.aggregate(self.specs))
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.settings.newest_only)
+        self.settings.publishing.publish(aggregated, self.specs, native=following.native)
 
 
 def follow_broker(
     job: BrokerJob,
     out: str,
     options: PipelineOptions,
-    say: Callable[[str], None],
     *,
     run_apart: Callable[[beam.Pipeline], PipelineResult],
     folder: SpecFolder | None = None,
-    private: str | None = None,
-    sender_key: Path | None = None,
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
@@ -146,7 +132,8 @@ def follow_broker(
     a job runs on Prism, in this process; a cluster counts by those of the submission. RequestError, EndpointError or
     ResultsError before the pipeline runs.
     """
-    source, begun = job.source, [*job.specs]
+    source, settings, begun = job.source, job.settings, [*job.specs]
+    private, say = settings.private, settings.say
     lines: Sequence[str] = ()
     in_memory = options.view_as(StandardOptions).runner == PRISM
     _refuse_memory(source, options)
@@ -157,24 +144,22 @@ def follow_broker(
     latest = latest_read(out, private, from_savepoint=from_savepoint)
     hot = folder if in_memory else None
     if not in_memory:
-        specs, lines = submitted(begun, folder, out, latest, simulated_clock=job.simulated_clock)
+        specs, lines = submitted(begun, folder, out, latest, simulated_clock=settings.simulated_clock)
         begun = [*specs]
         job = replace(job, specs=begun)
-    content, ids, named = source.identity(), job.registry_ids, begun if hot is None else ()
-    sinks = job.publishing.sinks
-    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, registry_ids=ids, sinks=sinks)
-    claiming = claimed_both(
-        out, private, begun, identity, from_savepoint=from_savepoint, sender_key=sender_key, keep=hot is None
-    )
+    content, named = source.identity(), begun if hot is None else ()
+    identity = JobIdentity.of("stream", source, content, named, resumes=not in_memory, **settings.decisive)
+    key, keep = settings.sender_key, hot is None
+    claiming = claimed_both(out, private, begun, identity, from_savepoint=from_savepoint, sender_key=key, keep=keep)
     with claiming as claim, loopback_servers():
         if hot is not None:
             found, watch = begin_watch(hot, Admission.of(begun), say, anew=latest is None)
-            if latest is None or not job.simulated_clock:
+            if latest is None or not settings.simulated_clock:
                 found.look_while_reading(watch, latest)
             else:
                 say(f"{hot.path}: not read: nobody knows what the run before has read of a simulation")
             job = replace(job, specs=found)
-        job.publishing.complete(claim.results, say)
+        settings.publishing.complete(claim.results, say)
         job.build(pipeline, claim)
         for line in lines:
             say(line)

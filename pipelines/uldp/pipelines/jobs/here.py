@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp.pipelines.jobs.local import follow
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
@@ -33,32 +33,28 @@ def follow_subscription(
     source: Endpoint,
     out: Path,
     options: PipelineOptions,
-    *,
-    watermark_delay_ms: int,
-    simulated_clock: bool,
-    say: Callable[[str], None],
+    settings: JobSettings,
     interrupt: Callable[[], None],
-    **settings: Any,
 ) -> None:
     """Aggregate a subscription into ``out`` until the job is stopped; see ``Inbox`` for what is promised.
 
-    ``interrupt`` is that of ``Inbox.receiving``, and ``settings`` are those of ``follow``. The job removes each segment
-    of the inbox that no open window needs. OSError or EndpointError if the job cannot receive any more.
+    ``interrupt`` is that of ``Inbox.receiving``. The job removes each segment of the inbox that no open window needs.
+    OSError or EndpointError if the job cannot receive any more.
     """
     if not isinstance(source, SubscriptionEndpoint):
         raise EndpointError(f"{source}: only a subscription of Pub/Sub is received on this machine; name a --runner")
     if source.pullers is not None:
         raise EndpointError(f"{source}: one reader pulls on this machine; leave out pullers")
-    source.check_following(Following(watermark_delay_ms, simulated_clock, native=False))
-    stream = open_inbox(inbox_of(source, out), simulated_clock=simulated_clock)
+    source.check_following(Following(settings.watermark_delay_ms, settings.simulated_clock, native=False))
+    stream = open_inbox(inbox_of(source, out), simulated_clock=settings.simulated_clock)
 
     def progress() -> Progress:
         point = ResumePoint.read(out / RESUME)
         return Progress() if point is None else Progress(number_of(point.first), number_of(point.segment))
 
     inbox = Inbox(Puller(source.subscription, source.timestamp_attribute), stream, progress)
-    say(f"{source}: at least once: messages are acknowledged when they are in {stream.path}; copies count once")
-    inbox.catch_up(watermark_delay_ms)
+    once = f"at least once: messages are acknowledged when they are in {stream.path}; copies count once"
+    settings.say(f"{source}: {once}")
+    inbox.catch_up(settings.watermark_delay_ms)
     with inbox.receiving(interrupt):
-        settings |= {"watermark_delay_ms": watermark_delay_ms, "settled": lambda: inbox.settled, "say": say}
-        follow(specs, stream.path, out, options, **settings)
+        follow(specs, stream.path, out, options, settings, settled=lambda: inbox.settled)

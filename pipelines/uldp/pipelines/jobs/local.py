@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from traceback import format_exception
@@ -20,7 +21,6 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from uldp.collector.admission import Admission
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
@@ -33,8 +33,8 @@ from uldp.pipelines.jobs.progress import (
     marked_incomplete,
     position,
 )
-from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import Unwritten, has_begun, reach_of, resume_points
+from uldp.pipelines.jobs.settings import DEFAULTS, JobSettings
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
 from uldp.pipelines.jobs.written import mark_open_windows
@@ -112,22 +112,14 @@ def backfill(
     source: Endpoint | Path,
     out: str | Path,
     options: PipelineOptions,
-    *,
-    private: str | None = None,
-    sender_key: Path | None = None,
-    registry_ids: Mapping[int, str] | None = None,
-    publishing: Publishing = NOWHERE,
-    keep_ids: bool = False,
-    say: Callable[[str], None] = lambda line: None,
+    settings: JobSettings = DEFAULTS,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
-    ``private`` is another directory or URL for late and rejected reports, ids that are kept, and cells of few reports.
-    The key of senders is drawn, and kept, if there is no file with it. ``say`` takes a line about estimates that are
-    published again; see ``Publishing.complete``. RequestError, EndpointError, StreamError or ResultsError before the
-    pipeline runs; StreamError that names all files if messages cannot be decoded.
+    RequestError, EndpointError, StreamError or ResultsError before the pipeline runs; StreamError that names all files
+    if messages cannot be decoded.
     """
-    runner = options.view_as(StandardOptions).runner
+    runner, private, publishing = options.view_as(StandardOptions).runner, settings.private, settings.publishing
     local = runner in (None, LOCAL_RUNNER)
     # The steps of a pipeline that write a journal take a tenth of the time of a small backfill.
     in_process = local and options.view_as(DirectOptions).direct_running_mode != "multi_processing"
@@ -139,19 +131,12 @@ def backfill(
         stack.enter_context(remembered_specs())
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         shards = 1 if local else DEFAULT_SHARDS
-        aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids, keep_ids=keep_ids)
+        aggregate = settings.aggregate(specs, shards)
         messages = whole.read_whole(pipeline)
-        job = JobIdentity.of(
-            "backfill",
-            whole.name,
-            whole.content(),
-            specs,
-            apart=not local,
-            registry_ids=registry_ids,
-            sinks=publishing.sinks,
-        )
+        job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, **settings.decisive)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
-        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key, is_over=over))
+        key = settings.sender_key
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=key, is_over=over))
         keep_left_out(claim.results, whole.left_out())
         remove_file(below(claim.results, JOURNAL))  # that of an earlier run: only a run that ends signs
         stack.enter_context(loopback_servers())
@@ -165,7 +150,8 @@ def backfill(
         if journal is not None:
             write_journal(claim.results, journal.value)
         if publishing.sinks and not is_remote(claim.results):
-            publishing.complete(claim.results, say)  # what this run has not written, by an estimator of another spec
+            # What this run has not written, by an estimator of another spec.
+            publishing.complete(claim.results, settings.say)
 
 
 def _hold(journal: PerProcess[list[bytes]], lines: bytes) -> None:
@@ -195,17 +181,9 @@ def follow(
     source: Path,
     out: Path,
     options: PipelineOptions,
+    settings: JobSettings = DEFAULTS,
     *,
-    watermark_delay_ms: int,
-    newest_only: bool = False,
-    private: str | None = None,
-    sender_key: Path | None = None,
-    registry_ids: Mapping[int, str] | None = None,
-    publishing: Publishing = NOWHERE,
-    keep_ids: bool = False,
     settled: Callable[[], int | None] | None = None,
-    metrics_port: int | None = None,
-    say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
 ) -> None:
     """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
@@ -215,9 +193,7 @@ def follow(
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
     once they have received as many reports. It publishes again the panes of windows that can still change, under the
-    same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing`` and
-    ``keep_ids``, ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``; for
-    ``metrics_port``, ``monitored``.
+    same keys. For ``settled``, see ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
     Specs of a folder may change while the job runs. A new one opens, and a retired one closes, behind all messages that
     the job has announced when it learns of it; see ``uldp.collector.admission``.
@@ -229,7 +205,8 @@ def follow(
     if runner not in (None, LOCAL_RUNNER):
         raise RequestError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source, clock)
-    simulated = stream.simulated_clock
+    settings = replace(settings, simulated_clock=stream.simulated_clock)
+    private, publishing, say = settings.private, settings.publishing, settings.say
     folder = specs if isinstance(specs, SpecFolder) else None
     begun = specs.found() if isinstance(specs, SpecFolder) else [*SharedSpecs.of(specs)]
     endpoint = FilesEndpoint(str(source))
@@ -239,18 +216,17 @@ def follow(
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     # The specs of a folder come and go: each collection has an identity of its own there.
     decisive = begun if folder is None else ()
-    sinks = publishing.sinks
-    job = JobIdentity.of("stream", endpoint.name, stream.id, decisive, registry_ids=registry_ids, sinks=sinks)
+    job = JobIdentity.of("stream", endpoint.name, stream.id, decisive, **settings.decisive)
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
-        keep = folder is None
-        claim = stack.enter_context(claimed_both(str(out), private, begun, job, sender_key=sender_key, keep=keep))
+        key, keep = settings.sender_key, folder is None
+        claim = stack.enter_context(claimed_both(str(out), private, begun, job, sender_key=key, keep=keep))
         watch: SpecWatch | None = None
         if folder is None:
             shared = SharedSpecs.of(begun)
         else:
             shared, watch = begin_watch(folder, Admission.of(begun), say, anew=not has_begun(claim))
-        points = stack.enter_context(resume_points(shared, stream, claim, watermark_delay_ms, say))
+        points = stack.enter_context(resume_points(shared, stream, claim, settings.watermark_delay_ms, say))
         publishing.complete(claim.results, say)
         stack.enter_context(points.journal)
         stack.enter_context(small_state())
@@ -271,24 +247,21 @@ def follow(
         def warn(early_ms: int) -> None:
             say(f"warning: {early(early_ms)}; set the clock of this machine")
 
-        serving = LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled, look)
+        serving = LocalStreamEvents(stream, settings.watermark_delay_ms, windows, points, warn, settled, look)
         events = stack.enter_context(serving)
         beat = stack.enter_context(Heartbeat(say, partial(_position, shared, events)))
         position = partial(_where, events, folder, now_ms())
         stack.enter_context(PositionFile(Path(claim.results), position))
-        if metrics_port is not None:
-            url = stack.enter_context(_monitored(metrics_port, claim, position))
+        if settings.metrics_port is not None:
+            url = stack.enter_context(_monitored(settings.metrics_port, claim, position))
             say(f"metrics at {url}")
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
-        aggregate = JobAggregate(
-            shared, shards=1, registry_ids=registry_ids, simulated_clock=simulated, keep_ids=keep_ids
-        )
-        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
+        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(settings.aggregate(shared, shards=1))
         if points.start is not None:
             aggregated = Unwritten.after(points.start, shared).of(aggregated)
         publishing.publish(aggregated, shared, native=False)
         hold = points.journal.hold
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, hold)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, settings.newest_only, hold)
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, shared))
         _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, shared))
         result = pipeline.run()

@@ -15,6 +15,7 @@ from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import Publishing
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
@@ -80,7 +81,7 @@ def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     specs = [CollectionSpec.load(EXAMPLES / "spec.yaml")]
     source = parse_endpoint("pubsub:projects/project/subscriptions/reports")
-    BrokerJob(specs, source, 0, publishing=Publishing(parse_endpoint(URI))).build(
+    BrokerJob(specs, source, JobSettings(publishing=Publishing(parse_endpoint(URI)))).build(
         pipeline, Claim("gs://b/r", "gs://b/r", 0)
     )
     assert "PublishEstimates/WriteRows: " in describe_graph(pipeline.to_runner_api())

@@ -31,9 +31,7 @@ def follow(folder: Path) -> Mapping[str, bytes]:
     stream.close()
     specs = [spec(collection=name, window={"size": "12h", "period": "6h", "allowed_lateness": "2h"}) for name in names]
     with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
-        jobs.follow(
-            specs, stream.path, folder / "out", jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None
-        )
+        jobs.follow(specs, stream.path, folder / "out", jobs.pipeline_options([]))
     return {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "out").rglob("*.avro")}
 
 

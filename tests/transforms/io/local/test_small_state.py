@@ -40,7 +40,7 @@ def append(stream: LocalStream, number: int, every_ms: int) -> None:
 def follow(stream: LocalStream, out: Path, each: CollectionSpec) -> Mapping[str, bytes]:
     """The files of a job whose segments come one by one."""
     with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
-        jobs.follow([each], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        jobs.follow([each], stream.path, out, jobs.pipeline_options([]))
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.avro")}
 
 

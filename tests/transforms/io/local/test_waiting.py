@@ -244,7 +244,7 @@ def test_events_that_somebody_else_took_end_no_job_as_complete(tmp_path: Path) -
 
 def follow(stream: LocalStream, out: Path, spec: CollectionSpec, *, at_once: int = Waiting.MAX_SEGMENTS) -> None:
     with mock.patch.object(Waiting, "MAX_SEGMENTS", at_once):
-        jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        jobs.follow([spec], stream.path, out, jobs.pipeline_options([]))
 
 
 def files(out: Path) -> Mapping[str, bytes]:
