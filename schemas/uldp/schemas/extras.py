@@ -1,11 +1,12 @@
 """What packages add: extras to install, and entry points beside what this project has itself."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from importlib.metadata import EntryPoint, entry_points
 
-from uldp.schemas.errors import RequestError
+from uldp.schemas.errors import RequestError, UldpError
 
 
 def install(*extras: str, of: str = "uldp-stream") -> str:
@@ -26,6 +27,15 @@ def install(*extras: str, of: str = "uldp-stream") -> str:
         scheme = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
         source = f" @ {scheme}{origin['url']}"
     return f"pip install '{of}[{','.join(extras)}]{source}'"
+
+
+@contextmanager
+def needed(by: str, *extras: str, refusal: type[UldpError] = RequestError) -> Iterator[None]:
+    """Import what only some of the program needs; ``refusal`` with the command to install it, if it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise refusal(f"{by} needs {error.name}; install it: {install(*extras)}") from error
 
 
 def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint]:

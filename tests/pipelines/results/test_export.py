@@ -386,7 +386,7 @@ def test_a_missing_package_has_its_remedy(ending: str, tmp_path: Path, monkeypat
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(
-        RequestError, match=r"needs pyarrow; install it: pip install 'uldp-stream\[export\].*', or choose"
+        RequestError, match=r"unlike \.csv, needs pyarrow.*; install it: pip install 'uldp-stream\[export\]"
     ):
         write_rows(tmp_path / f"f{ending}", [])
     assert exported(tmp_path / "f.csv", WITH_TAGS)[0]["label"] == "red"

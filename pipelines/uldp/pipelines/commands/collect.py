@@ -9,8 +9,7 @@ import click
 from uldp.pipelines.commands.output import load_or_follow, say, show_log
 from uldp.pipelines.options import KAFKA_CONFIG, REGISTRY_IDS, SPEC, SPECS_IN, here_or_topic
 from uldp.pipelines.process import end_at_signals
-from uldp.schemas.errors import RequestError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 
 
 @click.command()
@@ -78,11 +77,8 @@ def collect(
 
     Example: uldp collect --spec examples/manhattan/spec.yaml --to posted
     """
-    try:
+    with needed("collecting", "beam", "serve"):
         from uldp.pipelines.intake.server import collect as take
-    except ImportError as error:
-        command = install("beam", "serve")
-        raise RequestError(f"collecting needs {error.name}; install it: {command}") from error
     from uldp.pipelines.intake.tokens import Tokens
     from uldp.transforms.io.endpoints import parse_endpoint
 

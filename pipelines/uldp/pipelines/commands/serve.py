@@ -10,7 +10,7 @@ from uldp.pipelines.commands.output import say, show_log
 from uldp.pipelines.options import FOLDER, SPEC
 from uldp.pipelines.process import end_at_signals
 from uldp.schemas.errors import RequestError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.specs.mistakes import plain
 
 #: The variable of the environment that may hold the token.
@@ -48,10 +48,8 @@ def serve(out: tuple[Path, ...], port: int, host: str, token_file: Path | None, 
 
     Example: uldp serve results
     """
-    try:
+    with needed("serving", "serve"):
         from uldp.pipelines.serve.app import serve as serve_folders
-    except ImportError as error:
-        raise RequestError(f"serving needs {error.name}; install it: {install('serve')}") from error
 
     show_log("uldp.pipelines.web", logging.WARNING)
     serve_folders(out, host=host, port=port, names=names, token=_token(token_file), say=say, until=end_at_signals)

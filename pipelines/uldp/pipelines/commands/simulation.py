@@ -10,8 +10,8 @@ import click
 from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, time_ms
 from uldp.pipelines.process import interrupt, stop_on_terminate
-from uldp.schemas.errors import DataError, RequestError
-from uldp.schemas.extras import install
+from uldp.schemas.errors import DataError
+from uldp.schemas.extras import needed
 
 
 @click.command()
@@ -182,12 +182,10 @@ def demo(out: Path, users: int, speed: float) -> None:
 
     Example: uldp demo --out build/demo
     """
-    try:
+    with needed("the demo", "beam", "report"):
         import jinja2  # noqa: F401 (report a missing package before the fleet reports for a minute)
         import matplotlib  # noqa: F401
 
         from uldp.pipelines.demo import run_demo
-    except ImportError as error:
-        raise RequestError(f"the demo needs {error.name}; install it: {install('beam', 'report')}") from error
     stop_on_terminate()
     run_demo(out, users=users, speed=speed, say=say, interrupt=interrupt)

@@ -41,7 +41,7 @@ from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.live.position import Position, PositionFile, now_ms
 from uldp.pipelines.results.records import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
@@ -306,12 +306,8 @@ def _where(events: LocalStreamEvents, folder: SpecFolder | None, begun: int) -> 
 
 def _monitored(port: int, claim: Claim, position: Callable[[], Position]) -> AbstractContextManager[str]:
     """Show metrics; see ``monitored``; RequestError if the server is not installed."""
-    try:
+    with needed("--metrics-port", "serve"):
         from uldp.pipelines.live.monitor import monitored
-    except ImportError as error:
-        raise RequestError(
-            f"--metrics-port needs {error.name}; install it: {install('serve')}, or leave it out"
-        ) from error
     return monitored(port, Path(claim.results), Path(claim.private), position)
 
 

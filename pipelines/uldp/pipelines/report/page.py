@@ -31,7 +31,7 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import missing_messages
 from uldp.schemas.rejected import count_reasons
@@ -68,11 +68,9 @@ def report_page(
     ResultsError without results, SpecError for an invalid spec, RequestError if a library is missing, or a truth, a
     value, a period or counts do not fit.
     """
-    try:
+    with needed("a report", "report"):
         import jinja2
         import matplotlib  # noqa: F401 (report a missing package before the results are read)
-    except ImportError as error:
-        raise RequestError(f"a report needs {error.name}; install it: {install('report')}") from error
     unread = 0
 
     def leave_out(error: ResultsError) -> None:

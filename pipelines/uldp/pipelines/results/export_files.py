@@ -11,7 +11,7 @@ import numpy.typing as npt
 from uldp.pipelines.aside import written_aside
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.records import iso
 from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows
 from uldp.schemas.specs.collection import CollectionSpec
@@ -40,12 +40,8 @@ def check_target(target: Path) -> Callable[[Path, Rows], RowFile]:
     if chosen is None:
         raise RequestError(f"{name}: the ending decides the format; choose one of {', '.join(formats)}")
     if chosen is not _Csv:
-        try:
+        with needed(f"{name}: {target.suffix}, unlike .csv,", "export"):
             import pyarrow.parquet  # noqa: F401 (report a missing package before the results are read)
-        except ImportError:
-            raise RequestError(
-                f"{name}: {target.suffix} needs pyarrow; install it: {install('export')}, or choose .csv"
-            ) from None
     if not target.parent.is_dir():
         raise RequestError(f"{name}: there is no folder {plain(str(target.parent))}; create it")
     return chosen

@@ -71,7 +71,7 @@ def test_what_names_no_topic_is_refused(name: str) -> None:
 def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(
-        EndpointError, match=r"^Kafka needs confluent-kafka; install it with: pip install 'uldp-stream\[kafka\].*'$"
+        EndpointError, match=r"^Kafka needs confluent_kafka.*; install it: pip install 'uldp-stream\[kafka\].*'$"
     ):
         KafkaSource(TOPIC).create_reader(None, None).start()
 

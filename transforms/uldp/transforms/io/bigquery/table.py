@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind
 from uldp.transforms.io.json_rows import JsonRow
 
@@ -78,10 +78,8 @@ def columns() -> list[dict[str, str]]:
 
 def new_client(table: str) -> Client:
     """Connect with the process's own credentials; BigQueryError if the client library is not installed."""
-    try:
+    with needed("BigQuery", "gcp", refusal=BigQueryError):
         import google.cloud.bigquery as bigquery
-    except ImportError:
-        raise BigQueryError(f"BigQuery needs google-cloud-bigquery; install it with: {install('gcp')}") from None
     client: Client = bigquery.Client(project=table.rsplit(".", 2)[0])
     return client
 

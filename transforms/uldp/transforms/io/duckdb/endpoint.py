@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.rows import Kind
 from uldp.transforms.io.arrow_rows import arrow_batches
 from uldp.transforms.io.row_sink import (
@@ -96,11 +96,9 @@ class DuckDBEndpoint(RowSink):
     @contextmanager
     def _open(self, *, read_only: bool = False) -> Iterator[Any]:
         """Open the file once no other process has it open; EndpointError if it waits too long, or at a refusal."""
-        try:
+        with needed(f"{self}:", "duckdb", refusal=EndpointError):
             import duckdb
             import pyarrow  # noqa: F401 (report a missing package before the job runs)
-        except ImportError:
-            raise EndpointError(f"{self}: needs DuckDB; install it: {install('duckdb')}") from None
         deadline, waits = time.monotonic() + WAIT_SECONDS, False
         with _ONE_AT_A_TIME:
             while True:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.regular_files import read_regular
 
 LOGGER = logging.getLogger(__name__)
@@ -42,10 +42,8 @@ _NO_ANSWER = (
 
 def library() -> Any:
     """Import the client; EndpointError if it is not installed."""
-    try:
+    with needed("Kafka", "kafka", refusal=EndpointError):
         import confluent_kafka.admin
-    except ImportError:
-        raise EndpointError(f"Kafka needs confluent-kafka; install it with: {install('kafka')}") from None
     return confluent_kafka
 
 

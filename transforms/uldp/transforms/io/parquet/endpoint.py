@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.transforms.io.arrow_rows import parquet_bytes
 from uldp.transforms.io.durable_files import write_files
 from uldp.transforms.io.folders import is_remote
@@ -50,10 +50,8 @@ class ParquetEndpoint(RowSink):
 
     def check_estimates(self) -> None:
         """Create the folder if it is on this machine; EndpointError if that is not possible, or pyarrow is missing."""
-        try:
+        with needed(f"{self}:", "export", refusal=EndpointError):
             import pyarrow.parquet  # noqa: F401 (report a missing package before the job runs)
-        except ImportError:
-            raise EndpointError(f"{self}: needs pyarrow; install it: {install('export')}") from None
         if is_remote(self.folder):
             return
         try:

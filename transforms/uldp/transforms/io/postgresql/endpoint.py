@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind, rows
 from uldp.transforms.internals import with_exponential_backoff
 from uldp.transforms.io.row_sink import (
@@ -136,10 +136,8 @@ class PostgreSQLEndpoint(RowSink):
     @contextmanager
     def _connected(self, *, wait: bool = False) -> Iterator[Any]:
         """Connect for one transaction, for ``WAIT_SECONDS`` if asked to wait; EndpointError if that fails."""
-        try:
+        with needed(f"{self}:", "postgresql", refusal=EndpointError):
             import psycopg
-        except ImportError:
-            raise EndpointError(f"{self}: needs psycopg; install it: {install('postgresql')}") from None
 
         def connect() -> Any:
             # A database in SQL_ASCII names no encoding, and its texts would be bytes.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import grpc
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.extras import install
+from uldp.schemas.extras import needed
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 
 #: Seconds to wait for an answer, except where a request has its own limit.
@@ -32,10 +32,8 @@ _DELETED_TOPIC = "_deleted-topic_"
 
 def library() -> Any:
     """Import the client library; EndpointError if it is not installed."""
-    try:
+    with needed("Pub/Sub", "gcp", refusal=EndpointError):
         from google.cloud import pubsub_v1  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        raise EndpointError(f"Pub/Sub needs google-cloud-pubsub; install it with: {install('gcp')}") from None
     return pubsub_v1
 
 
