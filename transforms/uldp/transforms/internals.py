@@ -91,36 +91,6 @@ else:
 LOCAL_EXECUTOR_LOG = "apache_beam.runners.direct.executor"
 RETRIED = "Exception at bundle"
 
-__all__ = [
-    "LOCAL_EXECUTOR_LOG",
-    "MAX_TIMESTAMP",
-    "MIN_TIMESTAMP",
-    "RETRIED",
-    "AbstractDoFnWrapper",
-    "CheckpointMark",
-    "Counter",
-    "Duration",
-    "Given",
-    "ReadUnboundedSourceFn",
-    "RowTypeConstraint",
-    "TestStreamPayload",
-    "Timestamp",
-    "UnboundedReader",
-    "UnboundedSource",
-    "WindowedValue",
-    "Windowing",
-    "evaluation_context",
-    "is_consistent_with",
-    "local_runner",
-    "no_annotations",
-    "service_api",
-    "transform_evaluator",
-    "transform_watermarks",
-    "typed",
-    "unmerged_state",
-    "with_exponential_backoff",
-]
-
 
 def typed(collection: PCollection[Any], element_type: Any) -> PCollection[Any]:
     """Declare the type of the elements of a tagged output, and so their coder."""
