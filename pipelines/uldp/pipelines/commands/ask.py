@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import name_damaged, say
+from uldp.pipelines.commands.output import name_damaged, say, say_each
 from uldp.pipelines.options import FOLDER, SPEC, results_place, selection_options
 
 #: The largest numbers of ``Discover``.
@@ -177,12 +177,8 @@ def ask(
     if target is not None:
         write_answers(target, answers)
         say(f"wrote {target}: {len(answers):,} answers")
-    elif as_json:
-        for answer in answers:
-            say(json.dumps(answer_json(answer)))
     else:
-        for line in answers_text(answers, top=top):
-            say(line)
+        say_each((json.dumps(answer_json(each)) for each in answers) if as_json else answers_text(answers, top=top))
     for kept in counts:
         for line in _left_out(kept):
             say(line, err=as_json)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from uldp.pipelines.commands.output import load, say
+from uldp.pipelines.commands.output import load, say, say_each
 from uldp.pipelines.options import REGISTRY_IDS, SPEC
 from uldp.schemas.errors import DataError, RequestError
 
@@ -36,8 +36,7 @@ def device_table(spec: Path, as_json: bool, as_c: bool) -> None:
         lines = list(c_table(table, c_name(loaded.collection)) if as_c else table_lines(table))
     except ValueError as error:
         raise RequestError(f"{spec}: {error}") from None
-    for line in [json.dumps(table, separators=(",", ":"))] if as_json else lines:
-        say(line)
+    say_each([json.dumps(table, separators=(",", ":"))] if as_json else lines)
 
 
 @click.command("vectors")

@@ -1,19 +1,19 @@
 """The commands for who operates a job: status, rejected and late."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import load, name_damaged, say
+from uldp.pipelines.commands.output import load, name_damaged, say, say_each
 from uldp.pipelines.options import FOLDER, SPEC
 from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import printable
 
 if TYPE_CHECKING:
-    from uldp.pipelines.results.files import ResultsError
+    from uldp.pipelines.results.files import Damaged, ResultsError
     from uldp.pipelines.status.uncounted import Group
     from uldp.schemas.specs.collection import CollectionSpec
 
@@ -41,11 +41,7 @@ def status(out: Path, private: Path | None, as_json: bool) -> None:
     from uldp.pipelines.status.status import Status
 
     found = Status.of(out, private)
-    if as_json:
-        say(json.dumps(found.to_json()))
-    else:
-        for line in found.lines():
-            say(line)
+    say_each([json.dumps(found.to_json())] if as_json else found.lines())
     if found.faults:
         raise DataError("\n".join(map(printable, found.faults)))
 
@@ -65,12 +61,7 @@ def rejected(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: 
     from uldp.pipelines.results.records import rejected_in
     from uldp.pipelines.status.uncounted import groups_of_rejected
 
-    damaged: list[ResultsError] = []
-    folder = (private or out) / "rejected"
-    lost = _lost(out, folder)
-    groups = groups_of_rejected(rejected_in(folder, damaged.append))
-    _show(out, private, groups, load(specs), as_json, "rejected reports")
-    name_damaged([*damaged, *lost])
+    _show(out, private, load(specs), as_json, "rejected", lambda *args: groups_of_rejected(rejected_in(*args)))
 
 
 @click.command()
@@ -87,12 +78,7 @@ def late(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: bool
     """
     from uldp.pipelines.status.uncounted import groups_of_late, late_in
 
-    damaged: list[ResultsError] = []
-    folder = (private or out) / "late"
-    lost = _lost(out, folder)
-    groups = groups_of_late(late_in(folder, damaged.append))
-    _show(out, private, groups, load(specs), as_json, "late reports")
-    name_damaged([*damaged, *lost, *([] if specs else _without_spec(out, groups))])
+    _show(out, private, load(specs), as_json, "late", lambda *args: groups_of_late(late_in(*args)))
 
 
 def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
@@ -113,24 +99,32 @@ def _without_spec(out: Path, groups: "list[Group]") -> "Iterable[ResultsError]":
 
 
 def _show(
-    out: Path, private: Path | None, groups: "list[Group]", specs: "Sequence[CollectionSpec]", as_json: bool, what: str
+    out: Path,
+    private: Path | None,
+    specs: "Sequence[CollectionSpec]",
+    as_json: bool,
+    name: str,
+    read: "Callable[[Path, Damaged], list[Group]]",
 ) -> None:
+    """Show the groups of a folder of reports, and name at the end what is damaged or missing."""
     from uldp.pipelines.results.files import ResultsError, check_directory
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.status.uncounted import digests_of, group_json, group_lines
     from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
+    damaged: list[ResultsError] = []
+    folder = (private or out) / name
+    lost = _lost(out, folder)
+    groups = read(folder, damaged.append)
     check_directory(out)
     check_directory(private or out)
     known: Any = specs or (list(ResultsFolder(out).specs.values()) if (out / "specs").is_dir() else [])
     digests = digests_of(out, private)
     for group in groups:
-        if as_json:
-            say(json.dumps(group_json(group, known, digests)))
-        else:
-            for line in group_lines(group, known, digests):
-                say(line)
+        of = group, known, digests
+        say_each([json.dumps(group_json(*of))] if as_json else group_lines(*of))
     if not groups:
         if kind_of(private or out) is not Kind.RESULTS:
             raise ResultsError(mismatch(private or out, Kind.RESULTS))
-        say(f"{private or out}: holds no {what}", err=as_json)
+        say(f"{private or out}: holds no {name} reports", err=as_json)
+    name_damaged([*damaged, *lost, *(_without_spec(out, groups) if name == "late" and not specs else [])])

@@ -26,7 +26,7 @@ from uldp.schemas.locks import NoLocksError, locked_folder
 from uldp.schemas.records import Message
 from uldp.schemas.regular_files import read_regular, sync_folder
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import make_folder, publish
+from uldp.transforms.io.durable_files import make_folder, publish, write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.local.given_up import GivenUp, give_up, without
 from uldp.transforms.io.local.segments import DIGITS, Before, before_next, last_publish_time, name_of, number_of
@@ -234,9 +234,9 @@ class LocalStream:
         """Whether all segments are there that were ever written, but those that were given up."""
         return not replace(self, first=0).missing()
 
-    def refuse_holes(self, since: int = 0, end: int = 0) -> None:
+    def refuse_holes(self, since: int = 0) -> None:
         """Raise StreamError, which says how many are lost or wait, and what to do, if a segment is ``missing``."""
-        holes = self.missing(since, end)
+        holes = self.missing(since)
         if not holes:
             return
         first, more = holes[0].start, sum(map(len, holes)) - 1
@@ -253,13 +253,7 @@ class LocalStream:
 
     def close(self) -> None:
         """Mark the stream as complete, and say how many segments it has; readers end when they have read all."""
-        aside = self.path / f".{secrets.token_hex(8)}"
-        with named(self.path / CLOSED):
-            try:
-                aside.write_text(f"{self.end}\n", encoding="utf-8")
-                aside.replace(self.path / CLOSED)
-            finally:
-                aside.unlink(missing_ok=True)
+        write_file(str(self.path / CLOSED), f"{self.end}\n".encode())
 
     def _closed_at(self) -> int:
         """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
