@@ -1,5 +1,6 @@
 """uldp verify: an archive of a client's reports of one value, against the spec."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,20 @@ def test_two_values_behind_one_tag_are_promised_no_difference(tmp_path: Path) ->
     )
     (loss,) = verify(spec, sent, other).losses
     assert (loss.promised, loss.bound.epsilon) == (0.0, 0.0)
+
+
+def test_tags_of_the_second_archive_have_an_option_of_their_own(uldp: Run, tmp_path: Path) -> None:
+    keys = {"collection": "c", "version": 1, "mechanism": {"name": "urr", "epsilon": 1.0}, "window": {"size": "1h"}}
+    (path := tmp_path / "spec.yaml").write_text(json.dumps(TAGS | keys))
+    spec = CollectionSpec.load(path)
+    sent, other = (archive(tmp_path / str(value), spec, value, {value: "home"}) for value in (0, 1))
+    options = ("verify", "--spec", path, "--value", "park", "--tag", "home", sent, "--against", other)
+    code, out, err = uldp(*options, "--against-value", "shop", "--against-tag", "home")
+    assert (code, err) == (0, "")
+    assert "epsilon of one report is at least 0 (95 %), promised 0\n" in out
+    code, out, err = uldp(*options, "--against-value", "shop", "--against-tag", "hone")
+    assert code == 1
+    assert "'hone' is not a tag of the spec" in err
 
 
 def test_a_client_with_another_epsilon_breaks_the_promise(uldp: Run, tmp_path: Path) -> None:

@@ -209,11 +209,7 @@ def serve(
     folders = served(paths)
     with bound(host, port) as opened:
         server, url = server_of(application(folders, names=names, token=token), MOST_CONNECTIONS), url_of(opened)
-
-        def end() -> None:
-            server.should_exit = True
-
-        until(end)
+        until(lambda: setattr(server, "should_exit", True))
         for name in folders:
             say(f"{folders[name].path}: {url}results/{name}/")
         say(f"serving at {url}; stop with Ctrl-C")
