@@ -33,6 +33,21 @@ class PerProcess(Generic[T]):
 _OF_PROCESS: "WeakValueDictionary[str, PerProcess[Any]]" = WeakValueDictionary()
 
 
+class Itself:
+    """An object that, pickled, is the same object again in this process, as long as anything else holds it."""
+
+    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
+        _ITSELF[id(self)] = self
+        return _itself, (id(self),)
+
+
+_ITSELF: WeakValueDictionary[int, Itself] = WeakValueDictionary()
+
+
+def _itself(number: int) -> Itself:
+    return _ITSELF[number]
+
+
 def _copied(make: Callable[[], T], name: str) -> PerProcess[T]:
     found = _OF_PROCESS.get(name)
     return PerProcess(make, name) if found is None else found

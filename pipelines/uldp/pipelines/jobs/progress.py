@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.caveats import coarse_times, few_reports
@@ -26,6 +26,7 @@ from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.specs.window import WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS
+from uldp.transforms.per_process import Itself
 
 
 def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
@@ -70,12 +71,11 @@ def marked_incomplete(windows: int) -> str:
     return f"{number_of(windows, 'open window')} {'is' if windows == 1 else 'are'} marked incomplete"
 
 
-class Heartbeat:
-    """Prints lines, and a position after a silence, from a thread of its context; unpickled here, it is itself."""
+class Heartbeat(Itself):
+    """Prints lines, and a position after a silence, from a thread of its context."""
 
     #: Default number of seconds without a line before it prints the position.
     EVERY = 10.0
-    _beating: ClassVar[dict[int, "Heartbeat"]] = {}
 
     def __init__(self, say: Callable[[str], None], position: Callable[[], str], every: float | None = None) -> None:
         self._say = say
@@ -91,17 +91,12 @@ class Heartbeat:
         self._say(line)
 
     def __enter__(self) -> Self:
-        self._beating[id(self)] = self
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        del self._beating[id(self)]
-
-    def __reduce__(self) -> tuple[Callable[[int], "Heartbeat"], tuple[int]]:
-        return _heartbeat, (id(self),)
 
     def silence_left(self) -> float:
         """Return the seconds that remain until the silence has lasted long enough, at least 0."""
@@ -111,10 +106,6 @@ class Heartbeat:
         while not self._ended.wait(self.silence_left()):
             if not self.silence_left():
                 self(self._position())
-
-
-def _heartbeat(number: int) -> Heartbeat:
-    return Heartbeat._beating[number]
 
 
 def position(

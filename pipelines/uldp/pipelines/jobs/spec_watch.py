@@ -2,15 +2,14 @@
 
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable
-from weakref import WeakValueDictionary
 
 from uldp.collector.admission import Admission
 from uldp.collector.shared_specs import HotSpecs
 from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.per_process import Itself
 
 
 class SpecWatch:
@@ -47,13 +46,11 @@ class SpecWatch:
         return bool(looked.taken)
 
 
-class LocalSpecs(HotSpecs):
+class LocalSpecs(Itself, HotSpecs):
     """The specs of a job whose steps run in one process, which another thread of it changes, or a step that reads."""
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
         super().__init__(specs)
-        self._name = uuid.uuid4().hex
-        _LOCAL[self._name] = self
         self._watch: SpecWatch | None = None
         self._latest: int | None = None
         self._settling = threading.Lock()
@@ -70,9 +67,6 @@ class LocalSpecs(HotSpecs):
             self._watch.look(self._latest)
             self._latest = published if self._latest is None else max(self._latest, published)
 
-    def __reduce__(self) -> tuple[Callable[[str], "LocalSpecs"], tuple[str]]:
-        return _of_process, (self._name,)
-
 
 def begin_watch(
     folder: SpecFolder,
@@ -88,10 +82,3 @@ def begin_watch(
         say(line)
     specs = LocalSpecs(folder.specs.values())
     return specs, SpecWatch(folder, specs, admission, say, clock)
-
-
-_LOCAL: WeakValueDictionary[str, LocalSpecs] = WeakValueDictionary()
-
-
-def _of_process(name: str) -> LocalSpecs:
-    return _LOCAL[name]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import IO, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, TypeAdapter
 
@@ -28,6 +28,7 @@ from uldp.schemas.errors import DataError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
+from uldp.transforms.per_process import Itself
 
 #: The file of the journal of a job, beside its results.
 JOURNAL = "journal.jsonl"
@@ -166,14 +167,11 @@ def read_journal(
                 ) from None
 
 
-class Journal:
+class Journal(Itself):
     """The journal of a job that runs, which holds entries until ``commit``; ``anew`` removes what an earlier run wrote.
 
-    A context manager: the file is open from ``__enter__`` to ``__exit__``. Beam may pickle it: unpickling in the same
-    process returns the same object.
+    A context manager: the file is open from ``__enter__`` to ``__exit__``.
     """
-
-    _open: ClassVar[dict[str, "Journal"]] = {}
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
         self.path, self.anew = path, anew
@@ -191,15 +189,10 @@ class Journal:
                 self._digest.update(line)
                 self._size += len(line)
         self._file.truncate(self._size)
-        self._open[str(self.path)] = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        del self._open[str(self.path)]
         self._file.close()
-
-    def __reduce__(self) -> tuple[Callable[[str], "Journal"], tuple[str]]:
-        return _opened, (str(self.path),)
 
     def add(self, entry: Entry) -> None:
         """Hold an entry."""
@@ -264,7 +257,3 @@ def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:
     while size > 0 and (part := file.read(min(size, 1 << 20))):
         yield part
         size -= len(part)
-
-
-def _opened(path: str) -> Journal:
-    return Journal._open[path]
