@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.cells import Cells, as_dense
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+
+if TYPE_CHECKING:
+    from uldp.mechanisms.protocol.noise import Noise
 
 
 class Randomness(Protocol):
@@ -121,6 +124,7 @@ class Mechanism(ABC):
         reports_symbols: Whether a payload is a symbol of Z.
         held: The number of different symbols that a device holds, l.
         structure: Further sizes in which a permanent response and its reports must agree.
+        chance_support: The probability that a report without noise supports a given other symbol than its own.
         channel: The probabilities that a report supports a symbol; None if its cells give no support counts.
         sensitive: Shape (|Z|,): whether each symbol is protected; None if all are, or a symbol is no value.
         inner: The mechanism of the permanent response, where a report is this response with noise on top.
@@ -141,6 +145,7 @@ class Mechanism(ABC):
     reports_symbols: bool = False
     held: int = 1
     structure: tuple[int, ...] = ()
+    chance_support: float = 0.0
     channel: Channel | None = None
     sensitive: Mask | None = None
     inner: "Mechanism | None" = None
@@ -182,6 +187,15 @@ class Mechanism(ABC):
     def kept(self) -> "WithMemory | None":
         """This mechanism, if its device keeps a permanent response; otherwise None."""
         return None
+
+    @property
+    def renewable(self) -> "Noise | None":
+        """This mechanism, if its noise can be drawn anew on a response that a device keeps; otherwise None."""
+        return None
+
+    def links(self, n: int) -> bool:
+        """Return whether a response that a device keeps may tell it from n others, as it is sent unchanged."""
+        return False
 
     def warnings(self, n: int) -> Iterator[str]:
         """Yield a line for each probable mistake of a spec with this mechanism, given n reports in a window."""
@@ -273,6 +287,11 @@ class Mechanism(ABC):
         return symbols
 
 
+def differing_bits(first: Payloads, other: Payloads) -> Counts:
+    """Return in how many bits two payloads of each of n devices differ, shape (n,)."""
+    return np.asarray(np.bitwise_count(first ^ other).reshape(len(first), -1).sum(axis=1, dtype=np.int64))
+
+
 class WithMemory(Mechanism):
     """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
 
@@ -281,6 +300,25 @@ class WithMemory(Mechanism):
     @property
     def kept(self) -> "WithMemory":
         return self
+
+    def equal_probability(self, inputs: Floats | int) -> float | None:
+        """Return the probability that two reports of a device are equal; None if it is not known.
+
+        Args:
+            inputs: The distribution of the symbols of devices; or the symbol, if strings are too many for that.
+        """
+        return None
+
+    def twice_probability(self, r: Floats) -> Floats | None:
+        """Return the probability that two reports of a device both set a bit, shape (bits,); None without such bits.
+
+        ``r`` is the distribution of the symbols of devices.
+        """
+        return None
+
+    def differences(self, first: Payloads, other: Payloads) -> Counts:
+        """Return in how many places of their noise two reports of each of n devices differ, shape (n,)."""
+        return differing_bits(first, other)
 
     @abstractmethod
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
@@ -308,12 +346,10 @@ class PureMechanism(Mechanism):
     Attributes:
         sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
         channel: The probabilities p and q that a report supports a symbol.
-        chance_support: The probability that a report without noise supports a given other symbol than its own.
     """
 
     sensitive: Mask
     channel: Channel
-    chance_support: float = 0.0
 
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of cells, shape (|Z|,)."""

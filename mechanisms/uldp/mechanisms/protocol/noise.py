@@ -2,14 +2,60 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, Randomness
-from uldp.schemas.arrays import Floats, Packed, Payloads
+from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
+from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, Randomness, differing_bits
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads
+
+# again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 17
 
 
-class UniformNoise(Mechanism):
+class Noise(Mechanism):
+    """A mechanism whose noise can be drawn anew on a permanent response, by the same mechanism with less noise.
+
+    ``Memoized`` says what follows. ``noise`` are the probabilities that ``missing`` gives.
+    """
+
+    @property
+    def renewable(self) -> "Noise":
+        return self
+
+    @property
+    def alone(self) -> "Noise":
+        """The mechanism that reports the bits alone; another one if a report has further noise, as of sums."""
+        return self
+
+    @abstractmethod
+    def missing(self, inner: Mechanism) -> Floats:
+        """Return the noise that is missing from the law of ``inner``, which is like ``alone``, to that of this one."""
+
+    @abstractmethod
+    def again(self, permanent: Payloads, noise: Floats, randomness: Randomness) -> Payloads:
+        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+
+    @abstractmethod
+    def noise_form(self, noise: Floats) -> DeviceForm:
+        """Return what a device computes ``again`` by."""
+
+    def equal_probability(self, inner: Mechanism, noise: Floats, inputs: Floats | int) -> float | None:
+        """See ``WithMemory``."""
+        return None
+
+    def twice_probability(self, inner: Mechanism, noise: Floats, r: Floats) -> Floats | None:
+        """See ``WithMemory``."""
+        return None
+
+    def differences(self, first: Payloads, other: Payloads) -> Counts:
+        """See ``WithMemory``."""
+        return differing_bits(first, other)
+
+
+class UniformNoise(Noise):
     """A mechanism that sends a uniform payload with some probability, and else one that depends on the symbol alone.
 
     So uniform noise on its reports gives the law of the same mechanism with a smaller epsilon. It is the same mechanism
@@ -67,8 +113,52 @@ class UniformNoise(Mechanism):
     def uniform(self, n: int, randomness: Randomness) -> Payloads:
         """Draw n payloads uniformly from those that noise can give."""
 
+    def links(self, n: int) -> bool:
+        return self.log_payloads > math.log(n)
 
-class BitNoise(Mechanism):
+    def missing(self, inner: Mechanism) -> Floats:
+        """Return the probability that a uniform payload replaces the permanent one, shape (1,)."""
+        there = cast(UniformNoise, inner).uniform_probability
+        return np.array([(self.uniform_probability - there) / (1 - there)])
+
+    def again(self, permanent: Payloads, noise: Floats, randomness: Randomness) -> Payloads:
+        n = len(permanent)
+        replaced = randomness.random(n) < noise[0]
+        drawn = self.uniform(n, randomness)
+        payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
+        return payloads
+
+    def noise_form(self, noise: Floats) -> DeviceForm:
+        return {"replace": threshold(noise[0])}
+
+    def equal_probability(self, inner: Mechanism, noise: Floats, inputs: Floats | int) -> float:
+        """See ``WithMemory``.
+
+        With rho for the probability of ``again`` to replace a payload, P for the law of the response, and u for that of
+        uniform payloads, it is (1 - rho)^2 + 2 rho (1 - rho) E_P[u] + rho^2 sum u^2.
+        """
+        rho = float(noise[0])
+        response, report = (None if isinstance(inputs, int) else each.law(inputs) for each in (inner, self))
+        if rho == 0:
+            again = squares = 0.0
+        elif response is not None and report is not None:
+            # The law of a report is that of a response, and of a uniform payload in its place.
+            uniform = np.maximum((report - (1 - rho) * response) / rho, 0.0)
+            again, squares = float(response @ uniform), float(uniform @ uniform)
+        else:
+            squares = math.exp(-self.log_payloads)
+            again = squares * cast(UniformNoise, inner)._uniform_share(inputs)
+        return (1 - rho) ** 2 + 2 * rho * (1 - rho) * again + rho**2 * squares
+
+    def _uniform_share(self, inputs: Floats | int) -> float:
+        """Return the share of payloads that noise can give: all, but of a symbol that is not sensitive only noise."""
+        if self.sensitive is None or isinstance(inputs, int):
+            return 1.0
+        # A set has several symbols, each of which is sensitive.
+        return float(np.where(self.sensitive, 1.0, self.uniform_probability) @ inputs / inputs.sum())
+
+
+class BitNoise(Noise):
     """A mechanism that reports bits, of which it draws each alone: whether it is a bit of the symbol decides its law.
 
     Attributes:
@@ -81,11 +171,6 @@ class BitNoise(Mechanism):
     @abstractmethod
     def bit_law(self) -> tuple[Floats, Floats]:
         """Shape (bits,) each: the probability that a bit of the symbol is cleared, and that any other bit is set."""
-
-    @property
-    def alone(self) -> "BitNoise":
-        """The mechanism that reports the bits alone; another one if a report has further noise, as of sums."""
-        return self
 
     def reported(self, bits: Packed, randomness: Randomness) -> Packed:
         """Return the payloads of n reports of ``alone``, with the noise that they have beside that of their bits."""
@@ -100,3 +185,40 @@ class BitNoise(Mechanism):
     @property
     def largest_probability(self) -> float:
         return float(np.prod(np.maximum(*[np.maximum(cleared, 1 - cleared) for cleared in self.bit_law])))
+
+    def missing(self, inner: Mechanism) -> Floats:
+        """Return the probabilities that each bit is set and cleared, shape (2, bits)."""
+        (unset, q), (unset_once, q_once) = cast(BitNoise, inner).bit_law, self.bit_law
+        p = 1 - unset
+        becomes_set = p * q_once - (1 - unset_once) * q
+        cleared = unset_once * (1 - q) - unset * (1 - q_once)
+        return np.stack([becomes_set, cleared]) / (p - q)
+
+    def again(self, permanent: Payloads, noise: Floats, randomness: Randomness) -> Payloads:
+        def perturbed(block: slice) -> Mask:
+            bits = np.unpackbits(kept[block], axis=1, count=self.bits)
+            drawn = randomness.random(bits.shape)
+            return np.where(bits, drawn >= noise[1], drawn < noise[0])
+
+        n, size, width = len(permanent), self.bits, cast(int, self.alone.form.width)
+        head, kept = np.split(cast(Packed, permanent)[:, :width], [width + -size // 8], axis=1)
+        packed = pack_rows(n, size, perturbed, _BITS_AT_ONCE)
+        return self.reported(np.concatenate([head, packed], axis=1), randomness)
+
+    def noise_form(self, noise: Floats) -> DeviceForm:
+        return {"set": thresholds(noise[0]), "clear": thresholds(noise[1])}
+
+    def twice_probability(self, inner: Mechanism, noise: Floats, r: Floats) -> Floats:
+        (unset, q), (becomes_set, cleared) = cast(BitNoise, inner).bit_law, noise
+        kept = q + (1 - unset - q) * r[: len(q)]  # one more input of a design is that of the symbols outside of it
+        return np.asarray(kept * (1 - cleared) ** 2 + (1 - kept) * becomes_set**2)
+
+
+def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:
+    """Pack n rows of ``size`` bits, block by block; ``bits`` makes those of a slice, at most ``at_once`` or a row."""
+    packed = np.empty((n, -(-size // 8)), dtype=np.uint8)
+    rows = max(1, at_once // size)
+    for start in range(0, n, rows):
+        block = slice(start, start + rows)
+        packed[block] = np.packbits(bits(block), axis=1)
+    return packed

@@ -4,22 +4,15 @@ Source: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-P
 for the permanent and the instantaneous randomized response. The noise of the second is solved for here.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
-from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism, Randomness, WithMemory
-from uldp.mechanisms.protocol.noise import BitNoise, UniformNoise
-from uldp.mechanisms.randomizers.packed_bits import pack_rows
-from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
-
-# again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
-_BITS_AT_ONCE = 1 << 17
+from uldp.mechanisms.protocol.device_form import DeviceForm
+from uldp.mechanisms.protocol.mechanism import Mechanism, Randomness, WithMemory
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 # Solving for a probability of 0 may give less by the rounding of floats.
 _ROUNDING = 1e-12
@@ -55,7 +48,6 @@ class Memoized(WithMemory):
 
     Attributes:
         once: The mechanism that has the law of one report.
-        uniform: The same, if the noise is uniform; None if bits have noise.
         noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
             payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
@@ -65,17 +57,12 @@ class Memoized(WithMemory):
 
     def __init__(self, inner: Mechanism, once: Mechanism) -> None:
         """Build the mechanism; ValueError if no noise on a response of ``inner`` gives the law of ``once``."""
-        self.inner, self.once = inner, once
-        if _structure(inner) != _structure(once.alone if isinstance(once, BitNoise) else once):
-            raise ValueError("the permanent response and the reports must differ by their noise alone")
-        self.uniform = once if isinstance(once, UniformNoise) else None
-        if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
-            replaced = (once.uniform_probability - inner.uniform_probability) / (1 - inner.uniform_probability)
-            self.noise = _positive(np.array([replaced]))
-        elif isinstance(inner, BitNoise) and isinstance(once, BitNoise):
-            self.noise = _positive(_bit_noise(inner, once))
-        else:
+        if once.renewable is None:
             raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
+        self.inner, self.once = inner, once.renewable
+        if _structure(inner) != _structure(self.once.alone):
+            raise ValueError("the permanent response and the reports must differ by their noise alone")
+        self.noise = _positive(self.once.missing(inner))
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.held, self.form, self.largest_step = once.size, once.held, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
@@ -87,7 +74,7 @@ class Memoized(WithMemory):
 
     def warnings(self, n: int) -> Iterator[str]:
         yield from self.once.warnings(n)
-        if self.uniform is not None and self.uniform.log_payloads > math.log(n):
+        if self.once.links(n):
             yield (
                 f"a device sends the response that it keeps, unchanged, in {1 - self.noise[0]:.0%} of its reports, and"
                 f" there are more responses than users: a reader can link those of a device among {n:,} users,"
@@ -100,30 +87,20 @@ class Memoized(WithMemory):
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        n = len(permanent)
-        if self.uniform is not None:
-            replaced = randomness.random(n) < self.noise[0]
-            drawn = self.uniform.uniform(n, randomness)
-            payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
-            return payloads
-        size, width = self.noise.shape[1], cast(int, self.inner.form.width)
-        head, kept = np.split(cast(Packed, permanent)[:, :width], [width + -size // 8], axis=1)
-        bits = pack_rows(n, size, lambda block: self._bits_again(kept[block], randomness), _BITS_AT_ONCE)
-        return cast(BitNoise, self.once).reported(np.concatenate([head, bits], axis=1), randomness)
+        return self.once.again(permanent, self.noise, randomness)
 
-    def _bits_again(self, permanent: Packed, randomness: Randomness) -> Mask:
-        bits = np.unpackbits(permanent, axis=1, count=self.noise.shape[1])
-        becomes_set, cleared = self.noise
-        drawn = randomness.random(bits.shape)
-        kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
-        return kept
+    def equal_probability(self, inputs: Floats | int) -> float | None:
+        return self.once.equal_probability(self.inner, self.noise, inputs)
+
+    def twice_probability(self, r: Floats) -> Floats | None:
+        return None if self.channel is None else self.once.twice_probability(self.inner, self.noise, r)
+
+    def differences(self, first: Payloads, other: Payloads) -> Counts:
+        return self.once.differences(first, other)
 
     def device_form(self) -> DeviceForm:
         both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
-        if self.uniform is not None:
-            return both | {"replace": threshold(self.noise[0])}
-        becomes_set, cleared = self.noise
-        return both | {"set": thresholds(becomes_set), "clear": thresholds(cleared)}
+        return both | self.once.noise_form(self.noise)
 
     def possible(self, payloads: Payloads) -> Mask:
         return self.once.possible(payloads)
@@ -140,19 +117,9 @@ class Memoized(WithMemory):
 
 def _structure(mechanism: Mechanism) -> tuple[object, ...]:
     """Return the symbols and payloads of a mechanism, and in ``chance_support`` the size of its sets or buckets."""
-    structure = (type(mechanism), mechanism.size, mechanism.form, mechanism.structure)
-    if isinstance(mechanism, PureMechanism):
-        return (*structure, mechanism.chance_support, mechanism.sensitive.tobytes())
-    return structure
-
-
-def _bit_noise(inner: BitNoise, once: BitNoise) -> Floats:
-    """Return the probabilities that ``again`` sets and clears each bit, shape (2, bits)."""
-    (unset, q), (unset_once, q_once) = inner.bit_law, once.bit_law
-    p = 1 - unset
-    becomes_set = p * q_once - (1 - unset_once) * q
-    cleared = unset_once * (1 - q) - unset * (1 - q_once)
-    return np.stack([becomes_set, cleared]) / (p - q)
+    sensitive = None if mechanism.sensitive is None else mechanism.sensitive.tobytes()
+    sizes = mechanism.size, mechanism.form, mechanism.structure, mechanism.chance_support
+    return (type(mechanism), *sizes, sensitive)
 
 
 def _positive(noise: Floats) -> Floats:

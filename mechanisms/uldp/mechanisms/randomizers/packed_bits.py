@@ -4,13 +4,13 @@ A row is the packed bits of one report, shape (width,), uint8, most significant 
 bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells
-from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
+from uldp.schemas.arrays import Counts, Packed, Symbols
 
 # The kernels read the same bytes many times; this many bytes fit a core's cache.
 _BYTES_AT_ONCE = 1 << 20
@@ -30,16 +30,6 @@ _MANY_BYTES, _WIDE = 1 << 16, 64
 
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
-
-
-def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:
-    """Pack n rows of ``size`` bits, block by block; ``bits`` makes those of a slice, at most ``at_once`` or a row."""
-    packed = np.empty((n, -(-size // 8)), dtype=np.uint8)
-    rows = max(1, at_once // size)
-    for start in range(0, n, rows):
-        block = slice(start, start + rows)
-        packed[block] = np.packbits(bits(block), axis=1)
-    return packed
 
 
 def describe_bits(row: bytes, size: int) -> str:

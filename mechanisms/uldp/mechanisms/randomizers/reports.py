@@ -12,8 +12,8 @@ import numpy.typing as npt
 from uldp.mechanisms.laws.held_laws import binomial
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, IMPROBABLE_TAIL, Mechanism, PayloadForm, Randomness
-from uldp.mechanisms.protocol.noise import UniformNoise
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.mechanisms.protocol.noise import UniformNoise, pack_rows
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, row_totals, tally_bits
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 

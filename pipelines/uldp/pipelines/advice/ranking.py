@@ -15,7 +15,6 @@ from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm
-from uldp.mechanisms.protocol.noise import UniformNoise
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import UldpError
@@ -243,4 +242,4 @@ def _lasting(once: Mechanism, question: Question, keys: Mapping[str, Any], users
         build_protocol(question.spec({**lasting, **keys}, plain=plain))
     except ValueError:
         return "no"
-    return "links" if isinstance(once, UniformNoise) and once.log_payloads > math.log(users) else "yes"
+    return "links" if once.links(users) else "yes"

@@ -15,8 +15,8 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, binomial
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness
-from uldp.mechanisms.protocol.noise import BitNoise
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.mechanisms.protocol.noise import BitNoise, pack_rows
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, row_totals, tally_bits
 from uldp.mechanisms.randomizers.reports import AlikeBits, BitTotals
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions

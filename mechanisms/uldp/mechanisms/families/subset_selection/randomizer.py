@@ -14,8 +14,8 @@ import numpy as np
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.device_form import DeviceForm, sensitive_symbols, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
-from uldp.mechanisms.protocol.noise import UniformNoise
-from uldp.mechanisms.randomizers.packed_bits import pack_rows, row_totals
+from uldp.mechanisms.protocol.noise import UniformNoise, pack_rows
+from uldp.mechanisms.randomizers.packed_bits import row_totals
 from uldp.mechanisms.randomizers.reports import BitReports
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
 

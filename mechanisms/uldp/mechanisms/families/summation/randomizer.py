@@ -153,6 +153,11 @@ class Summation(BitNoise):
             payloads[block] = np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
         return payloads.view(np.uint8)
 
+    def differences(self, first: Payloads, other: Payloads) -> Counts:
+        """See the base class: in how many signs of entries."""
+        signs = (_entries(first) > 0) != (_entries(other) > 0)
+        return np.asarray(signs.sum(axis=1, dtype=np.int64))
+
     def device_form(self) -> DeviceForm:
         return {
             "form": "integers",
