@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from uldp.mechanisms import Encoding, Held, LdpProtocol, Randomness, SetDecoder, SetEncoding, SetSelection, of_sets
-from uldp.schemas import Kind, PrivateSpec, Sets, Table, Variable
+from uldp.schemas import PrivateSpec, Sets, Table, Variable
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
 
@@ -53,9 +53,10 @@ class Favourites(Sets):
         super().check(value, attribute)
         return tuple(value)
 
-    def same(self, other: Kind) -> bool:
-        """Return whether scores of the other domain are the same ones: they depend on the number of places, too."""
-        return isinstance(other, Favourites) and other.at_most == self.at_most and super().same(other)
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        """The candidates, and the number of places, on which scores depend too."""
+        return *super().quantities, self.at_most
 
 
 class FavouritesEncoding(Encoding):

@@ -74,9 +74,8 @@ def test_each_mistake_is_named(domain: dict[str, Any], message: str) -> None:
 
 def test_estimates_of_one_kind_are_not_those_of_another(tmp_path: Path) -> None:
     hours, sets = (kind(of=Items(size=24), at_most=3).located(SpecFolder(tmp_path)) for kind in (Hours, Sets))
-    assert hours.same(hours)
-    assert not hours.same(sets)
-    assert not sets.same(hours)
+    assert hours.quantities == hours.quantities
+    assert hours.quantities != sets.quantities
 
 
 def test_sets_of_a_package_are_no_attributes_of_a_record_either() -> None:

@@ -120,7 +120,7 @@ def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
         return "their records have other attributes"
     for name, variable in spec.variables.items():
         other, of = newest.variables[name], f" of {name}" if name else ""
-        if not variable.kind.same(other.kind):
+        if variable.kind.quantities != other.kind.quantities:
             kind = other.kind if variable.kind.listed else variable.kind
             return f"their {kind.compared}{of} differ"
         if [tag.name for tag in variable.tags] != [tag.name for tag in other.tags]:

@@ -198,7 +198,7 @@ class BitNoise(Noise):
         def perturbed(block: slice) -> Mask:
             bits = np.unpackbits(kept[block], axis=1, count=self.bits)
             drawn = randomness.random(bits.shape)
-            return np.where(bits, drawn >= noise[1], drawn < noise[0])
+            return np.asarray(np.where(bits, drawn >= noise[1], drawn < noise[0]))
 
         n, size, width = len(permanent), self.bits, cast(int, self.alone.form.width)
         head, kept = np.split(cast(Packed, permanent)[:, :width], [width + -size // 8], axis=1)

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from uldp.schemas.specs.candidates import Discover
-from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, Sets, StringSets, of_packages
+from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, StringSets, of_packages
 from uldp.schemas.specs.kinds.number import Numbers
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict, under
@@ -173,8 +173,7 @@ class Attribute(VariableDomain):
 
     @classmethod
     def _without(cls, data: Any, name: str) -> bool:
-        """See the base class: sets have no place in a record."""
-        return isinstance(data, dict) and name in data and issubclass(KINDS[name], Sets)
+        return isinstance(data, dict) and name in data and not KINDS[name].in_records
 
 
 class Domain(VariableDomain):

@@ -46,6 +46,7 @@ class Kind(ABC):
         percent: What a share is, in a heading.
         listed: Whether the domain lists its values: then some may be sensitive, and tags may hide them.
         ordered: Whether the entries of a table of shares have an order of their own.
+        in_records: Whether an attribute of a record may be of this kind.
         has_law: Whether a small number of symbols stands for what a device holds, so that laws of reports can be
             computed in a record.
         takes_candidates: Whether a spec asks for the shares of candidates.
@@ -64,6 +65,7 @@ class Kind(ABC):
     percent: ClassVar[str] = "%"
     listed: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
+    in_records: ClassVar[bool] = True
     has_law: ClassVar[bool] = True
     takes_candidates: ClassVar[bool] = False
     heading: ClassVar[str]
@@ -170,9 +172,10 @@ class Kind(ABC):
         """
         raise ValueError(f"{self.holds} has no shares")
 
-    def same(self, other: "Kind") -> bool:
-        """Return whether estimates of both domains are of the same quantities."""
-        return self == other
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        """What estimates are of: versions of a collection estimate the same if these are equal."""
+        return (self,)
 
     def bin_text(self, position: float, bins: int) -> str:
         """Return the point of the domain at which a bin begins, in its words.

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.kinds.kind import Column, Value
 from uldp.schemas.specs.kinds.number import check_ends, read_number
 from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.string_sets import SEPARATOR
@@ -104,5 +104,6 @@ class Pairs(Sets):
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         return super().shares(cast(Floats, column)[:, :, 0], weights, candidates)
 
-    def same(self, other: Kind) -> bool:
-        return isinstance(other, Pairs) and super().same(other) and (self.low, self.high) == (other.low, other.high)
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        return *super().quantities, self.low, self.high

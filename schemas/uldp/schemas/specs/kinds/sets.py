@@ -53,6 +53,7 @@ class Sets(Strict, Kind):
     one: ClassVar = "set"
     unit: ClassVar = "items"
     percent: ClassVar = "% of users, who may hold several,"
+    in_records: ClassVar = False
     heading: ClassVar = "Sets"
     compared: ClassVar = "items"
     columns: ClassVar[tuple[str, ...]] = ("items",)
@@ -165,8 +166,9 @@ class Sets(Strict, Kind):
         shares = np.bincount(column[there].astype(np.int64), of_rows[there], minlength=self.values.size)
         return np.asarray(shares, dtype=np.float64)
 
-    def same(self, other: Kind) -> bool:
-        return isinstance(other, Sets) and other.name == self.name and self._items.same(other._items)
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        return self.name, *self._items.quantities
 
 
 def rows_of(sets: Sequence[Value]) -> Symbols:

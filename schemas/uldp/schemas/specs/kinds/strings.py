@@ -89,8 +89,9 @@ class Strings(Strict, Kind):
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         return np.array([weights[column == candidate].sum() for candidate in candidates])
 
-    def same(self, other: Kind) -> bool:
-        return self.name == other.name
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        return (self.name,)
 
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder

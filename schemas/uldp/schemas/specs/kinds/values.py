@@ -80,8 +80,9 @@ class ListedValues(Kind):
         shares = np.bincount(cast(Indices, column), weights, minlength=self.values.size)
         return np.asarray(shares, dtype=np.float64)
 
-    def same(self, other: Kind) -> bool:
-        return self.values.labels == other.values.labels
+    @property
+    def quantities(self) -> tuple[object, ...]:
+        return self.name, self.values.labels
 
     def bin_text(self, position: float, bins: int) -> str:
         index = min(int(position), self.values.size - 1)
