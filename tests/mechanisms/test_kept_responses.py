@@ -12,9 +12,8 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import WithMemory
-from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
-from uldp.mechanisms.verification.privacy_loss import Inputs, all_for_strings
+from uldp.mechanisms.verification.privacy_loss import Inputs
 from uldp.schemas.arrays import Payloads, Values
 
 KEPT = {name: example for name, example in examples().items() if example.protocol.mechanism.memory}
@@ -31,12 +30,12 @@ def devices(example: Example, seed: int, n: int = N) -> tuple[WithMemory, Inputs
     assert isinstance(mechanism, WithMemory)
     many = [Held(of.values[np.zeros(n, np.int64)], np.repeat(of.tags, n)) for of in held]
     symbols = protocol.encoding.encode(many, rng)
-    if isinstance(mechanism.bare, StringMechanism):
-        return mechanism, int(symbols[0]), symbols
-    if all_for_strings(mechanism):
+    if mechanism.few_symbols:
+        return mechanism, protocol.encoding.law(held, mechanism.size), symbols
+    if mechanism.parts:
         assert isinstance(protocol.encoding, StrataEncoding)
         return mechanism, protocol.encoding.of_each_part(held)[:, 0].astype(np.float64), symbols
-    return mechanism, protocol.encoding.law(held, mechanism.size), symbols
+    return mechanism, int(symbols[0]), symbols
 
 
 def p_value(mechanism: WithMemory, inputs: Inputs, first: Payloads, other: Payloads) -> float:

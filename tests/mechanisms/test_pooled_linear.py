@@ -12,7 +12,7 @@ from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate, share_esti
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.laws.channel_laws import law_of
 from uldp.mechanisms.laws.estimate import part_of
-from uldp.mechanisms.pooling.pooled_linear import Design, Pooled, Solve, diagonal_and_rank_one
+from uldp.mechanisms.pooling.pooled_linear import Design, Pooled, Solve
 from uldp.schemas.arrays import Floats
 
 
@@ -96,7 +96,7 @@ def test_the_covariance_of_a_part_is_a_diagonal_and_rank_one(name: str) -> None:
     part = part_of(decoder.law, theta, 50)
     w = rng.normal(size=(7, 4))
     w -= w.mean(axis=0)
-    diagonal, u = diagonal_and_rank_one(part)
+    diagonal, u = part.diagonal_and_rank_one()
     assert part.sums(w).variance == pytest.approx(diagonal @ w**2 - (u @ w) ** 2)
 
 

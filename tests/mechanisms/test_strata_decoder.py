@@ -28,7 +28,7 @@ SHARES = (0.5, 0.2, 0.3)
 RR = RandomizedResponse(np.ones(4, dtype=np.bool_), 1.0)
 OUE = UnaryEncoding(np.ones(3, dtype=np.bool_), 1.0, OUE_THETA)
 OLH = LocalHashing(5, 1.0)
-PARTS = (RR, OUE, OLH)
+PARTS: tuple[PureMechanism, ...] = (RR, OUE, OLH)
 STRATA = Strata(PARTS, SHARES)
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.inference.forecast import forecast_errors
-from uldp.mechanisms.protocol.decoder import SharesDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Guarantee
@@ -263,10 +261,10 @@ def compare(
 
 def _expected(of: Protocol, shares: Floats, users: int, estimator: str | None, windows: int) -> Expected:
     decoder, text = of.steps.decoder, of.spec.mechanism.text
-    if not isinstance(decoder, SharesDecoder) or of.steps.mechanism.held > 1:
+    if not decoder.needs_truth or of.steps.mechanism.held > 1:
         raise RequestError(f"{text} does not estimate shares of values, so there is nothing to compare with the truth")
     if len(shares) != of.spec.size:
         raise RequestError(f"the truth has {len(shares)} values, and the domain of {text} {of.spec.size}")
     r = np.append(shares, np.zeros(len(of.spec.tags)))
     chosen = decoder.estimators[0] if estimator is None else estimator
-    return Expected(of, *forecast_errors(decoder, r, users, chosen, windows))
+    return Expected(of, *decoder.errors(r, users, chosen, windows))

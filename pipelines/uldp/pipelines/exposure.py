@@ -10,12 +10,9 @@ from typing import cast
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import xlogy
 
 from uldp.mechanisms.catalog import build_protocol, build_variable
-from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import Guarantee
 from uldp.pipelines.results.text import number_of
@@ -97,7 +94,7 @@ def known(variable: Variable, reports: int) -> list[tuple[int, float]] | None:
         more = min(max(drawn, 1), min(reports, most) - drawn)
         total += devices.report(more)
         drawn += more
-        guesses = _guesses(protocol.decoder, total, drawn, variable.size)
+        guesses = protocol.decoder.guesses(total, drawn, variable.size)
         found.append((drawn, float(np.mean(guesses == truth))))
     return found
 
@@ -136,15 +133,3 @@ class _Devices:
 
 def _visible(values: Values) -> list[Held]:
     return [Held(values, np.full(len(values), -1))]
-
-
-def _guesses(decoder: Decoder, cells: Counts, n: int, values: int) -> Values:
-    """Return the most probable value of each device after n reports; unless p and q give it, the largest estimate."""
-    if not isinstance(decoder, PureDecoder):
-        return np.array([decoder.linear(each, n).values[:values].argmax() for each in cells])
-    p, q = decoder.channel.p[:values], decoder.channel.q[:values]
-    supports = np.array([decoder.supports(each)[:values] for each in cells])
-    with np.errstate(divide="ignore"):
-        score = xlogy(supports, p / q) + xlogy(n - supports, (1 - p) / (1 - q))
-    guesses: Values = score.argmax(axis=1)
-    return guesses

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from uldp.mechanisms.decoders.table_of import share_tables, tables_by_rows
 from uldp.mechanisms.estimators.by_name import estimate_each, estimate_intermediate
 from uldp.mechanisms.estimators.projection import wls
-from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
+from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
@@ -22,7 +22,7 @@ from uldp.mechanisms.laws.estimate import Estimate, part_of
 from uldp.mechanisms.protocol.decoder import Pooling, SharesDecoder, heaviest_fact, require_output_counts, two_digits
 from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.tags.pum import Pum
-from uldp.schemas.arrays import Counts, Floats, Reports
+from uldp.schemas.arrays import Counts, Floats, Reports, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import Table, TableName
@@ -146,6 +146,16 @@ class PureDecoder(CountsDecoder):
     def received(self, cells: Counts, n: int) -> Floats:
         return np.asarray(self.supports(cells)[: self.pum.size] / n)
 
+    def guesses(self, cells: Counts, n: int, values: int) -> Symbols:
+        """See the base class: by p and q, and equally many users of each value."""
+        from scipy import special  # as in ``test``
+
+        p, q = self.channel.p[:values], self.channel.q[:values]
+        supports = np.array([self.supports(each)[:values] for each in cells])
+        with np.errstate(divide="ignore"):
+            score = special.xlogy(supports, p / q) + special.xlogy(n - supports, (1 - p) / (1 - q))
+        return np.asarray(score.argmax(axis=1))
+
     def explain(self, cells: Counts, n: int, position: int) -> Iterator[str]:
         channel, linear = self.channel, self.linear(cells, n)
         support = int(linear.counts[position]) / n
@@ -192,7 +202,7 @@ class PureDecoder(CountsDecoder):
         """Return the expected l1 distance of n reports, at most 2; of many symbols, without a projection."""
         if self.channel.size > LARGEST:
             return min(self.channel.expected_l1(r, n), 2.0)
-        return forecast_errors(self, r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1
+        return self.errors(r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1
 
     @property
     def _at_most(self) -> str:

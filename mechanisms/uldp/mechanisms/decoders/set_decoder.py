@@ -15,7 +15,7 @@ from numpy.random import Generator
 from uldp.mechanisms.decoders.pure import CountsDecoder
 from uldp.mechanisms.decoders.table_of import table_of
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
-from uldp.mechanisms.inference.forecast import LARGEST, equal_shares, falling_shares, forecast_errors
+from uldp.mechanisms.inference.forecast import LARGEST, equal_shares, falling_shares
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
 from uldp.mechanisms.laws.estimate import Estimate, part_of
@@ -131,7 +131,7 @@ class SetDecoder(CountsDecoder):
     def _error(self, r: Floats, n: int, estimator: str) -> float:
         """Return the root mean square error of a published share, of simulated windows."""
         windows = min(_WINDOWS, max(LARGEST // self.channel.size, 1))
-        return forecast_errors(self, r, n, self.known(estimator), windows).l2 / math.sqrt(self.items)
+        return self.errors(r, n, self.known(estimator), windows).l2 / math.sqrt(self.items)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         channel = self.channel

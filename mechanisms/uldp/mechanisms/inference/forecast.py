@@ -3,20 +3,15 @@
 ``equal_shares`` flatters estimators that pull shares towards each other; ``falling_shares`` does not.
 """
 
-import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.laws.interval import normal_quantile
-from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.mechanisms.protocol.decoder import SEED
 from uldp.schemas.arrays import Counts, Floats
 
-#: Seeds each simulation, so that a forecast is a function of its arguments.
-SEED = 17
 #: The most symbols of a simulation; more would take seconds.
 LARGEST = 1 << 16
 
@@ -30,29 +25,6 @@ def falling_shares(size: int) -> Floats:
     """Return shares in the ratio of 1, 1/2, 1/3, ... (Zipf's law), shape (size,), in a random order that is fixed."""
     weights = 1 / np.arange(1, size + 1)
     return np.random.default_rng(SEED).permutation(weights / weights.sum())
-
-
-class Errors(NamedTuple):
-    """The expected errors of the published shares of values."""
-
-    l1: float  # the l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items
-    l2: float  # the l2 distance
-    half_width: float  # half of the width of an interval that covers a share with 95 %, the mean over values
-    #: The standard error of ``l1`` over the simulated windows; infinite of one window, and 0 of none.
-    l1_stderr: float = 0.0
-
-
-def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, windows: int) -> Errors:
-    """Return the mean errors of simulated windows of n reports; the ``r`` of sets sums to l."""
-    rng = np.random.default_rng(SEED)
-    errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
-    l1 = np.array([np.abs(each).sum() for each in errors])
-    return Errors(
-        min(float(l1.mean()), 2.0 * max(round(float(r.sum())), 1)),
-        float(np.mean([np.linalg.norm(each) for each in errors])),
-        float(normal_quantile(0.975) * decoder.stderr(r, n).mean()),
-        float(l1.std(ddof=1) / np.sqrt(windows)) if windows > 1 else math.inf,
-    )
 
 
 def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:

@@ -40,6 +40,10 @@ class Part:
         """Shape (m_g,): theta for sums."""
         return self.whole()
 
+    def diagonal_and_rank_one(self) -> tuple[Floats, Floats]:
+        """Return ``Law.diagonal_and_rank_one`` at theta for sums, of the mean over the reports."""
+        return self.law.diagonal_and_rank_one(self.distribution, self.factors[0])
+
     def of_response(self, factors: Iterable[float | Floats]) -> "Part":
         """Return a part that changes the errors alone, by those of the response that a device keeps, if it is known."""
         variance, third, step = factors

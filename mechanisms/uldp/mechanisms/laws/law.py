@@ -83,6 +83,14 @@ class Law(ABC):
     def times(self, w: Floats, theta: Floats) -> Floats:
         """Return Cov @ w, of shape (m, j)."""
 
+    def diagonal_and_rank_one(self, theta: Floats, factor: float | Floats) -> tuple[Floats, Floats]:
+        """Return d and u: sums of shares whose weights sum to 0 have the covariance diag(d) - u u^T, times ``factor``.
+
+        Raises:
+            NotImplementedError: if the parameters are no shares.
+        """
+        raise NotImplementedError("the parameters of this law are no shares of values")
+
     def sums(self, w: Floats, theta: Floats, alone: Floats | None = None) -> Cumulants:
         """Return ``one``, some columns at a time; a sum of one parameter alone is as ``each`` has it, at ``alone``."""
         at_once = max(NUMBERS // max(self.numbers, 1), 1)

@@ -15,7 +15,7 @@ import numpy as np
 from uldp.mechanisms.laws.estimate import Part
 from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
-from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
+from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.schemas.arrays import Floats
 
 #: How much the cells of a view count that match a table in some attributes alone, by these attributes.
@@ -61,7 +61,7 @@ class CellErrors:
         found = []
         for number, part in self._pooled.numbered():
             each, view = part.each(), self._design.views[number]
-            cells = np.array([*diagonal_and_rank_one(part), each.third])
+            cells = np.array([*part.diagonal_and_rank_one(), each.third])
             cells = cells.reshape(3, *(self._design.sizes[attribute] for attribute in view))
             sums = {
                 held: cells.sum(axis=tuple(at for at, attribute in enumerate(view, 1) if attribute not in held))

@@ -17,7 +17,6 @@ from typing import Self
 
 import numpy as np
 
-from uldp.mechanisms.laws.channel_laws import ChannelLaw
 from uldp.mechanisms.laws.estimate import Estimate, Part, joined
 from uldp.schemas.arrays import Floats
 
@@ -119,7 +118,7 @@ class Pooled(Estimate):
         own, diagonal, means = self.onto.forward(w), np.zeros(len(self.stacked)), []
         for place, part in zip(self.places, self.parts, strict=True):
             at = slice(place, place + part.law.size)
-            of_part, u = diagonal_and_rank_one(part)
+            of_part, u = part.diagonal_and_rank_one()
             diagonal[at] += of_part
             means.append(u @ own[at])
         return own, diagonal, np.array(means)
@@ -128,19 +127,3 @@ class Pooled(Estimate):
         """Yield the number of the estimate that each part of the errors is about, and the part."""
         first = np.cumsum([0, *(len(each.values) for each in self.estimates)])
         yield from zip(np.searchsorted(first, self.places, side="right") - 1, self.parts, strict=True)
-
-
-def diagonal_and_rank_one(part: Part) -> tuple[Floats, Floats]:
-    """Return d and u: sums of shares whose weights sum to 0 have the covariance diag(d) - u u^T.
-
-    That is exact if a report supports one value, or a random set of them, and for independent bits. Of projective
-    geometry, supports of values on one line depend on each other beyond that: the standard error of a single value is
-    exact to 3 %, that of a sum of many may be a tenth too small.
-    """
-    assert isinstance(part.law, ChannelLaw)
-    channel, r, factor = part.law.channel, part.distribution, part.factors[0]
-    m, gain = channel.support_probability(r), channel.gain
-    if channel.independent_bits:
-        return factor * (m * (1 - m) / gain**2 + r**2), np.sqrt(factor) * r
-    a, b, _ = channel.pair_probabilities() if channel.supported > 1 else (0.0, 0.0, 0.0)
-    return factor * (m - b - 2 * (a - b) * r) / gain**2, np.sqrt(factor) * m / gain

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.protocol.encoding import Encoding
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Symbols
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.kinds import Range
 from uldp.schemas.table import Table, TableName
 
+#: Seeds each simulation, so that a forecast is a function of its arguments.
+SEED = 17
 #: The headings of the facts that depend on the number of reports.
 DEPENDS_ON_N = ("forged", "heaviest", "errors")
 
@@ -79,6 +83,16 @@ class Part(NamedTuple):
     n: int
 
 
+class Errors(NamedTuple):
+    """The expected errors of published shares; of strings, with the least share that is found in place of l1."""
+
+    l1: float  # the l1 distance between them and the truth, at most 2; of sets at most 2 l, if a device reports l items
+    l2: float  # the l2 distance
+    half_width: float  # half of the width of an interval that covers a share with 95 %, the mean over values
+    #: The standard error of ``l1`` over the simulated windows; infinite of one window, and 0 of none.
+    l1_stderr: float = 0.0
+
+
 class Decoder(ABC):
     """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
 
@@ -90,12 +104,14 @@ class Decoder(ABC):
         names: The strings whose shares are estimated; None if the values are those of the domain.
         number_of_bins: How many bins of a range are estimated; None if there are no bins.
         pooling: How versions are pooled; None if they are not.
+        needs_truth: Whether ``errors`` depend on the true shares of values.
     """
 
     estimators: tuple[str, ...]
     quantity: TableName = TableName.MEAN
     names: tuple[str, ...] | None = None
     pooling: Pooling | None = None
+    needs_truth: bool = False
 
     @property
     def number_of_bins(self) -> int | None:
@@ -152,6 +168,16 @@ class Decoder(ABC):
         None if a report does not support values of the domain, as one about a number. ``n`` is positive.
         """
         return None
+
+    def guesses(self, cells: Counts, n: int, values: int) -> Symbols:
+        """Return the most probable value of each of some devices: unless a decoder knows better, the largest estimate.
+
+        Args:
+            cells: The statistics of the n reports of each device, shape (devices, cells).
+            n: The number of reports of a device.
+            values: The number of values.
+        """
+        return np.array([self.linear(each, n).values[:values].argmax() for each in cells])
 
     def known(self, estimator: str) -> str:
         """Return this estimator if the decoder has it, or its default."""
@@ -242,6 +268,26 @@ class Decoder(ABC):
     def forecast(self, n: int) -> Floats:
         """Return the standard errors of the values of ``linear`` to expect from n reports of uniform true values."""
 
+    def errors(self, r: Floats, n: int, estimator: str, windows: int) -> Errors:
+        """Return the errors to expect of the published shares of n reports.
+
+        Args:
+            r: The distribution of true symbols, if the decoder ``needs_truth``; that of sets sums to l.
+            n: The number of reports.
+            estimator: The name of the published estimator.
+            windows: How many windows are simulated.
+        """
+        raise NotImplementedError("the errors of these estimates are not known beforehand")
+
+    @property
+    def weight(self) -> float:
+        """The number of users for whom the heaviest report counts, of those whose ``errors`` are known."""
+        raise NotImplementedError("the weight of these reports is not known beforehand")
+
+    def symbol_shares(self, weights: Floats) -> Floats:
+        """Return the distribution of the symbols of users whose values have these weights."""
+        return weights
+
     @abstractmethod
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield facts about the estimates for ``uldp check``, each a heading of one word and a text of one line.
@@ -287,14 +333,15 @@ class FindingDecoder(Decoder):
     def least_found(self, n: int) -> float:
         """Return the share of a string that n reports find with a probability of one half."""
 
-    @property
-    @abstractmethod
-    def weight(self) -> float:
-        """The number of users for whom the heaviest report counts, of a rare string."""
+    def errors(self, r: Floats, n: int, estimator: str, windows: int) -> Errors:
+        error = self.error(n)
+        return Errors(min(self.least_found(n), 1.0), error, float(normal_quantile(0.975) * error))
 
 
 class SharesDecoder(Decoder):
     """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""
+
+    needs_truth = True
 
     @abstractmethod
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
@@ -304,7 +351,13 @@ class SharesDecoder(Decoder):
     def stderr(self, r: Floats, n: int) -> Floats:
         """Return the standard errors of the unbiased shares, given ``r`` and what is behind tags, (|X|,)."""
 
-    @property
-    @abstractmethod
-    def weight(self) -> float:
-        """The number of users for whom a report counts that names a protected value."""
+    def errors(self, r: Floats, n: int, estimator: str, windows: int) -> Errors:
+        rng = np.random.default_rng(SEED)
+        errors = [self.simulate(r, n, estimator, rng) for _ in range(windows)]
+        l1 = np.array([np.abs(each).sum() for each in errors])
+        return Errors(
+            min(float(l1.mean()), 2.0 * max(round(float(r.sum())), 1)),
+            float(np.mean([np.linalg.norm(each) for each in errors])),
+            float(normal_quantile(0.975) * self.stderr(r, n).mean()),
+            float(l1.std(ddof=1) / np.sqrt(windows)) if windows > 1 else math.inf,
+        )

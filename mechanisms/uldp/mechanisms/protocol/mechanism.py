@@ -123,6 +123,8 @@ class Mechanism(ABC):
         memory: Whether a device keeps a permanent response, so that its reports depend on each other.
         reports_symbols: Whether a payload is a symbol of Z.
         held: The number of different symbols that a device holds, l.
+        few_symbols: Whether symbols are few enough for a distribution over them; those of strings are not.
+        equal_pairs: Whether epsilon bounds the odds of any two protected symbols, and not only of the farthest.
         structure: Further sizes in which a permanent response and its reports must agree.
         chance_support: The probability that a report without noise supports a given other symbol than its own.
         channel: The probabilities that a report supports a symbol; None if its cells give no support counts.
@@ -144,6 +146,8 @@ class Mechanism(ABC):
     memory: bool = False
     reports_symbols: bool = False
     held: int = 1
+    few_symbols: bool = True
+    equal_pairs: bool = True
     structure: tuple[int, ...] = ()
     chance_support: float = 0.0
     channel: Channel | None = None

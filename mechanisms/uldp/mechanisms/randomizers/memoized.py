@@ -59,14 +59,15 @@ class Memoized(WithMemory):
         """Build the mechanism; ValueError if no noise on a response of ``inner`` gives the law of ``once``."""
         if once.renewable is None:
             raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
-        self.inner, self.once = inner, once.renewable
-        if _structure(inner) != _structure(self.once.alone):
+        self.inner, self.once, self._renewed = inner, once, once.renewable
+        if _structure(inner) != _structure(self._renewed.alone):
             raise ValueError("the permanent response and the reports must differ by their noise alone")
-        self.noise = _positive(self.once.missing(inner))
+        self.noise = _positive(self._renewed.missing(inner))
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.held, self.form, self.largest_step = once.size, once.held, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
         self.counts_payloads, self.channel = once.counts_payloads, once.channel
+        self.few_symbols = once.few_symbols
 
     @property
     def bare(self) -> Mechanism:
@@ -87,20 +88,20 @@ class Memoized(WithMemory):
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        return self.once.again(permanent, self.noise, randomness)
+        return self._renewed.again(permanent, self.noise, randomness)
 
     def equal_probability(self, inputs: Floats | int) -> float | None:
-        return self.once.equal_probability(self.inner, self.noise, inputs)
+        return self._renewed.equal_probability(self.inner, self.noise, inputs)
 
     def twice_probability(self, r: Floats) -> Floats | None:
-        return None if self.channel is None else self.once.twice_probability(self.inner, self.noise, r)
+        return None if self.channel is None else self._renewed.twice_probability(self.inner, self.noise, r)
 
     def differences(self, first: Payloads, other: Payloads) -> Counts:
-        return self.once.differences(first, other)
+        return self._renewed.differences(first, other)
 
     def device_form(self) -> DeviceForm:
         both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
-        return both | self.once.noise_form(self.noise)
+        return both | self._renewed.noise_form(self.noise)
 
     def possible(self, payloads: Payloads) -> Mask:
         return self.once.possible(payloads)

@@ -114,6 +114,7 @@ class Strata(Mechanism):
         width = 2 + max(part.form.width or _SYMBOL_WIDTH for part in parts)
         self.form = PayloadForm(symbols=payloads) if symbols else PayloadForm(width=width)
         self.largest_step = max(part.largest_step for part in parts)
+        self.few_symbols = any(part.few_symbols for part in parts)
         self.partitions = all(part.partitions for part in parts)
         self.counts_payloads = symbols and all(part.counts_payloads for part in parts)
         self.guarantee = _weakest([part.guarantee for part in parts])

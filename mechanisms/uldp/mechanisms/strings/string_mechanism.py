@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class StringMechanism(Mechanism):
     """A mechanism over strings whose devices draw a cohort."""
 
+    few_symbols = False
     cohorts: int
 
     @property

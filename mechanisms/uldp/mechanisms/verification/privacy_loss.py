@@ -17,7 +17,6 @@ from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
 #: The distribution of the symbols of a device, shape (|Z|,); or its symbol, if strings are too many for that, and of
@@ -122,12 +121,13 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
     Of a mechanism with a permanent response, that of one report counts.
     """
     mechanism = mechanism.bare
-    if isinstance(mechanism, StringMechanism):
-        own = (each if isinstance(each, int) else each.astype(np.int64) for each in (x, other))
-        one, two = (mechanism.positions_supported(each, payloads) for each in own)
-        return Told.of(one, two)
     if mechanism.parts:
         return _of_strata(mechanism, x, other, payloads)
+    if not mechanism.few_symbols:
+        of_strings = cast(StringMechanism, mechanism)
+        own = (each if isinstance(each, int) else each.astype(np.int64) for each in (x, other))
+        one, two = (of_strings.positions_supported(each, payloads) for each in own)
+        return Told.of(one, two)
     r, s = cast(Floats, x), cast(Floats, other)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
@@ -157,7 +157,7 @@ def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarante
         held = ((part, r, s) for part, r, s in of_parts if r is not None and s is not None)
         epsilons = (promised(part, r, s, part.guarantee) for part, r, s in held)
         return max(most if each is None else each for each in epsilons)
-    if not guarantee.terms and not isinstance(mechanism, NestedResponse):
+    if not guarantee.terms and mechanism.equal_pairs:
         return most
     r, s = cast(Floats, x), cast(Floats, other)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
@@ -215,15 +215,10 @@ def _of_strata(strata: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) 
 
 def inputs_of_parts(strata: Mechanism, inputs: Inputs) -> list[Inputs | None]:
     """Return the inputs of the devices of each part; None if no device has this part."""
-    if all_for_strings(strata):
+    if not strata.few_symbols:
         return [int(symbol) for symbol in cast(Floats, inputs)]
     of_parts = zip(strata.parts, np.split(cast(Floats, inputs), strata.first_symbols[1:]), strict=True)
     return [part.held * own / own.sum() if own.any() else None for part, own in of_parts]
-
-
-def all_for_strings(mechanism: Mechanism) -> bool:
-    """Return whether a mechanism has parts, and each of them is for strings."""
-    return bool(mechanism.parts) and all(isinstance(part.bare, StringMechanism) for part in mechanism.parts)
 
 
 def strings_of_parts(strata: Mechanism, symbols: Symbols, payloads: Payloads) -> Iterator[Check]:

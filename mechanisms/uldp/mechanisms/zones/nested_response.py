@@ -42,6 +42,8 @@ class NestedResponse(PureMechanism, CountedReports):
         first_payloads: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
     """
 
+    equal_pairs = False  # zones behind one tag have a budget of their own
+
     def __init__(self, sensitive: Mask, epsilon: float, nests: Sequence[ProjectiveResponse | None]) -> None:
         """Build the mechanism; ValueError if no bot is nested, or no value is sensitive."""
         if not any(nests) or not np.any(sensitive):

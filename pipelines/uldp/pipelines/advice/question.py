@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.decoders.set_decoder import SetDecoder
-from uldp.mechanisms.inference.forecast import SEED, falling_shares
+from uldp.mechanisms.inference.forecast import falling_shares
+from uldp.mechanisms.protocol.decoder import SEED
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
@@ -79,18 +79,16 @@ class Question:
 
     def true_shares(self, spec: CollectionSpec, protocol: LdpProtocol) -> Floats:
         """Return true symbols' distribution r over Z; of sets, the share of users, or of reporters, who hold each."""
-        decoder = protocol.decoder.without_sizes
-        if isinstance(decoder, SetDecoder):
-            if self.truth is None:
-                return decoder.symbol_shares(falling_shares(self.size))
-            rng, most = np.random.default_rng(SEED), decoder.channel.size
-            symbols = protocol.encoding.encode(Truth.load(self.truth, spec).sample(_USERS, rng), rng)
-            of_items = symbols[symbols[:, 0] < most]
-            return np.bincount(of_items.ravel(), minlength=most) / len(of_items)
-        if self.truth is not None:
-            return Truth.load(self.truth, spec).intermediate()
-        variable = spec.variables[""]
-        return falling_shares(variable.size + len(variable.tags))
+        values = self.size + len(spec.variables[""].tags)
+        falling = protocol.decoder.without_sizes.symbol_shares(falling_shares(values))
+        if self.truth is None:
+            return falling
+        truth, rng, most = Truth.load(self.truth, spec), np.random.default_rng(SEED), len(falling)
+        if not self.kind.alone:  # a user holds one value
+            return truth.intermediate()
+        symbols = protocol.encoding.encode(truth.sample(_USERS, rng), rng)
+        of_items = symbols[symbols[:, 0] < most]
+        return np.bincount(of_items.ravel(), minlength=most) / len(of_items)
 
 
 def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.inference.forecast import Errors, forecast_errors
-from uldp.mechanisms.laws.interval import normal_quantile
-from uldp.mechanisms.protocol.decoder import FindingDecoder, SharesDecoder
+from uldp.mechanisms.protocol.decoder import Errors
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm
@@ -157,22 +155,15 @@ class _Simulated:
         self.protocol = protocol.of_all
         #: The mechanism of the shares, and the part of the users who report by it.
         self.mechanism, self._part = self.protocol.mechanism, 1.0
-        decoder = self.protocol.decoder
-        if decoder.without_sizes is not decoder:
+        self.decoder = self.protocol.decoder.without_sizes
+        if self.decoder is not self.protocol.decoder:
             self.mechanism, self._part = self.mechanism.parts[0], float(self.mechanism.shares[0])
-            decoder = decoder.without_sizes
-        assert isinstance(decoder, SharesDecoder | FindingDecoder), spec.mechanism.name
-        self.decoder = decoder
-        finds = isinstance(self.decoder, FindingDecoder)
-        self._r: Floats = np.zeros(0) if finds else question.true_shares(spec, self.protocol)
+        self._r = question.true_shares(spec, self.protocol) if self.decoder.needs_truth else np.ones(1)
 
     def errors(self, users: float) -> Errors:
         """Return the errors to expect; of strings the least share that is found, and the error of a rare one."""
-        if isinstance(self.decoder, FindingDecoder):
-            least, error = self.decoder.least_found(round(users)), self.decoder.error(round(users))
-            return Errors(min(least, 1.0), error, float(normal_quantile(0.975) * error))
         windows = int(np.clip(_SYMBOLS // len(self._r), _LEAST_WINDOWS, _MOST_WINDOWS))
-        return forecast_errors(self.decoder, self._r, round(users * self._part), "auto", windows)
+        return self.decoder.errors(self._r, round(users * self._part), "auto", windows)
 
 
 def _largest(build: Callable[[float], _Simulated], most: float) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from uldp.mechanisms.verification.kept_responses import kept_checks
 from uldp.mechanisms.verification.privacy_loss import (
     Bound,
     Inputs,
-    all_for_strings,
     lower_bound,
     promised,
     strings_of_parts,
@@ -135,12 +134,12 @@ def verify(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
-    if lawless and protocol.mechanism.parts and not all_for_strings(protocol.mechanism):
+    if lawless and protocol.mechanism.parts and protocol.mechanism.few_symbols:
         raise RequestError(
             f"{spec.collection} also collects the sizes of {lawless[0]}, which verify does not test; verify reports of"
             " a spec without sizes"
         )
-    if all_for_strings(protocol.mechanism) and against is not None:
+    if protocol.mechanism.parts and not protocol.mechanism.few_symbols and against is not None:
         raise RequestError(
             "verify bounds no epsilon of prefixes of strings; leave out --against, or verify a spec of cohort-olh"
         )
@@ -191,17 +190,17 @@ def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Test
     """Test the first report of each device, and of those with a permanent response two more pairs."""
     mechanism, first = protocol.mechanism, sent.payloads[sent.rows(1)[:, 0]]
     inputs: Inputs
-    if all_for_strings(mechanism):
+    if mechanism.few_symbols:
+        inputs = r = protocol.encoding.law(held, mechanism.size)
+        found = list(checks(mechanism, r, first))
+    elif mechanism.parts:
         of_parts = protocol.encoding.of_each_part(held)
         inputs = of_parts[:, 0].astype(np.float64)
         found = list(strings_of_parts(mechanism, of_parts, first))
-    elif isinstance(mechanism.bare, StringMechanism):
+    else:
         symbols = protocol.encoding.of_one(held)
         inputs = symbols.astype(np.float64) if mechanism.held > 1 else int(symbols[0])
-        found = list(mechanism.bare.string_checks(symbols, first))
-    else:
-        inputs = r = protocol.encoding.law(held, mechanism.size)
-        found = list(checks(mechanism, r, first))
+        found = list(cast(StringMechanism, mechanism.bare).string_checks(symbols, first))
     if mechanism.kept is not None:
         one, two = sent.rows(2).T
         pairs = {"first and second reports": two, "first and last reports": sent.last}

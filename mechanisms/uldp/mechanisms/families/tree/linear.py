@@ -13,7 +13,7 @@ from uldp.mechanisms.estimators.choice import seed_of
 from uldp.mechanisms.estimators.ordered import Fit, cosine_noise, into_box, ordered_shares
 from uldp.mechanisms.laws.channel_laws import ChannelLaw
 from uldp.mechanisms.laws.law import Cumulants
-from uldp.mechanisms.pooling.pooled_linear import Pooled, diagonal_and_rank_one
+from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.mechanisms.pooling.tree import Tree
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import INTERVAL_LEVEL
@@ -77,7 +77,7 @@ class TreeEstimate(Pooled):
         diagonals = [np.zeros(len(each.values)) for each in self.estimates]
         columns = [np.zeros((len(each.values), len(self.parts))) for each in self.estimates]
         for column, (level, part) in enumerate(self.numbered()):
-            diagonal, columns[level][:, column] = diagonal_and_rank_one(part)
+            diagonal, columns[level][:, column] = part.diagonal_and_rank_one()
             diagonals[level] += diagonal
         assert self.onto is not None
         moved = self.onto.back(np.concatenate(columns))
