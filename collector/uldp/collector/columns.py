@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,27 +41,27 @@ class ReportColumns:
     @property
     def nbytes(self) -> int:
         """Size of the columns in bytes."""
-        own = self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
+        own = sum(column.nbytes for column in self.columns)
         return own if self.origins is None else own + self.origins.nbytes
 
     def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
         at: Rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Rows, rows)
         # ndarray.take copies rows several times faster than an index in brackets does.
-        return ReportColumns(
-            self.collection,
-            self.version,
-            self.report_ids.take(at, axis=0),
-            self.slices.take(at),
-            self.payloads.take(at, axis=0),
-            self.signals.take(at),
-            taken(self.origins, at),
-        )
+        return self._with([column.take(at, axis=0) for column in self.columns], taken(self.origins, at))
+
+    @property
+    def columns(self) -> tuple[ReportIds, Times, Payloads, SignalBits]:
+        """The columns but for the origins."""
+        return self.report_ids, self.slices, self.payloads, self.signals
+
+    def _with(self, columns: Iterable[Any], origins: Origins | None) -> "ReportColumns":
+        ids, slices, payloads, signals = columns
+        return ReportColumns(self.collection, self.version, ids, slices, payloads, signals, origins)
 
     def without_ids(self) -> "ReportColumns":
         """Return the same reports without ids, which are a half of a symbol's bytes."""
-        none = self.report_ids[:0].copy()
-        return ReportColumns(self.collection, self.version, none, self.slices, self.payloads, self.signals)
+        return replace(self, report_ids=self.report_ids[:0].copy(), origins=None)
 
     def without_origins(self) -> "ReportColumns":
         """Return the same reports without what is known of their messages."""
@@ -71,15 +71,7 @@ class ReportColumns:
         """Cut into runs of consecutive reports, and yield the runs as views; the last of ``ends`` is n."""
         start = 0
         for end in ends:
-            yield ReportColumns(
-                self.collection,
-                self.version,
-                self.report_ids[start:end],
-                self.slices[start:end],
-                self.payloads[start:end],
-                self.signals[start:end],
-                taken(self.origins, slice(start, end)),
-            )
+            yield self._with([column[start:end] for column in self.columns], taken(self.origins, slice(start, end)))
             start = end
 
 
@@ -175,12 +167,5 @@ def concatenate(parts: list[ReportColumns]) -> ReportColumns:
     """Join columns of one collection and version."""
     if len(parts) == 1:
         return parts[0]
-    return ReportColumns(
-        parts[0].collection,
-        parts[0].version,
-        np.concatenate([part.report_ids for part in parts]),
-        np.concatenate([part.slices for part in parts]),
-        cast(Payloads, np.concatenate([part.payloads for part in parts])),
-        np.concatenate([part.signals for part in parts]),
-        None if parts[0].origins is None else joined(part.origins for part in parts if part.origins is not None),
-    )
+    origins = None if parts[0].origins is None else joined(part.origins for part in parts if part.origins is not None)
+    return parts[0]._with(map(np.concatenate, zip(*(part.columns for part in parts), strict=True)), origins)

@@ -24,6 +24,7 @@ import numpy as np
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
 from uldp.collector.published import Reports, reports_of
+from uldp.mechanisms.kernels.designs import prime_factors
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
 
@@ -38,13 +39,7 @@ def coarser(slices: int) -> tuple[int, ...]:
     >>> coarser(24), coarser(6), coarser(1)
     ((1, 3, 6, 12), (1, 3), (1,))
     """
-    factors, left, factor = [], slices, 2
-    while left > 1:
-        while left % factor:
-            factor += 1
-        factors.append(factor)
-        left //= factor
-    return tuple(accumulate([1, *reversed(factors[1:])], int.__mul__))
+    return tuple(accumulate([1, *reversed(prime_factors(slices)[1:])], int.__mul__))
 
 
 class SliceReports:

@@ -5,7 +5,7 @@ when they publish its window. A stream sums each window alone, because each fire
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -25,12 +25,11 @@ from uldp.mechanisms.protocol.cells import (
     unstack_cells,
 )
 from uldp.schemas.arrays import Counts, Times
-from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
+from uldp.schemas.pane import OUTCOMES, SKEW_RANGES, Accounting, Signals
 
 #: The columns of ``Partial.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
-_OUTCOMES = [each.name for each in fields(Accounting)]
-_COUNTED, _MISSING, _RECEIVED = map(_OUTCOMES.index, ("counted", "missing", "received"))
-_IMPROBABLE = len(_OUTCOMES)
+_COUNTED, _MISSING, _RECEIVED = map(OUTCOMES.index, ("counted", "missing", "received"))
+_IMPROBABLE = len(OUTCOMES)
 _SKEW = _IMPROBABLE + 1
 NUMBERS = _SKEW + 2 * SKEW_RANGES
 
@@ -50,7 +49,7 @@ def numbers_of(k: int, skew: Counts | int = 0, improbable: Counts | int = 0, **o
     numbers[:, _IMPROBABLE] = improbable
     numbers[:, _SKEW:] = skew
     for name, counts in outcomes.items():
-        numbers[:, _OUTCOMES.index(name)] = counts
+        numbers[:, OUTCOMES.index(name)] = counts
     return numbers
 
 

@@ -11,7 +11,11 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.slices import slice_of
-from uldp.schemas.table import ARRAYS, OPTIONAL, Basis, Table, TableName
+from uldp.schemas.table import ARRAYS, Basis, Table, TableName
+
+#: The fields of an estimate, and of a table, that are the same in Avro.
+_AS_THEY_ARE = ("mechanism", "epsilon", "lasting_epsilon", "estimator", "assume_forgers")
+_OF_TABLE = ("level", "n", "whole", "simultaneous")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +60,9 @@ class Estimate(PaneHeader):
     def described(self) -> dict[str, Any]:
         """Return the value that ``estimate.avsc`` describes, without the tables."""
         return PaneHeader.to_avro(self) | {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "lasting_epsilon": self.lasting_epsilon,
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
             "budget": None if self.budget is None else self.budget.to_avro(),
             "shuffle": [each.to_avro() for each in self.shuffle],
-            "estimator": self.estimator,
-            "assume_forgers": self.assume_forgers,
         }
 
     @classmethod
@@ -74,13 +74,9 @@ class Estimate(PaneHeader):
         """
         return cls(
             **cls.header_from_avro(value),
-            mechanism=value["mechanism"],
-            epsilon=value["epsilon"],
-            lasting_epsilon=value["lasting_epsilon"],
+            **{name: value[name] for name in _AS_THEY_ARE},
             budget=None if value["budget"] is None else Budget.from_avro(value["budget"]),
             shuffle=tuple(map(Shuffled.from_avro, value["shuffle"])),
-            estimator=value["estimator"],
-            assume_forgers=value["assume_forgers"],
             tables=tuple(map(_table_from_avro, value["tables"])),
         )
 
@@ -109,19 +105,15 @@ def _to_bytes(numbers: Floats | None) -> bytes | None:
 
 
 def _table_from_avro(value: Mapping[str, Any]) -> Table:
+    arrays = {name: _from_bytes(value[name]) for name in ARRAYS if value[name] is not None}
+    as_they_are = {name: value[name] for name in _OF_TABLE}
     return Table(
-        TableName(value["name"]),
-        values=_from_bytes(value["values"]),
-        stderr=_from_bytes(value["stderr"]),
+        name=TableName(value["name"]),
         of=tuple(value["of"]),
         shape=tuple(value["shape"]),
         keys=None if value["keys"] is None else tuple(value["keys"]),
-        level=value["level"],
-        n=value["n"],
-        whole=value["whole"],
         basis=Basis(value["basis"]),
-        simultaneous=value["simultaneous"],
-        **{name: _from_bytes(value[name]) for name in OPTIONAL if value[name] is not None},
+        **(as_they_are | arrays),
     )
 
 

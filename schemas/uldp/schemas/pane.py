@@ -26,25 +26,11 @@ class Accounting:
     missing: int = 0
 
     def __add__(self, other: "Accounting") -> "Accounting":
-        return Accounting(
-            self.received + other.received,
-            self.counted + other.counted,
-            self.duplicate + other.duplicate,
-            self.late + other.late,
-            self.rejected + other.rejected,
-            self.missing + other.missing,
-        )
+        return Accounting(*(getattr(self, name) + getattr(other, name) for name in OUTCOMES))
 
     def to_avro(self) -> dict[str, int]:
         """Return the value that the schemas describe."""
-        return {
-            "received": self.received,
-            "counted": self.counted,
-            "duplicate": self.duplicate,
-            "late": self.late,
-            "rejected": self.rejected,
-            "missing": self.missing,
-        }
+        return {name: getattr(self, name) for name in OUTCOMES}
 
     @property
     def existed(self) -> int:
@@ -54,6 +40,10 @@ class Accounting:
     def closes(self) -> bool:
         """Return whether the law holds; it is about what was received, so ``missing`` is no part of it."""
         return self.received == self.counted + self.duplicate + self.late + self.rejected
+
+
+#: The names of the numbers of ``Accounting``.
+OUTCOMES = tuple(each.name for each in fields(Accounting))
 
 
 class PaneKind(StrEnum):
@@ -184,13 +174,8 @@ class PaneHeader:
 
     def to_avro(self) -> dict[str, Any]:
         """Return the fields of the header as the schemas of these records describe them."""
-        return {
-            "collection": self.collection,
-            "version": self.version,
-            "device_digest": self.device_digest,
-            "window_start": self.window_start,
-            "window_end": self.window_end,
-            "pane": {"kind": self.pane.kind, "revision": self.pane.revision},
+        return PaneHeader.header(self) | {
+            "pane": asdict(self.pane),
             "n": self.n,
             "accounting": self.accounting.to_avro(),
             "flags": list(self.flags),
@@ -202,12 +187,7 @@ class PaneHeader:
     def header_from_avro(value: Mapping[str, Any]) -> dict[str, Any]:
         """Read the fields of the header, by name, from the value of a whole record."""
         before = value["supersedes"]
-        return {
-            "collection": value["collection"],
-            "version": value["version"],
-            "device_digest": value["device_digest"],
-            "window_start": value["window_start"],
-            "window_end": value["window_end"],
+        return {each.name: value[each.name] for each in fields(PaneHeader)} | {
             "pane": Pane(PaneKind(value["pane"]["kind"]), value["pane"]["revision"]),
             "accounting": Accounting(**value["accounting"]),
             "flags": tuple(value["flags"]),
