@@ -16,6 +16,7 @@ from uldp.mechanisms.protocol.decoder import Cost, Decoder, Part, Pooling, requi
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
+from uldp.schemas.specs.mistakes import prefixed
 from uldp.schemas.table import Table
 
 D = TypeVar("D", bound=Decoder)
@@ -60,10 +61,8 @@ class PartsDecoder(Decoder, Generic[D]):
 
     def check(self, cells: Counts, n: int) -> None:
         for part in self.parts(cells, n):
-            try:
+            with prefixed(f"{part.name}: "):
                 part.decoder.check(part.cells, part.n)
-            except ValueError as error:
-                raise ValueError(f"{part.name}: {error}") from error
 
     def estimates(self, cells: Counts, n: int, repeats: float = 0.0) -> Sequence[Estimate | None]:
         """Return the unbiased estimate of each part, None without reports; errors as of ``linear``."""

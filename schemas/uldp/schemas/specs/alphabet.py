@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from uldp.schemas.specs.mistakes import ascii_quote, plain
+from uldp.schemas.specs.mistakes import ascii_quote, plain, prefixed
 from uldp.schemas.specs.specfile import SpecFolder, read_text
 
 #: An alphabet has at most so many characters, and a vocabulary so many pieces, because each is scored many times.
@@ -66,14 +66,13 @@ def read_pieces(
     """
     if listed is not None and file is not None:
         raise ValueError("pieces: give the list or pieces_file; remove one")
-    known = None if alphabet is None else frozenset(_under("alphabet", alphabet))
+    with prefixed("alphabet: "):
+        known = None if alphabet is None else frozenset(characters(alphabet))
     key, found = "pieces", list(listed or ())
     if file is not None:
         key = f"pieces_file: {plain(str(folder.path / file))}"
-        try:
-            found = read_text(folder.find(file), MOST_VOCABULARY_BYTES).splitlines()
-        except ValueError as error:
-            raise ValueError(f"{key}: {error}") from error
+        with folder.file(file, "pieces_file") as path:
+            found = read_text(path, MOST_VOCABULARY_BYTES).splitlines()
     if len(found) > MOST_PIECES:
         raise ValueError(f"{key}: {len(found):,} pieces, at most {MOST_PIECES:,} are allowed; keep the most frequent")
     for number, piece in enumerate(found, 1):
@@ -86,13 +85,6 @@ def read_pieces(
     if len(pieces) > MOST_PIECES:
         raise ValueError(f"{key}: {len(pieces):,} pieces and characters, at most {MOST_PIECES:,} are allowed")
     return tuple(sorted(pieces))
-
-
-def _under(key: str, alphabet: str) -> str:
-    try:
-        return characters(alphabet)
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from error
 
 
 def _wrong(piece: str, known: frozenset[str] | None, longest: int) -> str:

@@ -40,10 +40,8 @@ def read_candidates(
         key, found = "candidates", list(listed or ())
     else:
         key = f"candidates_file: {plain(str(folder.path / file))}"
-        try:
-            found = read_column(folder.find(file), MOST_CANDIDATE_FILE_BYTES, MOST_CANDIDATE_LINES)
-        except ValueError as error:
-            raise ValueError(f"{key}: {error}") from error
+        with folder.file(file, "candidates_file") as path:
+            found = read_column(path, MOST_CANDIDATE_FILE_BYTES, MOST_CANDIDATE_LINES)
     if len(found) > most:
         raise ValueError(
             f"{key}: {len(found):,} strings, but an estimate of this mechanism has at most {most:,}; ask about fewer"

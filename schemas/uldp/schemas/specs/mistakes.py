@@ -4,6 +4,7 @@ import difflib
 import re
 import reprlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import cache
 from typing import Any
@@ -21,6 +22,15 @@ LEFT_OUT = (
 
 #: How a keyboard without Greek letters, or a page that names them, writes these.
 _SPELLINGS = {"omega": "w", "ω": "w", "α": "alpha", "ε": "epsilon"}
+
+
+@contextmanager
+def prefixed(prefix: str) -> Iterator[None]:
+    """Put a prefix, as the key of a spec, before the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{prefix}{error}") from error
 
 
 def folded(name: str) -> str:

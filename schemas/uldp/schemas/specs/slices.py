@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from uldp.schemas.specs.domains import AttributeName
-from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.mistakes import near, notes, prefixed, quote
 from uldp.schemas.specs.values import refuse_repeated
 
 #: The most slices of a collection.
@@ -81,10 +81,8 @@ def check_by(by: By, attributes: Sequence[str]) -> None:
     for name, values in by.items():
         if name in attributes:
             raise ValueError(f"by.{name}: an attribute of the record has this name; devices protect it, so rename this")
-        try:
+        with prefixed(f"by.{name}: "):
             refuse_repeated(values)
-        except ValueError as error:
-            raise ValueError(f"by.{name}: {error}") from error
     if (slices := len(Slices(by))) > MAX_SLICES:
         raise ValueError(f"by: {slices:,} slices, and {MAX_SLICES:,} is the most; merge values")
 

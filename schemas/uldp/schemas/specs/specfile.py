@@ -4,7 +4,8 @@ import codecs
 import os
 import re
 import stat
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import yaml
 
 from uldp.schemas.errors import DataError, UldpError
-from uldp.schemas.specs.mistakes import plain, quote
+from uldp.schemas.specs.mistakes import plain, prefixed, quote
 
 #: The largest size of a spec in bytes; a longer file is probably the wrong file.
 MAX_SPEC_BYTES = 16 << 20
@@ -152,6 +153,12 @@ class SpecFolder:
     path: Path
     #: The folder below which the files must be, with all links followed; None for the folder of the spec.
     below: Path | None = None
+
+    @contextmanager
+    def file(self, name: str, key: str) -> Iterator[Path]:
+        """Give the path of a file; ValueErrors of the context, and as of ``find``, begin with the key and the path."""
+        with prefixed(f"{key}: {plain(str(self.path / name))}: "):
+            yield self.find(name)
 
     def find(self, name: str) -> Path:
         """Return the path of a file by its name; ValueError, without it, if it is not regular, or not below."""

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.mistakes import near, notes, plain, quote
+from uldp.schemas.specs.mistakes import near, notes, prefixed, quote
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.tables import Table, read_column, read_weight, sum_weights
 
@@ -108,10 +108,8 @@ def read_values(
     if labels_file is not None:
         labels = _read_labels(labels_file, folder)
     values = Values(size or 0 if labels is None else len(labels), labels, columns=columns)
-    try:
+    with prefixed("columns: "):
         require_full_rows(values.size, columns or 1)
-    except ValueError as error:
-        raise ValueError(f"columns: {error}") from error
     return values
 
 
@@ -129,13 +127,11 @@ def require_full_rows(size: int, columns: int) -> None:
 
 def _read_labels(name: str, folder: SpecFolder) -> list[str]:
     """Read the only column of a table."""
-    try:
-        labels = read_column(folder.find(name), MOST_LABEL_FILE_BYTES, MOST_LABEL_LINES)
+    with folder.file(name, "labels_file") as path:
+        labels = read_column(path, MOST_LABEL_FILE_BYTES, MOST_LABEL_LINES)
         refuse_repeated(labels)
         if len(labels) < 2:
             raise ValueError(f"the file has {len(labels)} labels; write two or more")
-    except ValueError as error:
-        raise ValueError(f"labels_file: {plain(str(folder.path / name))}: {error}") from error
     return labels
 
 

@@ -1,7 +1,6 @@
 """One thing that a device holds: the only one of a collection, or an attribute of a record."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -14,7 +13,7 @@ from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
-from uldp.schemas.specs.mistakes import plain, printable
+from uldp.schemas.specs.mistakes import prefixed, printable
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.values import Sensitive, Values
 from uldp.schemas.specs.zones import Zones, read_zones
@@ -109,9 +108,9 @@ def read_variable(
     """Read a variable and its files; ValueError, which begins with the key, if they are wrong or do not fit."""
     keys = _Keys(attribute)
     _check_kind(domain, sensitive, tags, mechanism, keys)
-    with keys.under(f"{keys.of_domain}."):
+    with prefixed(f"{keys.of_domain}."):
         kind = domain.read(folder)
-    with keys.under(keys.beside):
+    with prefixed(keys.beside):
         asked = kind.candidates(candidates, candidates_file, mechanism.most_candidates, folder)
         bins = read_ranges(kind, mechanism, ranges)
     if discover is not None and not mechanism.discovers:
@@ -122,7 +121,7 @@ def read_variable(
     own = mechanism.obfuscates
     _check_sensitive(own, sensitive, tags, keys.where)
     values = kind.values
-    with keys.under(f"{keys.beside}sensitive: "):
+    with prefixed(f"{keys.beside}sensitive: "):
         mask = values.mask(sensitive)
     try:
         mechanism = mechanism.fitted(values, mask, tags)
@@ -153,7 +152,7 @@ def read_variable(
         discover or Discover(),
         columns=values.columns,
     )
-    with keys.under(f"{keys.mechanism}."):
+    with prefixed(f"{keys.mechanism}."):
         assert variable.parameters
     return variable
 
@@ -166,12 +165,10 @@ def read_ranges(kind: Kind, mechanism: MechanismFamily, ranges: Sequence[Ends]) 
         raise ValueError(f"ranges: {mechanism.name} estimates no ranges; choose {fitting}, or remove ranges")
     found: list[Range] = []
     for index, (low, high) in enumerate(ranges):
-        try:
+        with prefixed(f"ranges.{index}: "):
             found.append(kind.range(low, high, bins))
-        except ValueError as error:
-            raise ValueError(f"ranges.{index}: {error}") from error
-        if found[-1] in found[:-1]:
-            raise ValueError(f"ranges.{index}: {printable(found[-1].text)} occurs twice; remove one")
+            if found[-1] in found[:-1]:
+                raise ValueError(f"{printable(found[-1].text)} occurs twice; remove one")
     return tuple(found)
 
 
@@ -202,14 +199,6 @@ class _Keys:
         if key == "domain":
             return self.of_domain
         return f"{self.beside}{key}" if key in ("sensitive", "tags") else f"{self.mechanism}.{key}"
-
-    @contextmanager
-    def under(self, prefix: str) -> Iterator[None]:
-        """Put a prefix before the message of an error."""
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"{prefix}{error}") from error
 
 
 def _check_kind(
@@ -270,11 +259,10 @@ def _check_zone_epsilon(mechanism: MechanismFamily, tag: Tag, key: str) -> None:
 def _read_zones(values: Values, tags: Sequence[Tag], folder: SpecFolder, key: str) -> list[Zones | None]:
     found: list[Zones | None] = []
     for index, tag in enumerate(tags):
-        try:
-            zones = None if tag.zones is None else read_zones(folder.find(tag.zones), values)
-        except ValueError as error:
-            path = plain(str(folder.path / (tag.zones or "")))
-            raise ValueError(f"{key}.{index}.zones: {path}: {error}") from error
+        zones = None
+        if tag.zones is not None:
+            with folder.file(tag.zones, f"{key}.{index}.zones") as path:
+                zones = read_zones(path, values)
         if zones is not None and tag.zone_epsilon is None and len(zones.labels) * values.size > _MOST_PLACES:
             raise ValueError(
                 f"{key}.{index}.zones: {len(zones.labels):,} zones of {values.size:,} values have a table of more than"
@@ -290,11 +278,8 @@ def _read_backgrounds(
     background, strength = np.full((len(tags), values.size), np.nan), np.full(len(tags), np.nan)
     for index, tag in enumerate(tags):
         if tag.background is not None:
-            try:
-                background[index], strength[index] = values.read_background(folder.find(tag.background))
-            except ValueError as error:
-                path = plain(str(folder.path / tag.background))
-                raise ValueError(f"{key}.{index}.background: {path}: {error}") from error
+            with folder.file(tag.background, f"{key}.{index}.background") as path:
+                background[index], strength[index] = values.read_background(path)
             if tag.strength is not None:
                 strength[index] = tag.strength
         elif sensitive.all():

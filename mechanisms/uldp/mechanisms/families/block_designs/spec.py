@@ -8,6 +8,7 @@ from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import MOST_POINTS, best_design, design_of
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mistakes import prefixed
 
 
 class UtilityOptimizedHadamardSpec(SharesSpec):
@@ -38,10 +39,8 @@ class BlockDesignSpec(SharesSpec):
         """See ``MechanismFamily``; ValueError if no design has blocks of ``w`` points."""
         if self.w is None:
             return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
-        try:
+        with prefixed("w: "):
             design_of(self.w, sensitive, size)
-        except ValueError as error:
-            raise ValueError(f"w: {error}") from error
         return self
 
     def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:

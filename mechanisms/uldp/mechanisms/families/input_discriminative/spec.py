@@ -13,7 +13,7 @@ from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.budget import Epsilon
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError
-from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.mistakes import prefixed, quote
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
@@ -87,12 +87,10 @@ def read_groups(groups: Sequence[Group], values: Values) -> list[Group]:
     owner = np.full(values.size, -1)
     for number, group in enumerate(groups):
         for value in group.values or ():
-            try:
+            with prefixed(f"{number}.values: "):
                 index = values.index(value)
-            except ValueError as error:
-                raise ValueError(f"{number}.values: {error}") from error
-            if owner[index] >= 0:
-                raise ValueError(f"{number}.values: {quote(value)} occurs twice; each value is in one group")
+                if owner[index] >= 0:
+                    raise ValueError(f"{quote(value)} occurs twice; each value is in one group")
             owner[index] = number
     others = [number for number, group in enumerate(groups) if group.values is None]
     if len(others) > 1:

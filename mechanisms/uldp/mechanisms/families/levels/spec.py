@@ -28,6 +28,7 @@ from uldp.schemas.specs.budget import Epsilon, covers
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, family
+from uldp.schemas.specs.mistakes import prefixed
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
@@ -146,10 +147,8 @@ class LevelsSpec(MechanismFamily):
     def resolved(self, sensitive: int, size: int) -> Self:
         """Return this mechanism, as ``at`` has the parameters of a level; ValueError if those of a level do not fit."""
         for level in self.levels.values():
-            try:
+            with prefixed("of."):
                 self.at(level).resolved(sensitive, size)
-            except ValueError as error:
-                raise ValueError(f"of.{error}") from error
         return self
 
     def device_parameters(self) -> dict[str, Any]:

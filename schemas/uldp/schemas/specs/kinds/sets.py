@@ -11,7 +11,7 @@ from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
 from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
-from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.mistakes import prefixed, quote
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values, read_values, refuse_repeated
@@ -76,15 +76,10 @@ class Sets(Strict, Kind):
         return self.name if self.of.strings is None else StringSets.name
 
     def located(self, folder: SpecFolder) -> Kind:
-        if self.of.strings is not None:
-            try:
+        with prefixed(f"{self.name}.of."):
+            if self.of.strings is not None:
                 return StringSets(strings=self.of.strings.located(folder), at_most=self.at_most)
-            except ValueError as error:
-                raise ValueError(f"{self.name}.of.{error}") from error
-        try:
             values = read_values(self.of.size, self.of.labels, self.of.labels_file, folder)
-        except ValueError as error:
-            raise ValueError(f"{self.name}.of.{error}") from error
         if self.at_most > values.size:
             raise ValueError(
                 f"{self.name}.at_most: there are {values.size:,} different {self.unit}, got {self.at_most:,}; write"

@@ -10,6 +10,7 @@ from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.specs.alphabet import read_pieces
 from uldp.schemas.specs.candidates import read_candidates
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value
+from uldp.schemas.specs.mistakes import prefixed
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.strict import Strict
 
@@ -41,10 +42,8 @@ class Strings(Strict, Kind):
     def located(self, folder: SpecFolder) -> "Strings":
         if not self.spelled:
             return self
-        try:
+        with prefixed(f"{self.name}."):
             found = read_pieces(self.pieces, self.pieces_file, self.alphabet, self.longest, folder)
-        except ValueError as error:
-            raise ValueError(f"{self.name}.{error}") from error
         return self.model_copy(update={"alphabet": None, "pieces": list(found), "pieces_file": None})
 
     @property
