@@ -49,7 +49,6 @@ class Collector:
             print(estimate.window_start, estimate.tables[0].values)
 
     Args:
-        specs: The collections to serve.
         deduplicate: Whether to count a report id once.
         sender_key: A secret of 32 bytes or more; needed if a spec sets ``limits.max_reports_per_sender``.
         registry_ids: What the ids of a schema registry mean; see ``RegistryIds``.

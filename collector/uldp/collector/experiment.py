@@ -105,7 +105,6 @@ class Protocol:
             values: One for each of n devices, as ``uldp.Device.report`` takes them, or labels; of sets, a list of
                 indices for each. Of an array of two dimensions or more, rows as in ``Held.values``.
             hidden: The tag behind which each device hides its value, by name or index; "" or -1 for none.
-            seed: See ``Seed``.
 
         Returns:
             Shape (n,) of symbols, or (n, bytes).
@@ -136,7 +135,6 @@ class Protocol:
 
         Args:
             counts: What ``counts`` gives, or its sum over groups of reports.
-            n: The number of reports.
             estimator: Its name; by default the first of the mechanism.
 
         Raises:
@@ -197,7 +195,6 @@ def protocol(
     [0.716, 0.284]
 
     Args:
-        mechanism: Its name, as in a spec.
         size: The number of values, 0 to size - 1; or give the domain.
         domain: Labels, or the domain as a spec has it: ``{"number": {"low": 0, "high": 100}}``.
         sensitive: The values that the mechanism protects: "all", or indices or labels.
@@ -246,7 +243,6 @@ def compare(
     Args:
         protocols: Protocols of shares of values, of one domain.
         truth: Shape (size,): the weights of the values, not all 0.
-        users: How many users report once each.
         estimator: Its name; by default the first of each mechanism.
         windows: How often each protocol is simulated; the seed is fixed.
     """

@@ -19,7 +19,6 @@ def fake_messages(spec: CollectionSpec, truth: Mapping[str, int], time_ms: int, 
     """Return the reports of devices that hold known values, each published when it was made.
 
     Args:
-        spec: A collection of values.
         truth: How many devices hold each label. Each has a ledger of its own, and hides nothing.
         time_ms: When all of them report, in milliseconds since 1970.
         seed: The same one gives the same payloads, but other ids: what is random on devices is predictable only here.
@@ -42,7 +41,6 @@ def covers(spec: CollectionSpec, truth: Mapping[str, int], *, misses: int = 0) -
     The check raises AssertionError, so that Beam takes it too: ``assert_that(estimates, covers(spec, truth))``.
 
     Args:
-        spec: A collection of values.
         truth: How many devices hold each label; 0 for a label that it lacks.
         misses: How many intervals of an estimate may miss. At a level of 95 %, about one in twenty does.
     """

@@ -82,7 +82,6 @@ class Device:
         """Set up the device of one user.
 
         Args:
-            spec: The spec of the collection.
             hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. For a
                 record, such a mapping for each attribute in which the user hides values. This object keeps it private.
             randomness: The source of randomness; the default is the operating system's.

@@ -62,8 +62,6 @@ def noticed(spent: Iterable[Spending], now: int, jumped: int, skew: int) -> list
     """Return what was spent, with the time since which each is ahead of the clock by more than ``skew``.
 
     Args:
-        spent: What was spent.
-        now: The time by the clock.
         jumped: How far the clock has jumped since it was last looked at. The times of earlier looks move with it, so
             that the time since then is the one that has passed. None is later than now.
         skew: How far times may be ahead, in milliseconds as all others.

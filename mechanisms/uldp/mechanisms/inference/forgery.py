@@ -41,7 +41,6 @@ def least_flagged_share(
 
     Args:
         r: Shape (|Z|,): the distribution of the true symbols of honest devices.
-        target: The symbol that forgers name.
         elsewhere: The share of forged reports that support another symbol, for each other symbol with noise.
         test: The test of counts; that of ``fit_counts`` if it is None.
     """

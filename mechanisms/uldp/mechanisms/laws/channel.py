@@ -232,7 +232,6 @@ class Channel:
         Args:
             r: Shape (|Z|,): the share of each symbol; they need not sum to one, because each entry follows from its own
                 share and R_N.
-            n: The number of reports.
             non_sensitive: R_N; that of ``r`` if it is None.
         """
         free = np.minimum(self.non_sensitive(r) if non_sensitive is None else non_sensitive, 1 - r)

@@ -145,7 +145,6 @@ class Estimate:
         """Return intervals of the values, or of sums, that cover each alone with this probability, not cut to a range.
 
         Args:
-            coverage: The probability, inside (0, 1).
             w: Shape (m, j): the weights of the sums; None for the values.
             more: Shape (j,), or a number: the variance of an independent error of each, such as of what is assumed.
         """

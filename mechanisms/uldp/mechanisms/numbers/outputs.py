@@ -139,8 +139,6 @@ class OutputsDecoder(NumberDecoder):
     to have less than the noise. Estimates and intervals are not cut to [low, high].
 
     Args:
-        low: Lower end of the range.
-        high: Upper end.
         numbers: Shape (outputs,): the number that each output counts as.
         law: The law of these numbers.
         step: The distance of the points of a grid to which devices round at random, if the law is that of these points.

@@ -126,8 +126,6 @@ class Decoder(ABC):
         """Yield each variable that has reports, with a decoder whose ``linear`` is about it alone.
 
         Args:
-            cells: The statistic.
-            n: The number of reports.
             names: The names of the variables of the collection; "" if it has one.
         """
         if n:
@@ -174,8 +172,6 @@ class Decoder(ABC):
 
         Args:
             cells: The statistics of the n reports of each device, shape (devices, cells).
-            n: The number of reports of a device.
-            values: The number of values.
         """
         return np.array([self.linear(each, n).values[:values].argmax() for each in cells])
 
@@ -209,8 +205,6 @@ class Decoder(ABC):
         """Return the unbiased estimate.
 
         Args:
-            cells: The statistic.
-            n: The number of reports.
             repeats: In how many other windows of the sum the device of a report has another; see
                 ``Estimate.repeated``.
 
@@ -240,8 +234,6 @@ class Decoder(ABC):
         These move both ends outwards by the part of the table's reports that is forged, times ``heaviest``.
 
         Args:
-            table: A table of this decoder.
-            cells: The statistic that it is of.
             forged: So many reports may be forged, and all of them may be about this table.
 
         Returns:
@@ -273,9 +265,6 @@ class Decoder(ABC):
 
         Args:
             r: The distribution of true symbols, if the decoder ``needs_truth``; that of sets sums to l.
-            n: The number of reports.
-            estimator: The name of the published estimator.
-            windows: How many windows are simulated.
         """
         raise NotImplementedError("the errors of these estimates are not known beforehand")
 
@@ -296,7 +285,6 @@ class Decoder(ABC):
 
         Args:
             n: The number of reports for which the errors are forecast.
-            estimator: The name of the published estimator.
         """
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
@@ -305,7 +293,6 @@ class Decoder(ABC):
         Args:
             n: The number of reports in a window.
             users: The number of users in a window: of a record, each reports one attribute.
-            estimator: The name of the published estimator.
         """
         yield from ()
 

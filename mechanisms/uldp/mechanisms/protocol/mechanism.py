@@ -224,7 +224,6 @@ class Mechanism(ABC):
         Args:
             parts: n payloads in pieces; they have passed ``possible``.
             groups: Shape (n,): the group of each payload, below k.
-            k: The number of groups.
         """
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:

@@ -43,7 +43,6 @@ def compare(
         before: The shares of one span.
         after: Those of another one with the same values, which has no report in common with it.
         groups: Groups of values, whose sums are compared in place of the values.
-        correction: The correction of p-values for their number.
         same_devices: Whether the devices of the span with fewer reports keep responses, and are among those of the
             other. Their noise is then less in a difference of what users still hold.
 

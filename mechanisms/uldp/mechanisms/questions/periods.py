@@ -42,12 +42,6 @@ def zone_of(name: str) -> tzinfo:
 def period_of(start: int, end: int, every: Every, zone: tzinfo) -> Period:
     """Return the period that a window lies in.
 
-    Args:
-        start: The first millisecond of the window since 1970-01-01 UTC.
-        end: The millisecond behind its last one.
-        every: The length of periods.
-        zone: Their time zone.
-
     Raises:
         RequestError: if the window lies in two periods.
 

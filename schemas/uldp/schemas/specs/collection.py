@@ -159,7 +159,6 @@ class CollectionSpec(Strict):
         """Read a spec file and the files that it names, whose paths are relative to the spec file.
 
         Args:
-            path: The spec file.
             below: The folder below which the files must be that the spec names. The default is the spec's own.
 
         Raises:

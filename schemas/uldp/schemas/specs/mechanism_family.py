@@ -129,12 +129,7 @@ class MechanismFamily(Strict):
 
     @classmethod
     def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
-        """Yield the parameters beside budgets with which ``uldp advise`` compares it for a record; none by default.
-
-        Args:
-            sizes: The number of values of each attribute.
-            epsilon: The budget of one report in nats.
-        """
+        """Yield the parameters beside budgets with which ``uldp advise`` compares it for a record; none by default."""
         yield from ()
 
     @property
@@ -179,9 +174,7 @@ class MechanismFamily(Strict):
         """Return this mechanism for these values.
 
         Args:
-            values: The values of the domain.
             sensitive: Shape (|X|,): whether each value is sensitive.
-            tags: The tags.
 
         Raises:
             MisfitError: if it is not for them.
@@ -243,7 +236,6 @@ class MechanismFamily(Strict):
         """Check pairs of attributes of which one is asked for, given the other.
 
         Args:
-            names: The attributes of the record.
             given: What is given, and what is asked for, of each pair.
 
         Raises:

@@ -42,8 +42,6 @@ class Table:
         """Read a table whose header is one of ``headers``.
 
         Args:
-            path: The file.
-            headers: The headers that it may have.
             optional: Whether it may have none, which is then the first of them. Leave this to tables in which no
                 header passes for a row.
 

@@ -50,7 +50,6 @@ class Block(UniformReports):
         """Build the mechanism; ValueError if epsilon is below ``MIN_EPSILON``, or there is no bin.
 
         Args:
-            epsilon: Budget of one report in nats.
             bins: G, the number of bins of the range; a bin lies between two grid points.
             width: "piecewise": W/G = 1/sqrt(E), as of the piecewise mechanism. "square-wave": as of the square wave
                 mechanism, where the upper bound of the information that an output has about the input is highest.

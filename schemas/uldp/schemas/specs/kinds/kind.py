@@ -138,7 +138,6 @@ class Kind(ABC):
         """Return what ``check`` takes, to test clients by: the ends, what is between them, and what a device cuts.
 
         Args:
-            size: The number of values of the variable.
             candidates: The strings that estimates are asked for.
         """
 
@@ -154,7 +153,6 @@ class Kind(ABC):
         """Return the names of the entries of a table; None if they have none.
 
         Args:
-            size: How many entries it has.
             whole: Whether they are the shares of a whole.
         """
         return None
@@ -165,7 +163,6 @@ class Kind(ABC):
         Args:
             column: Shape (m,): what the users of each cell hold.
             weights: Shape (m,): the share of users in each cell.
-            candidates: The candidates of the spec.
 
         Raises:
             ValueError: if there is no list of such.
@@ -182,7 +179,6 @@ class Kind(ABC):
 
         Args:
             position: The number of the bin, from 0; a fraction is a point inside of the bin.
-            bins: How many bins the domain has.
 
         Raises:
             ValueError: if the domain has no order.
