@@ -33,9 +33,7 @@ def named(path: str | Path) -> Iterator[None]:
     """Let the operating system's errors in the context name a file and the remedy, in one line.
 
     An error of a write or of a flush names none, and the error of a temporary file names one that no user knows.
-
-    Raises:
-        OSError: in place of another one of the same class.
+    OSError in place of another one of the same class.
     """
     try:
         yield

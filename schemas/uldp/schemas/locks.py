@@ -55,12 +55,10 @@ def open_folder(folder: Path) -> int:
 def try_lock(descriptor: int, path: Path, *, shared: bool = False) -> bool:
     """Lock an open file or folder, unless another process holds its lock; return whether it is locked.
 
+    NoLocksError if the system or the file system has no locks. OSError if it refuses the lock for another reason.
+
     Args:
         shared: Whether others may hold the lock too who share it. Windows shares none.
-
-    Raises:
-        NoLocksError: if the system or the file system has no locks.
-        OSError: if it refuses the lock for another reason.
     """
     return _lock(descriptor, path, shared=shared, wait=False)
 
@@ -77,11 +75,8 @@ def release(descriptor: int) -> None:
 def locked_file(path: Path) -> Iterator[int]:
     """Wait for the lock of a file, which is created, and hold it until the context ends; give its descriptor.
 
-    Whether the file was removed or replaced meanwhile, and with it the lock, ``is_at`` says.
-
-    Raises:
-        NoLocksError: if the system or the file system has no locks.
-        OSError: if the file cannot be opened; a link is none.
+    Whether the file was removed or replaced meanwhile, and with it the lock, ``is_at`` says. NoLocksError if the system
+    or the file system has no locks. OSError if the file cannot be opened; a link is none.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | NO_WAIT, 0o600)

@@ -83,12 +83,11 @@ def read_json(path: Path, limit: int = 1 << 20) -> Any:
 def parse_json(written: bytes) -> Any:
     """Read a JSON text in UTF-8, and nothing else that Python takes for JSON.
 
+    ValueError if it is none; also if it is nested too deeply, has a key twice, or a number that is not finite or has
+    thousands of digits. The message holds none of it.
+
     >>> parse_json(b'{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
-
-    Raises:
-        ValueError: if it is none; also if it is nested too deeply, has a key twice, or a number that is not finite or
-            has thousands of digits. The message holds none of it.
     """
     try:
         return json.loads(written.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)

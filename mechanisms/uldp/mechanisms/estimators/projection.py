@@ -81,9 +81,8 @@ def nearest_fit(channel: Channel, counts: Counts, n: Reports) -> Nearest:
     - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_nearest_given_subsets``. Where some
       symbols are not sensitive, or cells support blocks of symbols, no short cut is known; see ``nearest_given_pairs``.
 
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts``, shape (|Z|,), does not fit the channel and ``n``. Of symbol
-            reports, there may be rows of several windows.
+    ValueError if ``n`` is not positive, or ``counts``, shape (|Z|,), does not fit the channel and ``n``. Of symbol
+    reports, there may be rows of several windows.
     """
     channel.check(counts, n)
     if channel.one_symbol:

@@ -86,8 +86,7 @@ class Law(ABC):
     def diagonal_and_rank_one(self, theta: Floats, factor: float | Floats) -> tuple[Floats, Floats]:
         """Return d and u: sums of shares whose weights sum to 0 have the covariance diag(d) - u u^T, times ``factor``.
 
-        Raises:
-            NotImplementedError: if the parameters are no shares.
+        NotImplementedError if the parameters are no shares.
         """
         raise NotImplementedError("the parameters of this law are no shares of values")
 

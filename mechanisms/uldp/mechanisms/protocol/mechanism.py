@@ -290,38 +290,21 @@ class Mechanism(ABC):
         return symbols
 
 
-def differing_bits(first: Payloads, other: Payloads) -> Counts:
-    """Return in how many bits two payloads of each of n devices differ, shape (n,)."""
-    return np.asarray(np.bitwise_count(first ^ other).reshape(len(first), -1).sum(axis=1, dtype=np.int64))
-
-
 class WithMemory(Mechanism):
-    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
+    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top.
+
+    Attributes:
+        renewed: The mechanism whose noise each report has on top; of strata, each part has its own.
+        noise: The probabilities of this noise; see ``Noise.missing``.
+    """
 
     memory = True
+    renewed: "Noise"
+    noise: Floats
 
     @property
     def kept(self) -> "WithMemory":
         return self
-
-    def equal_probability(self, inputs: Floats | int) -> float | None:
-        """Return the probability that two reports of a device are equal; None if it is not known.
-
-        Args:
-            inputs: The distribution of the symbols of devices; or the symbol, if strings are too many for that.
-        """
-        return None
-
-    def twice_probability(self, r: Floats) -> Floats | None:
-        """Return the probability that two reports of a device both set a bit, shape (bits,); None without such bits.
-
-        ``r`` is the distribution of the symbols of devices.
-        """
-        return None
-
-    def differences(self, first: Payloads, other: Payloads) -> Counts:
-        """Return in how many places of their noise two reports of each of n devices differ, shape (n,)."""
-        return differing_bits(first, other)
 
     @abstractmethod
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:

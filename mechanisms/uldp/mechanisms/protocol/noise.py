@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold, thresholds
-from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, Randomness, differing_bits
+from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, Randomness, WithMemory
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
@@ -42,17 +42,20 @@ class Noise(Mechanism):
     def noise_form(self, noise: Floats) -> DeviceForm:
         """Return what a device computes ``again`` by."""
 
-    def equal_probability(self, inner: Mechanism, noise: Floats, inputs: Floats | int) -> float | None:
-        """See ``WithMemory``."""
+    def equal_probability(self, kept: WithMemory, inputs: Floats | int) -> float | None:
+        """Return the probability that two reports of a device are equal; None if it is not known.
+
+        ``inputs`` is the distribution of the symbols of devices; or the symbol, if strings are too many for that.
+        """
         return None
 
-    def twice_probability(self, inner: Mechanism, noise: Floats, r: Floats) -> Floats | None:
-        """See ``WithMemory``."""
+    def twice_probability(self, kept: WithMemory, r: Floats) -> Floats | None:
+        """Return the probability that two reports of a device both set a bit, shape (bits,); None without such bits."""
         return None
 
     def differences(self, first: Payloads, other: Payloads) -> Counts:
-        """See ``WithMemory``."""
-        return differing_bits(first, other)
+        """Return in how many places of their noise two reports of each of n devices differ, shape (n,)."""
+        return np.asarray(np.bitwise_count(first ^ other).reshape(len(first), -1).sum(axis=1, dtype=np.int64))
 
 
 class UniformNoise(Noise):
@@ -131,13 +134,13 @@ class UniformNoise(Noise):
     def noise_form(self, noise: Floats) -> DeviceForm:
         return {"replace": threshold(noise[0])}
 
-    def equal_probability(self, inner: Mechanism, noise: Floats, inputs: Floats | int) -> float:
-        """See ``WithMemory``.
+    def equal_probability(self, kept: WithMemory, inputs: Floats | int) -> float:
+        """See the base class.
 
         With rho for the probability of ``again`` to replace a payload, P for the law of the response, and u for that of
         uniform payloads, it is (1 - rho)^2 + 2 rho (1 - rho) E_P[u] + rho^2 sum u^2.
         """
-        rho = float(noise[0])
+        rho, inner = float(kept.noise[0]), cast(UniformNoise, kept.inner)
         response, report = (None if isinstance(inputs, int) else each.law(inputs) for each in (inner, self))
         if rho == 0:
             again = squares = 0.0
@@ -147,7 +150,7 @@ class UniformNoise(Noise):
             again, squares = float(response @ uniform), float(uniform @ uniform)
         else:
             squares = math.exp(-self.log_payloads)
-            again = squares * cast(UniformNoise, inner)._uniform_share(inputs)
+            again = squares * inner._uniform_share(inputs)
         return (1 - rho) ** 2 + 2 * rho * (1 - rho) * again + rho**2 * squares
 
     def _uniform_share(self, inputs: Floats | int) -> float:
@@ -208,10 +211,12 @@ class BitNoise(Noise):
     def noise_form(self, noise: Floats) -> DeviceForm:
         return {"set": thresholds(noise[0]), "clear": thresholds(noise[1])}
 
-    def twice_probability(self, inner: Mechanism, noise: Floats, r: Floats) -> Floats:
-        (unset, q), (becomes_set, cleared) = cast(BitNoise, inner).bit_law, noise
-        kept = q + (1 - unset - q) * r[: len(q)]  # one more input of a design is that of the symbols outside of it
-        return np.asarray(kept * (1 - cleared) ** 2 + (1 - kept) * becomes_set**2)
+    def twice_probability(self, kept: WithMemory, r: Floats) -> Floats | None:
+        if self.channel is None:
+            return None
+        (unset, q), (becomes_set, cleared) = cast(BitNoise, kept.inner).bit_law, kept.noise
+        set_ = q + (1 - unset - q) * r[: len(q)]  # one more input of a design is that of the symbols outside of it
+        return np.asarray(set_ * (1 - cleared) ** 2 + (1 - set_) * becomes_set**2)
 
 
 def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:

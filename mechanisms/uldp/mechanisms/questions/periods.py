@@ -40,10 +40,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def period_of(start: int, end: int, every: Every, zone: tzinfo) -> Period:
-    """Return the period that a window lies in.
-
-    Raises:
-        RequestError: if the window lies in two periods.
+    """Return the period that a window lies in. RequestError if the window lies in two periods.
 
     >>> period_of(1774738800000, 1774742400000, "1d", zone_of("Europe/Berlin"))
     Period(start=1774738800000, end=1774821600000, name='2026-03-29')

@@ -12,7 +12,7 @@ import numpy as np
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.mechanism import Mechanism, Randomness, WithMemory
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
 # Solving for a probability of 0 may give less by the rounding of floats.
 _ROUNDING = 1e-12
@@ -53,16 +53,15 @@ class Memoized(WithMemory):
     """
 
     inner: Mechanism
-    noise: Floats
 
     def __init__(self, inner: Mechanism, once: Mechanism) -> None:
         """Build the mechanism; ValueError if no noise on a response of ``inner`` gives the law of ``once``."""
         if once.renewable is None:
             raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
-        self.inner, self.once, self._renewed = inner, once, once.renewable
-        if _structure(inner) != _structure(self._renewed.alone):
+        self.inner, self.once, self.renewed = inner, once, once.renewable
+        if _structure(inner) != _structure(self.renewed.alone):
             raise ValueError("the permanent response and the reports must differ by their noise alone")
-        self.noise = _positive(self._renewed.missing(inner))
+        self.noise = _positive(self.renewed.missing(inner))
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.held, self.form, self.largest_step = once.size, once.held, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
@@ -88,20 +87,11 @@ class Memoized(WithMemory):
         return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        return self._renewed.again(permanent, self.noise, randomness)
-
-    def equal_probability(self, inputs: Floats | int) -> float | None:
-        return self._renewed.equal_probability(self.inner, self.noise, inputs)
-
-    def twice_probability(self, r: Floats) -> Floats | None:
-        return None if self.channel is None else self._renewed.twice_probability(self.inner, self.noise, r)
-
-    def differences(self, first: Payloads, other: Payloads) -> Counts:
-        return self._renewed.differences(first, other)
+        return self.renewed.again(permanent, self.noise, randomness)
 
     def device_form(self) -> DeviceForm:
         both: DeviceForm = {"form": "kept", "permanent": self.inner.device_form(), "once": self.once.device_form()}
-        return both | self._renewed.noise_form(self.noise)
+        return both | self.renewed.noise_form(self.noise)
 
     def possible(self, payloads: Payloads) -> Mask:
         return self.once.possible(payloads)

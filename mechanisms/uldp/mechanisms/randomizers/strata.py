@@ -77,10 +77,9 @@ class Strata(Mechanism):
     ) -> None:
         """Build the mechanism of parts, and the probabilities with which devices draw them: equal ones if None.
 
-        Raises:
-            ValueError: if there is no part, there are more than two bytes can number, the shares are not one number of
-                at least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or
-                two of them take two numbers of symbols above 1.
+        ValueError if there is no part, there are more than two bytes can number, the shares are not one number of at
+        least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or two of them take
+        two numbers of symbols above 1.
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")

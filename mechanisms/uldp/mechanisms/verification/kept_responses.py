@@ -41,11 +41,11 @@ def kept_checks(
     """
     if mechanism.parts:
         yield from _of_strata(mechanism, inputs, first, other, seed)
-    elif (probability := mechanism.equal_probability(inputs)) is not None:
+    elif (probability := mechanism.renewed.equal_probability(mechanism, inputs)) is not None:
         equal = (first == other).reshape(len(first), -1).all(axis=1).sum(keepdims=True)
         m = np.array([probability])
         yield binomial("equal reports", lambda _: "the reports are equal", equal, len(first), m, _PAIRS)
-    elif (twice := mechanism.twice_probability(cast(Floats, inputs))) is not None:
+    elif (twice := mechanism.renewed.twice_probability(mechanism, cast(Floats, inputs))) is not None:
         yield from _of_bits(mechanism.bare, cast(Floats, inputs), twice, first, other)
     else:
         yield _beside_drawn(mechanism, inputs, first, other, seed)
@@ -86,8 +86,8 @@ def _beside_drawn(mechanism: WithMemory, inputs: Inputs, first: Payloads, other:
     rng, n = default_rng(seed), len(first)
     symbols = np.full(n, inputs) if isinstance(inputs, int) else rng.choice(len(inputs), n, p=inputs)
     kept = mechanism.permanent(symbols, rng)
-    found = mechanism.differences(first, other)
-    drawn = mechanism.differences(mechanism.again(kept, rng), mechanism.again(kept, rng))
+    found = mechanism.renewed.differences(first, other)
+    drawn = mechanism.renewed.differences(mechanism.again(kept, rng), mechanism.again(kept, rng))
     error = math.sqrt((found.var() + drawn.var()) / n)
     z = float(found.mean() - drawn.mean()) / error if error else 0.0
     text = f"the reports of a device differ in {found.mean():.2f} bits, those of drawn devices in {drawn.mean():.2f}"

@@ -120,8 +120,7 @@ class Container:
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of records of each block, and the records' bytes, inflated.
 
-        Raises:
-            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts.
+        ContainerError during iteration, if a block is damaged, or larger than the reader accepts.
         """
         return ((records, block) for _, records, block in self._blocks(None))
 
@@ -199,8 +198,7 @@ def check_end(at: int, block: bytes) -> None:
 def read_record(body: io.BytesIO, writer: Schema, reader: Schema | None = None) -> dict[str, Any]:
     """Read a record of a writer's schema, resolved to that of a reader unless they are the same.
 
-    Raises:
-        ContainerError: if the bytes are no such record.
+    ContainerError if the bytes are no such record.
     """
     try:
         return cast(dict[str, Any], fastavro.schemaless_reader(body, writer, reader))

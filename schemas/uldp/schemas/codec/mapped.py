@@ -25,12 +25,11 @@ def mapped_messages(
 ) -> Iterator[Message]:
     """Yield the messages of a block, with the known attributes.
 
+    ContainerError during iteration, if the block is not the concatenation of so many records.
+
     Args:
         first: The number of messages in the file before this block.
         published: The publish time of messages without a time, in milliseconds.
-
-    Raises:
-        ContainerError: during iteration, if the block is not the concatenation of so many records.
     """
     at = 0
     for number in range(first, first + records):
@@ -66,10 +65,7 @@ def _time_of(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def parse_time(text: str) -> int:
-    """Read a time in UTC, as Event Hubs or as ISO 8601 writes it, in milliseconds since 1970.
-
-    Raises:
-        ValueError: if it is none.
+    """Read a time in UTC, as Event Hubs or as ISO 8601 writes it, in milliseconds since 1970. ValueError if it is none.
 
     >>> parse_time("1/1/2026 9:00:01 AM") == parse_time("2026-01-01T09:00:01.0000000Z") == 1_767_258_001_000
     True

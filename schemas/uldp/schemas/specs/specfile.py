@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from uldp.schemas.errors import DataError, UldpError
+from uldp.schemas.regular_files import read_bounded
 from uldp.schemas.specs.mistakes import plain, prefixed, quote
 
 #: The largest size of a spec in bytes; a longer file is probably the wrong file.
@@ -50,14 +51,12 @@ class SpecError(UldpError):
 def read_text(path: Path, limit: int) -> str:
     """Read a text of up to ``limit`` bytes; ValueError, which does not name the file, if that is not possible."""
     try:
-        with path.open("rb") as file:
-            # A long file is refused before it is read; a device or a pipe has no size.
-            too_long = os.fstat(file.fileno()).st_size > limit
-            data = b"" if too_long else file.read(limit + 1)
+        with path.open("rb") as file:  # a device or a pipe has no size
+            data = read_bounded(file, limit)
+    except DataError as error:
+        raise DataError(f"{error}; is this the right file?") from error
     except (OSError, ValueError) as error:
         raise DataError(unreadable(error)) from error
-    if too_long or len(data) > limit:
-        raise DataError(f"the file has more than {limit:,} bytes; is this the right file?")
     if data.startswith(_WIDE):
         raise DataError("the file is UTF-16 or UTF-32 text; save it as UTF-8")
     try:
