@@ -98,7 +98,6 @@ def _deviate(d: Floats, variance: Floats, slope: Floats) -> Floats:
     return np.where(none, np.where(d > 0, np.inf, 0.0), np.where(straight, x, bent))
 
 
-_HALVINGS = 48
 _NODES = np.linspace(0.0, 1.0, 4)
 
 

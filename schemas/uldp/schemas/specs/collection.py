@@ -421,10 +421,6 @@ class CollectionSpec(Strict):
         """Return the position of a value of the only variable; see ``Values.index``."""
         return self._only.index(value)
 
-    def read_value(self, text: str) -> int:
-        """Return the position of a value of the only variable in a table; see ``Values.read_value``."""
-        return self._only.read_value(text)
-
 
 def checked_spec(spec: object) -> CollectionSpec:
     """Return a spec; TypeError if it is anything else, as the path of one."""
