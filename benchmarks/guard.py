@@ -92,6 +92,20 @@ def sliding_rates() -> dict[str, float]:
     return {name: 1 / taken for name, taken in in_turn(runs, REPEAT).items()}
 
 
+#: The watermark passes 1,440 windows at the close of a stream; one by one, they take 30 times as long as 24.
+CLOSE_MARGINS = (Margin("sliding 24 h / 1 min", "fixed 1 h", 0.2),)
+
+
+def close_rates() -> dict[str, float]:
+    """Measure how fast a stream of a day closes, in sliding windows and in fixed ones."""
+
+    def seconds(window: dict[str, str]) -> float:
+        return sliding.close(window)[0]
+
+    runs = {name: partial(seconds, window) for name, window in sliding.WINDOWS.items()}
+    return {name: 1 / taken for name, taken in in_turn(runs, REPEAT).items()}
+
+
 #: A rejected report takes less than ten times as long as one that is counted; if each had a record, it would take 60.
 REJECT_MARGINS = (Margin(Reason.TOO_EARLY, "counted", 0.1),)
 REJECTS = 8_000
@@ -139,6 +153,7 @@ def guard() -> Iterator[tuple[bool, str]]:
         (KERNEL_MARGINS, kernel_rates),
         (RESTART_MARGINS, restart_rates),
         (SLIDING_MARGINS, sliding_rates),
+        (CLOSE_MARGINS, close_rates),
         (REJECT_MARGINS, reject_rates),
     )
     for margins, rates in parts:

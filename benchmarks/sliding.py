@@ -4,7 +4,8 @@
 
 The job of ``uldp stream`` follows a stream of ten segments a second, and takes each in a bundle of its own. A report is
 in 1,440 of the sliding windows. The time of a bundle is what the bundles after the first ``WARM`` take on average,
-with the windows that end meanwhile, one a minute of each collection.
+with the windows that end meanwhile, one a minute of each collection. At the close of a stream, and after an outage, the
+watermark passes many ends of windows at once: what a day takes, in a stream of 24 segments that is closed.
 """
 
 import tempfile
@@ -18,6 +19,7 @@ from benchmarks.rows import Row, alone, clock, in_turn, print_table
 from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.window import Limits
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
@@ -25,6 +27,8 @@ from uldp.transforms.io.local.waiting import Waiting
 START = 1_767_225_600_000
 #: Segments of a minute of stream, milliseconds between them, and reports of each.
 SEGMENTS, EVERY_MS, REPORTS = 600, 100, 100
+#: Milliseconds of an hour, and its reports in the stream of a day.
+HOUR, HOURLY = 3_600_000, 1_000
 WARM, SIZE = 20, 625
 WINDOWS = {
     "fixed 1 h": {"size": "1h", "allowed_lateness": "10m"},
@@ -33,14 +37,14 @@ WINDOWS = {
 REPEAT = 3
 
 
-def specs(window: dict[str, str], collections: int) -> list[CollectionSpec]:
+def specs(window: dict[str, str], collections: int, size: int = SIZE) -> list[CollectionSpec]:
     """Collections with the same windows."""
     return [
         CollectionSpec.parse(
             {
                 "collection": f"sliding-{number}",
                 "version": 1,
-                "domain": {"size": SIZE},
+                "domain": {"size": size},
                 "mechanism": {"name": "rr", "epsilon": 1.0},
                 "window": window,
                 "limits": {"min_reports": 1 << 40},  # ``benchmarks.estimators`` measures estimates
@@ -89,6 +93,22 @@ def run(window: dict[str, str], collections: int, segments: int) -> float:
     return at[segments - 1] - at[WARM]
 
 
+def close(window: dict[str, str]) -> tuple[float, int]:
+    """Follow a day of a collection of four values to its close; return the seconds, and the number of result files."""
+    of = specs(window, 1, 4)[0].model_copy(update={"limits": Limits(min_reports=1)})
+    with tempfile.TemporaryDirectory() as folder:
+        stream, out = LocalStream.create(Path(folder, "stream"), simulated_clock=True), Path(folder, "out")
+        for hour in range(24):
+            times = [START + hour * HOUR + n * HOUR // HOURLY for n in range(HOURLY)]
+            ids = range(hour * HOURLY, (hour + 1) * HOURLY)
+            reports = [Report(*of.key, n.to_bytes(16, "big"), at, n % 4) for n, at in zip(ids, times, strict=True)]
+            stream.append([Message(report.encode(), at) for report, at in zip(reports, times, strict=True)])
+        stream.close()
+        begun = clock()
+        jobs.follow([of], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        return clock() - begun, sum(path.is_file() for path in out.rglob("*"))
+
+
 def rows(*, quick: bool = False) -> Iterator[Row]:
     """Measure in turn; ``quick`` takes a fifth of the segments."""
     segments = SEGMENTS // 5 if quick else SEGMENTS + 10
@@ -105,6 +125,14 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
                 taken,
                 remark=f"{1000 * taken / measured:.1f} ms a bundle, {taken / least:.2f} times the least",
             )
+    files = dict[str, int]()
+
+    def closed(label: str) -> float:
+        (seconds, files[label]), _ = alone(close, WINDOWS[label])
+        return seconds
+
+    for label, taken in in_turn({label: partial(closed, label) for label in WINDOWS}, 1 if quick else REPEAT).items():
+        yield Row("sliding", f"{label}, a day to its close", 24 * HOURLY, taken, remark=f"{files[label]:,} files")
 
 
 def _alone(window: dict[str, str], collections: int, segments: int) -> float:

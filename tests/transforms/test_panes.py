@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import apache_beam as beam
 import numpy as np
@@ -90,6 +91,7 @@ class Key:
         self.slices, self.parts, self.waiting = Kept(counts), Bag(counts), Kept(counts)
         self.histories, self.pending = Kept(packed), Kept(packed)
         self.due, self.early = Timer(), Timer()
+        self.bundles = 0
 
     @property
     def states(self) -> list[Kept]:
@@ -107,10 +109,11 @@ class Key:
         if parts:
             self._step.process((self._key, sum_parts(parts)), self.parts, self.pending, self.due, self.early)
 
-    def advance(self, hour: int) -> Iterator[Statistic]:
-        """Advance the watermark: timers that are due fire, one after the other."""
+    def advance(self, hour: int, *, knows: bool = False) -> Iterator[Statistic]:
+        """Advance the watermark: timers that are due fire, one after the other, and may know where the watermark is."""
         while self.due.at is not None and self.due.at <= START + hour * HOUR:
-            at, self.due.at = Timestamp(micros=self.due.at * 1000 - 1), None
+            self.bundles += 1
+            at, self.due.at = Timestamp(micros=(START + hour * HOUR if knows else self.due.at) * 1000 - 1), None
             states = self.slices, self.parts, self.histories, self.waiting, self.pending
             for pane in self._step.end(self._key, at, *states, self.due):
                 assert pane.timestamp.micros // 1000 == pane.value.window_end - 1
@@ -142,6 +145,38 @@ def test_each_window_fires_once_when_it_ends_although_nothing_more_comes() -> No
     assert shape(key.advance(2)) == [(-5, "on_time", 0, 4), (-4, "on_time", 0, 4)]
     wanted = [(-3, 9), (-2, 9), (-1, 9), (0, 9), (1, 5), (2, 5)]
     assert shape(key.advance(20)) == [(start, "on_time", 0, n) for start, n in wanted]
+
+
+#: Reports of an hour before the watermark or behind it, by less than a day, and hours by which it advances.
+ADVANCES = st.lists(st.tuples(st.integers(-20, 9), st.integers(0, 5)) | st.sampled_from([1, 7, 300]), max_size=12)
+
+
+@pytest.mark.parametrize("most", [1 << 22, 9, 1])
+@pytest.mark.parametrize("lateness", ["0s", "1d"])
+@given(ADVANCES)
+def test_windows_fire_together_as_one_by_one(most: int, lateness: str, steps: list[tuple[int, int] | int]) -> None:
+    """A runner may say how far the watermark is: an outage of a day ends with one firing, not with one a window."""
+    window = {"size": "6h", "period": "1h", "allowed_lateness": lateness}
+    spec = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window=window)
+    together, one_by_one, hour = Key(spec), Key(spec), 0
+    with mock.patch.object(_FirePanesFn, "MOST", most):
+        for step in [*steps, 300]:
+            if isinstance(step, tuple):
+                together.take(hour + step[0], step[1])
+                one_by_one.take(hour + step[0], step[1])
+            else:
+                hour += step
+                panes = of(list(together.advance(hour, knows=True)), "c")
+                assert sorted(panes, key=repr) == sorted(of(list(one_by_one.advance(hour)), "c"), key=repr)
+    assert together.bundles <= one_by_one.bundles
+
+
+def test_all_windows_that_the_watermark_has_passed_fire_in_one_bundle() -> None:
+    key = Key(SLIDING)
+    for hour in range(100):
+        key.take(hour, 1)
+    assert len(list(key.advance(100, knows=True))) == 105 - 5
+    assert key.bundles == 1
 
 
 def test_windows_of_many_slices_are_their_sums() -> None:

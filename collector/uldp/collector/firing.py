@@ -104,13 +104,9 @@ class SlidingWindows:
         """Yield the windows that fire; ``not_due`` early panes are as in ``Pending``, or None is due."""
         size, period, offset = self.times
         last = NEVER if _is_early(self.served, not_due) else until
-        starts = np.concatenate(
-            [
-                windows_of(self.new, size, period, offset, -NEVER, self.before),
-                windows_of(self.slices.slots, size, period, offset, self.before, last),
-            ]
-        )
-        starts = starts[starts + size + self.served.held_for > until]
+        late = windows_of(self.new, size, period, offset, -NEVER, self.before)
+        late = late[late + size + self.served.held_for > self.before]  # the slices of the others were freed
+        starts = np.concatenate([late, windows_of(self.slices.slots, size, period, offset, self.before, last)])
         due = [
             (start, start + size <= until, replace(past, fired=received))
             for start, received in zip(starts.tolist(), fired_by(self.slices, starts, size).tolist(), strict=True)

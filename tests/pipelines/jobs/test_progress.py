@@ -11,6 +11,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.pane_files import statistic_file
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.kept_specs import keep_specs
 from uldp.pipelines.jobs.progress import (
@@ -19,6 +20,7 @@ from uldp.pipelines.jobs.progress import (
     marked_incomplete,
     next_end,
     pane_line,
+    pane_lines,
     position,
     progress_of,
     summary,
@@ -56,6 +58,23 @@ def test_a_pane_names_the_figure_of_each_attribute_of_a_record() -> None:
 
 def test_the_label_of_a_pane_does_not_command_a_terminal() -> None:
     assert pane_line(ESTIMATE, SPEC).endswith("  ne\N{REPLACEMENT CHARACTER}[2Jver 70.00±2.00 %")
+
+
+def test_the_early_panes_of_a_bundle_have_one_line() -> None:
+    """A day every minute has 1,440 of them every few seconds."""
+    windows = [
+        build.pane([30, 70], start=START + hour * HOUR, kind=kind)
+        for kind in ("on_time", "early", "late")
+        for hour in (0, 2, 1)
+    ]
+    lines = list(pane_lines([build.estimate(pane, [0.3, 0.7], [0.03, 0.02]) for pane in windows], SharedSpecs([SPEC])))
+    assert [(line[:16], line[18:25].strip(), "2 earlier windows" in line) for line in lines] == [
+        ("2026-01-01 09:00", "on time", False),
+        ("2026-01-01 11:00", "on time", False),
+        ("2026-01-01 10:00", "on time", False),
+        ("2026-01-01 11:00", "early", True),
+        ("2026-01-01 11:00", "late", True),
+    ]
 
 
 def test_a_job_says_what_it_follows() -> None:

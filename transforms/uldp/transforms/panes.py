@@ -20,7 +20,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.counting import SpanKey
-from uldp.collector.firing import FixedWindow, Pending, SlidingWindows
+from uldp.collector.firing import NEVER, FixedWindow, Pending, SlidingWindows
 from uldp.collector.partial import Partial, stack, sum_parts
 from uldp.collector.published import Histories, History
 from uldp.collector.shared_specs import SharedSpecs
@@ -76,6 +76,8 @@ class _FirePanesFn(beam.DoFn):
     EARLY = TimerSpec("early", TimeDomain.REAL_TIME)
     #: The cells of the panes to seal together.
     AT_ONCE = 1 << 16
+    #: The cells of the panes of a sliding collection in one bundle, which the runner holds in memory.
+    MOST = 1 << 22
 
     def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
         self._specs = specs
@@ -130,16 +132,23 @@ class _FirePanesFn(beam.DoFn):
         pending: Given = beam.DoFn.StateParam(PENDING),
         due: Given = beam.DoFn.TimerParam(DUE),
     ) -> Iterator[WindowedValue]:
-        """Fire the windows that have ended."""
+        """Fire the windows that have ended; the watermark is at ``at`` or behind it, as far as the runner says."""
         state = _State(slices, parts, histories, waiting, pending)
         before = Pending.unpack(pending.read())
-        after = before._replace(until=max(before.until, at.micros // 1000 + 1))
+        passed = min(at.micros // 1000 + 1, before.due + self._reach(key))
+        after = before._replace(until=max(before.until, passed))
         next_due = yield from self._fire(key, state, before.until, after.until, None)
         if next_due is not None:
             due.set(_last_of(next_due))
             pending.write(after._replace(due=next_due).pack())
         else:
             pending.clear()
+
+    def _reach(self, key: SpanKey) -> int:
+        """Return the milliseconds from the first to the last end of windows that may fire in one bundle."""
+        (group, number), _ = key
+        period = times_of(group).period
+        return period * (self.MOST // self._specs.of_number(number).mechanism.statistic_size) if period else NEVER
 
     @on_timer(EARLY)
     def early(

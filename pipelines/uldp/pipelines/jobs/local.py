@@ -26,11 +26,11 @@ from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
-    announce_pane,
     announce_stopped,
     early,
     following,
     marked_incomplete,
+    pane_lines,
     position,
 )
 from uldp.pipelines.jobs.resuming import Unwritten, has_begun, reach_of, resume_points
@@ -41,6 +41,7 @@ from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.live.position import Position, PositionFile, now_ms
 from uldp.pipelines.results.records import keep_left_out
 from uldp.schemas.errors import EndpointError, RequestError
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.extras import needed
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
@@ -154,6 +155,23 @@ def backfill(
             publishing.complete(claim.results, settings.say)
 
 
+class _AnnouncePanes(beam.DoFn):
+    """Prints the lines of the panes of each bundle."""
+
+    def __init__(self, say: Callable[[str], None], specs: SharedSpecs) -> None:
+        self._say, self._specs = say, specs
+
+    def start_bundle(self) -> None:
+        self._panes = list[Estimate]()
+
+    def process(self, estimate: Estimate) -> None:
+        self._panes.append(estimate)
+
+    def finish_bundle(self) -> None:
+        for line in pane_lines(self._panes, self._specs):
+            self._say(line)
+
+
 def _hold(journal: PerProcess[list[bytes]], lines: bytes) -> None:
     journal.value.append(lines)
 
@@ -262,7 +280,7 @@ def follow(
         publishing.publish(aggregated, shared, native=False)
         hold = points.journal.hold
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, settings.newest_only, hold)
-        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, shared))
+        _ = aggregated.estimates | "Announce" >> beam.ParDo(_AnnouncePanes(beat, shared))
         _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, shared))
         result = pipeline.run()
         try:

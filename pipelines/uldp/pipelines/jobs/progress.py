@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -46,11 +46,22 @@ def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
     )
 
 
-def announce_pane(say: Callable[[str], None], specs: SharedSpecs, estimate: Estimate) -> None:
-    """Announce a pane, unless it is a late pane that counts no further report: it only amends the accounting."""
-    before = estimate.supersedes
-    if estimate.pane.kind is not PaneKind.LATE or before is None or estimate.n > before.n:
-        say(pane_line(estimate, specs.of_pane(estimate)))
+def pane_lines(estimates: Iterable[Estimate], specs: SharedSpecs) -> Iterator[str]:
+    """Yield the lines of a bundle's panes: one for each on time, and one for all early and for all late panes of a key.
+
+    A late pane that counts no further report only amends the accounting, and has none.
+    """
+    together = defaultdict[tuple[object, ...], list[Estimate]](list)
+    for estimate in estimates:
+        before = estimate.supersedes
+        if estimate.pane.kind is PaneKind.ON_TIME:
+            yield pane_line(estimate, specs.of_pane(estimate))
+        elif estimate.pane.kind is PaneKind.EARLY or before is None or estimate.n > before.n:
+            together[estimate.collection, estimate.version, estimate.pane.kind].append(estimate)
+    for panes in together.values():
+        newest = max(panes, key=lambda pane: pane.window_start)
+        others = f"  and {number_of(len(panes) - 1, 'earlier window')}" if len(panes) > 1 else ""
+        yield pane_line(newest, specs.of_pane(newest)) + others
 
 
 def announce_stopped(say: Callable[[str], None], specs: SharedSpecs, pane: Statistic) -> None:

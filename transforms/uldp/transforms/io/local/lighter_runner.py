@@ -142,6 +142,9 @@ def next_timers() -> Iterator[None]:
 
     It asks each key of each step for the timers that are due, after each bundle and at each event of the clock. With
     the early panes of 1,000 collections, these are 1,000 keys, and most of what the job costs.
+
+    A timer by the watermark fires with the time of the watermark, which may have passed many ends of windows: all of
+    them fire in one bundle then, where each would set the timer of the next.
     """
     runner, watermarks = evaluation_context(), transform_watermarks()
     handle, extract = runner.handle_result, watermarks.extract_transform_timers
@@ -160,7 +163,11 @@ def next_timers() -> Iterator[None]:
             return extract(step)  # type: ignore[no-any-return]
         first = timers.first
         if first.watermark <= step.input_watermark.micros / 1e6 + _NEAR or first.clock <= step._clock.time() + _NEAR:
-            return extract(step)  # type: ignore[no-any-return]
+            fired, has_clock = extract(step)
+            for timer in fired:
+                if timer.time_domain == TimeDomain.WATERMARK:
+                    timer.timestamp = step.input_watermark
+            return fired, has_clock
         return [], first.clock < math.inf
 
     with (
