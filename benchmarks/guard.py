@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import rejects, restart, sliding
+from benchmarks import merging, rejects, restart, sliding
 from benchmarks.kernels import unpacked
 from benchmarks.rows import in_turn, timed
 from benchmarks.throughput import MEASUREMENTS, measure
@@ -106,6 +106,15 @@ def close_rates() -> dict[str, float]:
     return {name: 1 / taken for name, taken in in_turn(runs, REPEAT).items()}
 
 
+#: A merge by ids takes no longer than the backfills whose results it joins; to sort ids as bytes, it takes four times.
+MERGE_MARGINS = (Margin("their merge", "two backfills that keep ids", 0.8),)
+
+
+def merge_rates() -> dict[str, float]:
+    """Measure how fast the results of two backfills are merged."""
+    return {row.label: row.rate or 0.0 for row in merging.rows(quick=True)}
+
+
 #: A rejected report takes less than ten times as long as one that is counted; if each had a record, it would take 60.
 REJECT_MARGINS = (Margin(Reason.TOO_EARLY, "counted", 0.1),)
 REJECTS = 8_000
@@ -154,6 +163,7 @@ def guard() -> Iterator[tuple[bool, str]]:
         (RESTART_MARGINS, restart_rates),
         (SLIDING_MARGINS, sliding_rates),
         (CLOSE_MARGINS, close_rates),
+        (MERGE_MARGINS, merge_rates),
         (REJECT_MARGINS, reject_rates),
     )
     for margins, rates in parts:

@@ -11,7 +11,8 @@ from tests.pipelines.results.files_of_all import NAMES, pane, results, save_of_a
 from uldp.pipelines.cli import cli
 from uldp.pipelines.live.headers import Headers
 from uldp.pipelines.live.watch import Watch
-from uldp.pipelines.merge.folders import NO_IDS, Merging
+from uldp.pipelines.merge.folders import Merging
+from uldp.pipelines.merge.ids import Ids
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.kept import Kept
@@ -97,7 +98,7 @@ def test_readers_find_the_same(
     parts = []
     for out in (one, other):
         merging = Merging(str(out), out, (out,))
-        parts.append([repr(merging.part(0, key, NO_IDS)) for key in sorted(merging.windows)])
+        parts.append([repr(merging.part(0, key, Ids())) for key in sorted(merging.windows)])
     assert parts[0] == parts[1]
 
 
@@ -154,5 +155,5 @@ def test_a_merge_says_that_a_file_was_removed_meanwhile(kind: str, tmp_path: Pat
     assert (list(merging.headers), merging._few) != ([], {})  # the headers are in memory now
     paths[kind].unlink()
     with pytest.raises(ResultsError) as error:
-        merging.part(0, key, NO_IDS)
+        merging.part(0, key, Ids())
     assert str(error.value) == f"{paths[kind]}: uldp prune removed it meanwhile; run the command again"

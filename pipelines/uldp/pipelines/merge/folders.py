@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from uldp.pipelines.jobs.identity import JobIdentity, job_of
-from uldp.pipelines.merge.part import Ids, Part, chosen
+from uldp.pipelines.merge.ids import ID, Ids
+from uldp.pipelines.merge.part import Part, chosen
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.folder import ResultsFolder
@@ -32,8 +31,6 @@ from uldp.transforms.io.local.journal import JOURNAL
 READ = ("specs", COUNTS, FEW, ESTIMATES.folder, IDS, JOB, JOURNAL)
 #: Collection, version, and the start of a time slice.
 Slice = tuple[str, int, int]
-_ID = 16
-NO_IDS: Ids = np.empty(0, f"S{_ID}")
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class Merging:
                 for collection, version, start, ids in read_container(path, "ids", _read_ids):
                     if start in slices.get((collection, version), ()):
                         found[collection, version, start].append(ids)
-        return {key: np.unique(np.frombuffer(b"".join(parts), f"S{_ID}")) for key, parts in found.items()}
+        return {key: Ids.of(parts) for key, parts in found.items()}
 
     def described(self) -> dict[str, str | None]:
         """Return what the record of a merge says of the folder."""
@@ -179,8 +176,8 @@ def _read_ids(value: Mapping[str, object]) -> tuple[str, int, int, bytes]:
     assert isinstance(version, int)
     assert isinstance(start, int)
     assert isinstance(ids, bytes)
-    if len(ids) % _ID:
-        raise ContainerError(f"an id has {_ID} bytes")
+    if len(ids) % ID:
+        raise ContainerError(f"an id has {ID} bytes")
     return collection, version, start, ids
 
 
@@ -195,8 +192,8 @@ def slices_of(keys: Iterable[Key], sizes: Mapping[CollectionKey, int]) -> dict[C
 def ids_of(key: Key, size: int, ids: Mapping[Slice, Ids]) -> Ids:
     """Return the ids of a window from those of its time slices, of which no two have an id in common."""
     collection, version, start, end = key
-    parts = [ids[collection, version, at] for at in range(start, end, size) if (collection, version, at) in ids]
-    return np.unique(np.concatenate(parts)) if parts else NO_IDS
+    slices = ((collection, version, at) for at in range(start, end, size))
+    return Ids.union(ids[each] for each in slices if each in ids)
 
 
 def record_of(folders: Sequence[Merging]) -> bytes:

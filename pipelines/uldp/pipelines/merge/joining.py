@@ -10,12 +10,11 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.estimating import estimates_of
 from uldp.collector.published import Reports, differs, public
 from uldp.collector.sealing import WindowSum, p_values_of, seal
+from uldp.pipelines.merge.ids import Ids
 from uldp.pipelines.merge.part import (
-    Ids,
     Part,
     Proof,
     ids_decide,
-    number_in_common,
     summed_accounting,
     summed_signals,
 )
@@ -64,7 +63,7 @@ def join(parts: Sequence[Part], served: ServedCollection, *, copies: Says, late:
     if len(apart) == 1:
         return replace(apart[0], folders=folders, proof=Proof.EQUAL)
     _check_ids(apart)
-    ids: Ids = np.unique(np.concatenate([part.ids for part in apart]))
+    ids = Ids.union(part.ids for part in apart)
     summed = apart if sum(len(part.ids) for part in apart) == len(ids) else _cover(apart, ids)
     if summed is None:
         raise _overlapping(apart)
@@ -93,13 +92,13 @@ def _check_ids(parts: Sequence[Part]) -> None:
 
 
 def _cover(parts: Sequence[Part], ids: Ids) -> list[Part] | None:
-    """Return parts, the first preferred, that have all of these ascending ids, each in one; None if there are none."""
+    """Return parts, the first preferred, that have all of these ids, each in one; None if there are none."""
     if not len(ids):
         return [part for part in parts if not len(part.ids)]
     for part in parts:
         # A part of these ids alone that has the first of them begins with it.
-        if len(part.ids) and part.ids[0] == ids[0] and np.isin(part.ids, ids, assume_unique=True).all():
-            others = _cover(parts, np.setdiff1d(ids, part.ids, assume_unique=True))
+        if len(part.ids) and part.ids.has_first_of(ids) and part.ids.in_common(ids) == len(part.ids):
+            others = _cover(parts, ids.without(part.ids))
             if others is not None:
                 return [part, *others]
     return None
@@ -108,7 +107,7 @@ def _cover(parts: Sequence[Part], ids: Ids) -> list[Part] | None:
 def _overlapping(parts: Sequence[Part]) -> UnprovedError:
     """Name two parts with reports in common, each of which has others; without such two, the largest cover all."""
     for one, other in combinations(sorted(parts, key=lambda part: part.folders), 2):
-        common = number_in_common(one, other)
+        common = one.ids.in_common(other.ids)
         if 0 < common < min(len(one.ids), len(other.ids)):
             break
     text = f"{common:,} of their reports are the same, and each has others; {_TOGETHER}"

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.kept_specs import keep_specs
-from uldp.pipelines.merge.folders import NO_IDS, READ, Merging, folders_to_merge, ids_of, record_of, slices_of
+from uldp.pipelines.merge.folders import READ, Merging, folders_to_merge, ids_of, record_of, slices_of
+from uldp.pipelines.merge.ids import Ids
 from uldp.pipelines.merge.joining import UnprovedError, join
-from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance, number_in_common
+from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
 from uldp.pipelines.results.selection import Key
@@ -120,7 +121,7 @@ class _Windows:
         found = []
         for number in self._having[key]:
             shared = len(self._having[key]) > 1
-            ids = ids_of(key, self._sizes[key[:2]], self._ids[number]) if shared else NO_IDS
+            ids = ids_of(key, self._sizes[key[:2]], self._ids[number]) if shared else Ids()
             found.append(self.folders[number].part(number, key, ids))
             if shared:
                 self.folders[number].check_cells(found[-1].panes)
@@ -146,7 +147,7 @@ class _Windows:
                     differ.add(pair)
                     continue
                 alike[pair].append(log_chance(one))
-                if one.has_ids and other.has_ids and number_in_common(one, other) < one.newest.n:
+                if one.has_ids and other.has_ids and one.ids.in_common(other.ids) < one.newest.n:
                     refuted.add(key[:2])
         return {
             pair

@@ -8,15 +8,13 @@ from functools import reduce
 from itertools import zip_longest
 
 import numpy as np
-import numpy.typing as npt
 
+from uldp.pipelines.merge.ids import Ids
 from uldp.pipelines.results.newest import newest, newest_published
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, PaneHeader, Signals
 from uldp.schemas.statistic import Statistic
 
-#: Ids of reports, 16 bytes each, ascending and each once.
-Ids = npt.NDArray[np.bytes_]
 #: Windows of different reports are as equal as two folders' are with this probability or less.
 _ALIKE = 1e-9
 
@@ -69,11 +67,6 @@ def chosen(panes: Sequence[PaneHeader]) -> list[PaneHeader]:
     """Return the newest of the panes of a window, and then the newest that is not held back, if that is another."""
     (last,) = newest(panes)
     return [last, *(pane for pane in newest_published(panes) if pane.age != last.age)]
-
-
-def number_in_common(one: Part, other: Part) -> int:
-    """Return the number of ids that two parts share."""
-    return len(np.intersect1d(one.ids, other.ids, assume_unique=True))
 
 
 def ids_decide(one: Part, other: Part) -> bool:
