@@ -97,3 +97,9 @@ class TestSelection:
             folder.select(estimator="emm")
         with pytest.raises(RequestError, match=r"the results have no collection 'd'; choose one of: c$"):
             folder.select(collection="d")
+
+
+@pytest.mark.parametrize(("most", "last"), [(9, None), (5, None), (4, 2), (3, 1), (2, 1), (1, 1)])
+def test_the_newest_windows_of_each_collection_that_fit(most: int, last: int | None) -> None:
+    """Windows of two versions that end together are one of ``last``."""
+    assert ALL.at_most(WINDOWS, most) == Selection(last=last)

@@ -42,6 +42,14 @@ def test_the_page_takes_the_options_of_the_report(site: Serving) -> None:
     assert (refused.status, "of-no-cell" in refused.text) == (400, True)
 
 
+def test_a_page_shows_the_newest_windows_that_fit(site: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "For others, add" not in site.get("/results/results/").text
+    monkeypatch.setattr("uldp.pipelines.serve.pages.MOST_WINDOWS", 2)
+    page = site.get("/results/results/?every=1d").text
+    assert "These are 2 of 3 windows, the newest 2 of each collection. For others, add ?since=" in page
+    assert ("10:00" in page, "09:00" in page) == (True, False)
+
+
 def test_the_page_has_maps_because_the_spec_says_so(site: Serving) -> None:
     assert 'class="map"' in site.get("/results/results/").text
 

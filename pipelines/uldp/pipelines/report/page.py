@@ -57,13 +57,15 @@ def report_page(
     every: Every | None = None,
     simultaneous: bool = False,
     state: str | None = None,
+    narrowed: str = "",
 ) -> str:
     """Return the newest pane of the selected windows of results as one HTML page. The same input gives the same bytes.
 
     All windows are in the lines over time. The last ``NAMED`` of each version of a collection have a line in a table,
     and the last ``SHOWN`` of these have tables of values. ``made`` is a time in milliseconds that the page names.
     ``values`` have lines too; ``every`` is a period of points; ``simultaneous`` computes tables anew, with intervals
-    that hold at once; with ``state``, the page follows the results.
+    that hold at once; with ``state``, the page follows the results; ``narrowed`` says which windows are not
+    selected.
 
     ResultsError without results, SpecError for an invalid spec, RequestError if a library is missing, or a truth, a
     value, a period or counts do not fit.
@@ -151,6 +153,7 @@ def report_page(
         flag_meanings=flags.MEANING,
         rejected=rejected,
         left_out=left_out,
+        narrowed=narrowed,
         missing=missing,
         unread=number_of(unread, "file") if unread else "",
     )

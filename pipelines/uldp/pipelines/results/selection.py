@@ -1,7 +1,8 @@
 """A selection of windows and estimators of a results directory."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import near, quote
@@ -49,6 +50,24 @@ class Selection:
             times.setdefault(collection, set()).add((end, start))
         last = {collection: sorted(found)[-self.last :] for collection, found in times.items()}
         return {key for key in chosen if (key[3], key[2]) in last[key[0]]}
+
+    def at_most(self, keys: Iterable[Key], most: int) -> "Selection":
+        """Return the selection with the largest ``last`` that leaves at most so many windows; 1 if none does."""
+        chosen = self.windows(keys)
+        if len(chosen) <= most:
+            return self
+        # By how many windows of its collection end later, which is what ``last`` bounds.
+        seen, ranks = Counter[str](), Counter[int]()
+        before: dict[str, tuple[int, int]] = {}
+        for collection, _, start, end in sorted(chosen, key=lambda key: (key[3], key[2]), reverse=True):
+            if before.get(collection) != (end, start):
+                before[collection] = end, start
+                seen[collection] += 1
+            ranks[seen[collection]] += 1
+        last = 0
+        while (most := most - ranks[last + 1]) >= 0:
+            last += 1
+        return replace(self, last=max(last, 1))
 
     def has_estimator(self, name: str | None) -> bool:
         """Return whether an estimator is selected; None, for no or an unknown estimator, is always selected."""

@@ -17,6 +17,12 @@ from uldp.schemas.specs.mistakes import printable
 #: The names that the query of a page may have; they are those of options of ``uldp report``.
 OF_A_PAGE = (*SELECTION, "every", "value", "simultaneous")
 
+#: What the page says if it does not show all windows that were asked for.
+NARROWED = (
+    "These are {windows:,} of {of:,} windows, the newest {last:,} of each collection. For others, add ?since= and"
+    " ?until= to the address of this page, as ?since=2026-01-01&until=2026-02-01, or ?collection=."
+)
+
 #: matplotlib's settings are of the whole process while it draws.
 _drawing = threading.Lock()
 
@@ -26,20 +32,21 @@ def page(served: Served, query: Query, state: str) -> bytes:
     damaged: list[ResultsError] = []
     folder = served.folder(damaged)
     selection = folder.select(**query.selection())
-    windows = len(selection.windows(served.headers.newest()))
+    newest = served.headers.newest()
+    shown = selection.at_most(newest, MOST_WINDOWS)
+    windows, of = (len(each.windows(newest)) for each in (shown, selection))
     if windows > MOST_WINDOWS:
-        raise LargeAnswerError(
-            f"a page is of {MOST_WINDOWS:,} windows at most, and that is {windows:,}; add ?since= or ?last="
-        )
+        raise LargeAnswerError(f"the newest windows of all collections are {windows:,}; add ?collection=")
     with _drawing:
         text = report_page(
             folder,
-            selection,
+            shown,
             made=int(time.time() * 1000),
             values=query.all("value"),
             every=query.choice("every", EVERY),
             simultaneous=query.choice("simultaneous", ("true", "false")) == "true",
             state=state,
+            narrowed="" if windows == of else NARROWED.format(windows=windows, of=of, last=shown.last),
         ).encode()
     if len(text) > MOST_BYTES:
         raise LargeAnswerError(f"the page is longer than {MOST_BYTES >> 20} MiB; add ?last= or ?collection=")
