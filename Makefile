@@ -30,11 +30,7 @@ test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ROOMS)
 
 nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
-	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
-	ULDP_NIGHTLY=1 $(MAKE) test-cluster
-	$(MAKE) test-clients
-	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons test-wheel audit
-	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
+	.ci/nightly
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,kafka,gcp]'
