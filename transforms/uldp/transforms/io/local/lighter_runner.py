@@ -1,7 +1,9 @@
 """Replaces parts of Beam's local runner by ones that cost less, for as long as a context lasts.
 
 ``BundleBasedDirectRunner`` does much for each bundle that the jobs of this project do not need. Each function of this
-module says what, and what holds instead.
+module says what, and what holds instead. Without one of them, a bundle of ten collections with windows of a day every
+minute (``benchmarks.sliding``) takes 1.22 (``copied_state``), 1.27 (``copied_steps``), 1.89 (``full_bundles``), 1.14
+(``small_state``), 1.17 (``next_timers``) or 3.7 (``remembered_specs``) times as long.
 """
 
 import copy
