@@ -1,6 +1,6 @@
 """Whole pipelines over the transforms, and the command line that runs and reads them."""
 
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
+import lazy_loader
 
-__all__ = ["ResultsFolder", "newest"]
+# The command line imports this package for each command, and few read results.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

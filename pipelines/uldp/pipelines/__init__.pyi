@@ -1,0 +1,4 @@
+from .results.folder import ResultsFolder
+from .results.newest import newest
+
+__all__ = ["ResultsFolder", "newest"]
