@@ -50,8 +50,7 @@ def test_a_reader_comes_from_install_to_the_first_counted_report(client: str, tm
 def test_a_fleet_of_a_client_is_verified_as_its_page_shows(tmp_path: Path) -> None:
     page = (FOLDER.parent / "docs" / "client" / "testing.md").read_text(encoding="utf-8")
     shell = block(page[page.index("```\nuldp collect") :], "")
-    (collect,) = re.findall(r"^uldp collect --spec places.yaml --to fleet &\n", shell, re.MULTILINE)
-    (tmp_path / "places.yaml").write_text(SPEC.read_text(encoding="utf-8"))
+    (collect,) = re.findall(r"^uldp collect --spec clients/places.yaml --to fleet &\n", shell, re.MULTILINE)
     (tmp_path / "clients").symlink_to(FOLDER)
     with Collecting(SPEC, tmp_path / "fleet") as collecting:
         shell = shell.replace(collect, "").replace("8070", str(collecting.port))

@@ -124,7 +124,7 @@ class Reader:
     """Somebody who does what a document says, in a directory and in one shell; a context manager.
 
     Attributes:
-        folder: What a clone holds: the examples, the client in C, and the environment that ``make`` made.
+        folder: What a clone holds: the examples, a spec and the client in C, and the environment that ``make`` made.
         commands: What that environment has in place of its own ``uldp`` and ``python``.
     """
 
@@ -135,6 +135,7 @@ class Reader:
     def __enter__(self) -> Self:
         for name in ("examples", "clients/c"):
             shutil.copytree(ROOT / name, self.folder / name)
+        shutil.copy(ROOT / "clients" / "places.yaml", self.folder / "clients")
         self._make_environment()
         elsewhere = [path for path in os.get_exec_path() if not Path(path, "uldp").exists()]
         self._shell = subprocess.Popen(
