@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import batches
 from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.merge.merge import merge
 from uldp.transforms.io.message_files import write_messages
 
@@ -27,8 +28,9 @@ def halves(folder: Path, reports: int) -> float:
         chunks = range(half * workload.chunks // 2, (half + 1) * workload.chunks // 2)
         with archive.open("wb") as file:
             write_messages(file, [message for index in chunks for message in workload.chunk(index)])
+        out, settings = folder / f"half-{half}", JobSettings(keep_ids=True)
         begun = clock()
-        jobs.backfill(workload.specs, archive, folder / f"half-{half}", jobs.pipeline_options([]), keep_ids=True)
+        jobs.backfill(workload.specs, archive, out, jobs.pipeline_options([]), settings)
         taken += clock() - begun
     return taken
 

@@ -26,7 +26,7 @@ from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.table import TableName
 
-MECHANISMS = {"set-ss": SetSelection, "set-olh": SetHashing}
+MECHANISMS: dict[str, type[SetSelection] | type[SetHashing]] = {"set-ss": SetSelection, "set-olh": SetHashing}
 MEASURED = ((60, 3, 1.0), (60, 3, 4.0), (200, 8, 2.0))
 COMPARED = (
     (20, 3, 4.0),

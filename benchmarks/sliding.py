@@ -105,7 +105,7 @@ def close(window: dict[str, str]) -> tuple[float, int]:
             stream.append([Message(report.encode(), at) for report, at in zip(reports, times, strict=True)])
         stream.close()
         begun = clock()
-        jobs.follow([of], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        jobs.follow([of], stream.path, out, jobs.pipeline_options([]))
         return clock() - begun, sum(path.is_file() for path in out.rglob("*"))
 
 

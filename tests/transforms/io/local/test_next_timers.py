@@ -11,7 +11,7 @@ from tests.build import HOUR, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.pane import PaneHeader
 from uldp.transforms.internals import transform_watermarks
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
@@ -19,7 +19,7 @@ from uldp.transforms.io.local.waiting import Waiting
 COLLECTIONS, SEGMENTS = 8, 12
 
 
-def follow(folder: Path) -> list[Statistic]:
+def follow(folder: Path) -> list[PaneHeader]:
     """The panes of a job of some collections, whose segments come one by one, three in each slice.
 
     Their windows slide, and so each collection has a key of its own.
@@ -37,7 +37,7 @@ def follow(folder: Path) -> list[Statistic]:
     return list(ResultsFolder(folder / "out", refuse).panes())
 
 
-def asked(folder: Path) -> tuple[list[Statistic], int]:
+def asked(folder: Path) -> tuple[list[PaneHeader], int]:
     """The panes of the job, and how often the runner looked through the timers of a step that has keys."""
     watermarks, looks = transform_watermarks(), [0]
     extract = watermarks.extract_transform_timers
