@@ -217,6 +217,10 @@ def test_users_who_report_sizes_do_not_report_items() -> None:
     assert half.errors == whole.errors
     assert half.payload == whole.payload + 2
     assert half.kept == whole.kept == "links"
+    strings = {**SETS, "domain": {"set": {"of": {"strings": {"longest": 9}}, "at_most": 2}}, "candidates": ["a"]}
+    (half,), _ = rank(Question(strings, Path(), None, 1.0, 50_000, None, own={"sizes": 0.5}), quiet)
+    (whole,), _ = rank(Question(strings, Path(), None, 1.0, 25_000, None), quiet)
+    assert half.errors == whole.errors
 
 
 def test_the_users_that_find_a_string_are_found(tmp_path: Path) -> None:
