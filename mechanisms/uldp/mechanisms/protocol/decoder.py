@@ -270,7 +270,7 @@ class Decoder(ABC):
 
     @property
     def weight(self) -> float:
-        """The number of users for whom the heaviest report counts, of those whose ``errors`` are known."""
+        """The number of users for whom the heaviest report counts, in the shares that ``errors`` is about."""
         raise NotImplementedError("the weight of these reports is not known beforehand")
 
     def symbol_shares(self, weights: Floats) -> Floats:

@@ -124,7 +124,7 @@ class Mechanism(ABC):
         reports_symbols: Whether a payload is a symbol of Z.
         held: The number of different symbols that a device holds, l.
         few_symbols: Whether symbols are few enough for a distribution over them; those of strings are not.
-        equal_pairs: Whether epsilon bounds the odds of any two protected symbols, and not only of the farthest.
+        equal_pairs: Whether epsilon is the budget of any two protected symbols; otherwise of the farthest alone.
         structure: Further sizes in which a permanent response and its reports must agree.
         chance_support: The probability that a report without noise supports a given other symbol than its own.
         channel: The probabilities that a report supports a symbol; None if its cells give no support counts.
@@ -198,7 +198,7 @@ class Mechanism(ABC):
         return None
 
     def links(self, n: int) -> bool:
-        """Return whether a response that a device keeps may tell it from n others, as it is sent unchanged."""
+        """Return whether there are more responses than n users, so that a kept one links the reports of a device."""
         return False
 
     def warnings(self, n: int) -> Iterator[str]:

@@ -32,7 +32,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def missing(self, inner: Mechanism) -> Floats:
-        """Return the noise that is missing from the law of ``inner``, which is like ``alone``, to that of this one."""
+        """Return the probabilities of the noise that turns the law of ``inner``, one as ``alone``, into this law."""
 
     @abstractmethod
     def again(self, permanent: Payloads, noise: Floats, randomness: Randomness) -> Payloads:
