@@ -4,6 +4,7 @@ Each mechanism that a spec can name is in an example; ``tests/test_pieces_of_a_m
 """
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -103,11 +104,20 @@ def alternatives(mechanism: Mechanism) -> list[Values]:
     return [each if each.ndim > 1 else np.repeat(each[:, np.newaxis], mechanism.held, axis=1) for each in found]
 
 
+#: So many sets, or fewer, are all tried.
+_FEW = 12
+
+
 def _inputs(mechanism: Mechanism) -> Values:
-    """All inputs, or some of all strings or sets."""
-    if mechanism.held > 1:
-        starts = np.arange(min(mechanism.size, 8))
-        return np.sort((starts[:, np.newaxis] + np.arange(mechanism.held)) % mechanism.size, axis=1)
+    """All inputs, or some of all strings or sets, of which some are of no item, or of one, with dummies for others."""
+    held = mechanism.held
+    if held > 1 and math.comb(mechanism.size, held) <= _FEW:
+        return np.array(list(itertools.combinations(range(mechanism.size), held)))
+    if held > 1:
+        first_dummy = mechanism.size - held
+        starts = np.append(np.arange(8), first_dummy)
+        one_item = np.append(0, first_dummy + np.arange(held - 1))
+        return np.vstack([starts[:, np.newaxis] + np.arange(held), one_item])
     return np.arange(mechanism.size) if mechanism.size < STRING_SYMBOLS else np.arange(5) * (STRING_SYMBOLS // 5)
 
 

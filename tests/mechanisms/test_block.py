@@ -5,10 +5,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.devices.randomness import SystemRandomness
+from tests.mechanisms.replay import laws
 from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.schemas.specs.budget import MIN_EPSILON
 
@@ -17,7 +16,7 @@ SMALL = [(e, bins, w) for e in (0.1, 1.0, 4.0, 50.0) for bins in (1, 5, 12) for 
 
 
 def law(block: Block) -> list[list[Fraction]]:
-    """Return Pr(output | input) as exact fractions, over all draws of ``perturb``."""
+    """Return Pr(output | input) as exact fractions."""
     noise = Fraction(block.noise)  # a multiple of 2^-53
     anywhere, near = noise / block.statistic_size, (1 - noise) / block.width
     return [
@@ -25,31 +24,10 @@ def law(block: Block) -> list[list[Fraction]]:
     ]
 
 
-class Draws:
-    """Randomness that gives each number asked for, in turn."""
-
-    def __init__(self, *draws: int) -> None:
-        self.draws = list(draws)
-
-    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        draw = self.draws.pop(0)
-        assert low <= draw < high
-        return np.full(size, draw)
-
-    def random(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
-        raise AssertionError("a block draws integers only")
-
-
-@pytest.mark.parametrize("symbol", range(4))
-def test_perturb_maps_three_integers_to_an_output(symbol: int) -> None:
+def test_all_draws_have_the_law() -> None:
     block = Block(1.0, 3)
-    below = int(block.noise * 2**53)
-    for anywhere in range(block.statistic_size):
-        for place in range(block.width):
-            for first, expected in [(0, anywhere), (below - 1, anywhere), (below, symbol + place)]:
-                draws = Draws(first, anywhere, place)
-                assert block.perturb(np.array([symbol]), draws).tolist() == [expected]
-                assert not draws.draws
+    outputs = [np.array([output], dtype=np.uint32).tobytes() for output in range(block.statistic_size)]
+    assert [[row[output] for output in outputs] for row in laws(block.perturb, [0, 1, 2, 3])] == law(block)
 
 
 @pytest.mark.parametrize(("epsilon", "bins", "width"), SMALL)
@@ -109,29 +87,3 @@ def test_one_bin_is_the_bit_of_duchi() -> None:
     block = Block(1.0, 1)
     assert (block.statistic_size, block.width) == (2, 1)
     assert float(law(block)[0][1]) == pytest.approx(1 / (math.e + 1), rel=1e-15)
-
-
-def test_frequencies_of_outputs_fit_the_law() -> None:
-    block, n = Block(1.0, 4), 100_000
-    for i, row in enumerate(law(block)):
-        payloads = block.perturb(np.full(n, i), SystemRandomness())
-        assert payloads.dtype == np.uint32
-        assert block.possible(payloads).all()
-        p = np.array(row, dtype=float)
-        # 5 inputs with 8 cells: |z| > 6 has a probability of 1e-7 in all.
-        z = (block.statistic(payloads) - n * p) / np.sqrt(n * p * (1 - p))
-        assert np.abs(z).max() < 6
-
-
-def test_only_outputs_are_possible() -> None:
-    block = Block(1.0, 4)
-    M = block.statistic_size
-    assert block.possible(np.array([0, M - 1, M, 2**32 - 1], dtype=np.uint32)).tolist() == [True, True, False, False]
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "bins", "message"), [(0.0, 4, "epsilon"), (math.nan, 4, "epsilon"), (1.0, 0, "bin")]
-)
-def test_wrong_parameters_are_refused(epsilon: float, bins: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Block(epsilon, bins)

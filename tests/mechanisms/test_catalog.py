@@ -16,7 +16,6 @@ EPSILON = 1.5
 E = math.exp(EPSILON)
 ROOT = math.sqrt(E)
 TAKE_TAGS = names_where(lambda family: family.takes_tags).split(", ")
-OF_BITS = {"rappor", "sue", "oue", "urap", "uoue"}
 
 
 def build(name: str, **changes: Any) -> PureMechanism:
@@ -44,7 +43,6 @@ def urap_non_sensitive(theta: float) -> tuple[float, float]:
 
 SUE = ROOT / (ROOT + 1)
 
-RANDOMIZED_RESPONSE = {"identity", "rr", "warner", "mangat", "urr"}
 
 # (p, q) on sensitive and on non-sensitive symbols.
 PUBLISHED: dict[str, dict[bool, tuple[float, float]]] = {
@@ -72,42 +70,3 @@ def test_every_name_has_its_published_channel(name: str) -> None:
     assert isinstance(
         mechanism, UnaryEncoding if name in {"rappor", "sue", "oue", "urap", "uoue"} else RandomizedResponse
     )
-
-
-def assert_same(one: PureMechanism, other: PureMechanism) -> None:
-    assert type(one) is type(other)
-    assert one.sensitive.tolist() == other.sensitive.tolist()
-    assert one.channel.p.tolist() == other.channel.p.tolist()
-    assert one.channel.q.tolist() == other.channel.q.tolist()
-    values = np.arange(1000) % one.size
-    reports = [mechanism.perturb(values, np.random.default_rng(1)).tolist() for mechanism in (one, other)]
-    assert reports[0] == reports[1]
-
-
-def test_special_cases_are_the_general_mechanism() -> None:
-    two = {"domain": {"size": 2}}
-    assert_same(build("warner"), build("rr", **two))
-    assert_same(build("mangat"), build("urr", sensitive=[1], **two))
-    assert_same(build("rr"), build("urr", sensitive="all"))
-    assert_same(build("sue"), build("urap", sensitive="all"))
-    assert_same(build("oue"), build("uoue", sensitive="all"))
-    for name, theta in (("sue", SUE), ("oue", 0.5)):
-        general = build("rappor", mechanism={"name": "rappor", "epsilon": EPSILON, "theta": theta})
-        np.testing.assert_allclose(build(name).channel.p, general.channel.p, rtol=1e-15)
-        np.testing.assert_allclose(build(name).channel.q, general.channel.q, rtol=1e-14)
-
-
-def test_theta_of_the_spec_replaces_the_default() -> None:
-    mechanism = build("urap", mechanism={"name": "urap", "epsilon": EPSILON, "theta": 0.6})
-    assert mechanism.channel.p[1] == pytest.approx(0.6, rel=1e-15)
-
-
-@pytest.mark.parametrize("name", TAKE_TAGS)
-def test_tags_add_sensitive_bots_behind_the_values(name: str) -> None:
-    mechanism = build(name, tags=[{"name": "home"}, {"name": "others"}])
-    assert mechanism.size == 7
-    assert mechanism.sensitive.tolist() == [False, True, True, False, False, True, True]
-    q = mechanism.channel.q
-    if name == "urr":
-        assert q[5] == pytest.approx(1 / (4 + E - 1))
-    assert q[5] == q[6] == q[1]

@@ -5,15 +5,27 @@ Otherwise the time that a report takes would tell. ``benchmarks/timing.py`` meas
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.build import START
 from tests.mechanisms.protocols import alternatives, examples
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.protocol.mechanism import WithMemory
+from uldp.schemas.specs.kinds import Pairs, Sets, StringSets
 
 EXAMPLES = examples()
+KEPT = [name for name, each in EXAMPLES.items() if each.protocol.mechanism.memory]
+OF_SETS = [
+    name
+    for name, each in EXAMPLES.items()
+    if isinstance(next(iter(each.spec.variables.values())).kind, Sets | StringSets)
+]
 
 Size = int | tuple[int, ...]
 
@@ -80,3 +92,34 @@ def test_noise_and_truth_read_the_same_bytes_of_the_system(name: str, monkeypatc
             mechanism.perturb(inputs[:1], SystemRandomness())
             read.append(list(lengths))
         assert read[0] == read[1]
+
+
+def of_size(kind: object, size: int) -> Any:
+    """A set of so many items, as a device is given it."""
+    if isinstance(kind, StringSets):
+        return {"o" * (number + 1) for number in range(size)}
+    return dict.fromkeys(range(size), 3.0) if isinstance(kind, Pairs) else set(range(size))
+
+
+@pytest.mark.parametrize("name", OF_SETS)
+@pytest.mark.parametrize(("drawn", "place"), [(NOISE, 0), (TRUTH, 1), (TRUTH, -1)])
+def test_sets_of_all_sizes_take_the_same_draws(name: str, drawn: float, place: int) -> None:
+    spec, calls = EXAMPLES[name].spec, []
+    for size in range(9):  # below, at and above what a device reports
+        randomness = Scripted(drawn, place)
+        Device(spec, {}, randomness, MemoryLedger()).report(of_size(spec.variables[""].kind, size), START)
+        calls.append(randomness.calls)
+    assert all(each == calls[0] for each in calls)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_all_responses_take_the_same_draws_again(name: str) -> None:
+    mechanism = EXAMPLES[name].protocol.mechanism
+    assert isinstance(mechanism, WithMemory)
+    symbols, calls = alternatives(mechanism)[0], []
+    kept = mechanism.permanent(symbols[np.arange(40) % len(symbols)], np.random.default_rng(1))
+    for response in kept:
+        randomness = Scripted(NOISE, 1)
+        mechanism.again(np.array([response]), randomness)
+        calls.append(randomness.calls)
+    assert all(each == calls[0] for each in calls)

@@ -16,8 +16,16 @@ from tests import build
 from tests.mechanisms.protocols import ZONES, alternatives
 from tests.mechanisms.replay import FLOATS, Law, laws
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.duchi.randomizer import Duchi
+from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
+from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
+from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, Privacy, WithMemory
 from uldp.mechanisms.randomizers.strata import Strata
 
@@ -227,6 +235,26 @@ def test_reports_tell_as_much_as_epsilon_and_no_more(name: str) -> None:
         places = np.subtract(symbols, symbols[0]).tolist()
         spared = [budget(part, places[x], places[other]) - nats for (x, other), nats in found.items()]
         assert -ROUNDED <= min(spared) <= may_spare(part.guarantee.epsilon)
+
+
+#: Mechanisms whose noise has a probability far below 2^-53, and so more than specs allow.
+NEARLY_CERTAIN: Mapping[str, Mechanism] = {
+    "rr": RandomizedResponse(np.arange(3) > 0, 50.0),
+    "oue": UnaryEncoding(np.ones(3, dtype=np.bool_), 50.0, 1 - 2**-53),
+    "olh": LocalHashing(3, 50.0, 4),
+    "ss": SubsetSelection(4, 50.0),
+    "hrr": HadamardResponse(3, 50.0),
+    "linear-olh": LinearHashing(3, 50.0),
+    "pgr": ProjectiveGeometryResponse(3, 50.0),
+    "duchi": Duchi(700.0),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_CERTAIN)
+def test_noise_is_never_rounded_away(name: str) -> None:
+    mechanism = NEARLY_CERTAIN[name]
+    protected, *others = laws(mechanism.perturb, [mechanism.size - 1, 1])
+    assert all(protected.keys() == each.keys() for each in others)
 
 
 def test_only_thresholds_promise_less_than_the_epsilon_of_the_spec() -> None:

@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import stats
 
@@ -15,10 +14,8 @@ from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
 from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.kernels.block_designs import walsh_hadamard
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask
@@ -89,30 +86,6 @@ def test_the_fold_is_the_matrix_of_supports(mechanism: FoldedMechanism) -> None:
     assert mechanism.supported(weights) == pytest.approx(M.T @ weights)
 
 
-class Least:
-    """Randomness that draws the least float, and integers of a generator."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-
-    def random(self, size: int | tuple[int, ...]) -> Floats:
-        return np.zeros(size)
-
-    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        return self.rng.integers(low, high, size)
-
-
-@pytest.mark.parametrize("kind", [HadamardResponse, LinearHashing, ProjectiveGeometryResponse])
-def test_noise_is_never_rounded_to_0(kind: type[HadamardResponse | LinearHashing | ProjectiveGeometryResponse]) -> None:
-    mechanism = kind(20, 20.0)
-    assert 0 < mechanism.uniform_probability < 1e-6
-    noisy, true = (mechanism.perturb(np.arange(20), draws) for draws in (Least(), np.random.default_rng(0)))
-    M = supports(mechanism)
-    assert M[np.arange(20), true].all()
-    if kind is not ProjectiveGeometryResponse:  # of this one, noise is uniform on all points
-        assert not M[np.arange(20), noisy].any()
-
-
 @pytest.mark.parametrize(("epsilon", "ratio"), [(0.5, 1.06), (1.0, 1.27), (2.0, 2.38), (4.0, 14.2)])
 def test_the_variance_of_hrr_is_so_many_times_that_of_olh(epsilon: float, ratio: float) -> None:
     olh = 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2  # Wang et al., section 4.4
@@ -133,21 +106,6 @@ def test_linear_hashes_have_780_cells_for_625_values() -> None:
     assert LinearHashing(625, 1.0).statistic_size == 780
     assert ProjectiveGeometryResponse(625, 1.0).statistic_size == 781
     assert HadamardResponse(625, 1.0).statistic_size == 2048
-
-
-def test_the_published_probabilities_of_linear_hashes() -> None:
-    E, g, m = math.e, 5, 4
-    channel, c = LinearHashing(625, 1.0).channel, (g ** (m - 1) - 1) / (g**m - 1)
-    p = E / (E + g - 1)
-    assert channel.p == pytest.approx(p, rel=1e-12)
-    assert channel.q == pytest.approx(c * p + (1 - c) * (1 - p) / (g - 1), rel=1e-12)
-
-
-def test_linear_hashes_of_one_digit_are_randomized_response() -> None:
-    mechanism, other = LinearHashing(11, 3.0), RandomizedResponse(np.ones(11, dtype=np.bool_), 3.0)
-    assert mechanism.space == ProjectiveSpace(11, 1)
-    assert mechanism.channel.p == pytest.approx(other.channel.p, rel=1e-12)
-    assert mechanism.channel.q == pytest.approx(other.channel.q, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["hrr", "linear-olh", "pgr"])
@@ -172,15 +130,6 @@ def test_a_payload_that_forgers_repeat_is_improbable(name: str) -> None:
     assert protocol.decoder.p_values(forged, n + 1000)[Flag.IMPROBABLE_COUNTS] < 1e-9
 
 
-def test_blh_is_hrr() -> None:
-    one, other = (
-        build_protocol(build.spec(domain={"size": 50}, mechanism={"name": name, "epsilon": 1.0})).mechanism
-        for name in ("hrr", "blh")
-    )
-    assert type(one) is type(other) is HadamardResponse
-    assert one.guarantee == other.guarantee == Guarantee(Privacy.LDP, 1.0)
-
-
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
@@ -203,19 +152,6 @@ def test_a_space_that_would_lose_too_much_is_refused() -> None:
         match=r"collection \S+ version 1: 1,000,000 values at epsilon 4 need more .* linear-olh in place of pgr",
     ):
         build_protocol(spec)
-
-
-@pytest.mark.parametrize("kind", [HadamardResponse, LinearHashing, ProjectiveGeometryResponse])
-@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "one symbol"), (5, 0.0, "positive")])
-def test_what_is_refused(kind: Any, size: int, epsilon: float, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        kind(size, epsilon)
-
-
-@pytest.mark.parametrize("kind", [LinearHashing, ProjectiveGeometryResponse])
-def test_a_space_without_room_is_refused(kind: Any) -> None:
-    with pytest.raises(ValueError, match="no room"):
-        kind(14, 1.0, ProjectiveSpace(3, 2))
 
 
 @pytest.mark.parametrize("counts", [[100, 100, 100, 100, 100], [60, 100, 100, 100, 100], [100, 100, 100, 100, 160]])

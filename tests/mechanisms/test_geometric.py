@@ -65,14 +65,6 @@ def test_a_spec_says_what_it_takes() -> None:
         build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 1.0, "lasting_epsilon": 2.0})
 
 
-def test_an_attribute_of_a_record_takes_it() -> None:
-    domain = {"record": {"hours": {"number": {"low": 0, "high": 24}}}}
-    mechanism = {"name": "sample-one", "epsilon": 1.0, "of": {"hours": {"name": "geometric"}}}
-    assert build.spec(domain=domain, mechanism=mechanism).mechanism.parts["hours"].epsilon == 1.0
-    with pytest.raises(SpecError, match=r"mechanism\.of\.hours: a device keeps no response of geometric"):
-        build.spec(domain=domain, mechanism=mechanism | {"lasting_epsilon": 2.0})
-
-
 def test_an_epsilon_without_noise_beyond_the_grid_is_refused() -> None:
     with pytest.raises(ValueError, match="leaves no noise beyond a grid of 1 steps"):
         Geometric(20.0, 1)

@@ -18,7 +18,6 @@ from uldp.mechanisms.families.summation.randomizer import (
     tail_of_sum,
 )
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
-from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
 
@@ -49,13 +48,6 @@ def test_the_best_threshold_has_the_least_variance(epsilon: float) -> None:
     assert variance(best_threshold(epsilon)) <= found.fun * (1 + 1e-9)
 
 
-def test_a_spec_names_the_with_a_threshold() -> None:
-    for given, theta in (({}, best_threshold(1.0)), ({"theta": 0.8}, 0.8)):
-        mechanism = build_protocol(build.spec(mechanism={"name": "the", "epsilon": 1.0} | given)).mechanism
-        assert isinstance(mechanism, PureMechanism)
-        assert mechanism.channel.p[0] == pytest.approx(published(1.0, theta)[0], rel=1e-12)
-
-
 def geometric(epsilon: float, one: bool, entries: Any) -> Any:
     """The law of an entry: two-sided geometric noise around 1 or 0."""
     a = math.exp(-epsilon / 2)
@@ -68,11 +60,6 @@ def test_the_bits_of_a_magnitude_have_its_mean_and_variance(epsilon: float) -> N
     steps = 2.0 ** np.arange(len(bits))
     assert (steps * bits).sum() == pytest.approx(a / (1 - a), rel=1e-9)
     assert (steps**2 * bits * (1 - bits)).sum() == pytest.approx(a / (1 - a) ** 2, rel=1e-9)
-
-
-@pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 0.98), (2.0, 0.92), (4.0, 0.72)])
-def test_the_noise_is_less_than_that_of_laplace(epsilon: float, ratio: float) -> None:
-    assert noise_variance(epsilon) / (8 / epsilon**2) == pytest.approx(ratio, abs=0.005)
 
 
 def beyond(epsilon: float, entries: int, distance: int) -> float:
@@ -156,15 +143,3 @@ def test_forged_sums_are_improbable() -> None:
 def test_what_a_spec_cannot_say(mechanism: dict[str, Any], size: int, text: str) -> None:
     with pytest.raises(SpecError, match=text):
         build.spec(domain={"size": size}, mechanism={"epsilon": 1.0} | mechanism)
-
-
-@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "two symbols"), (5, 0.002, "0.0025 or more")])
-def test_sums_that_are_refused(size: int, epsilon: float, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        Summation(size, epsilon)
-
-
-@pytest.mark.parametrize(("epsilon", "theta", "text"), [(0.0, 0.7, "positive"), (1.0, 1.0, "theta")])
-def test_thresholds_that_are_refused(epsilon: float, theta: float, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        thresholding(ALL, epsilon, theta)

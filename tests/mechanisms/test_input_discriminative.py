@@ -66,13 +66,6 @@ def test_the_search_finds_the_least_variance_of_both_programs(
     assert min(opt1.fun, opt2.fun) == pytest.approx(1, rel=1e-4)
 
 
-def test_one_group_is_oue() -> None:
-    mechanism = InputDiscriminativeEncoding([1.5], groups((7,)))
-    oue = UnaryEncoding(np.ones(7, dtype=np.bool_), 1.5, OUE_THETA)
-    assert mechanism.channel.p.tolist() == oue.channel.p.tolist()
-    assert mechanism.channel.q == pytest.approx(oue.channel.q, rel=1e-12)
-
-
 @each
 def test_it_is_never_worse_than_unary_encoding_with_the_least_epsilon(
     epsilons: tuple[float, ...], sizes: tuple[int, ...]

@@ -13,8 +13,6 @@ from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.families.levels.decoder import DIFFER_LEVEL, LevelsDecoder
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
-from uldp.mechanisms.protocol.encoding import Held
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
@@ -35,13 +33,6 @@ def strata(spec: CollectionSpec) -> Strata:
     mechanism = build_protocol(spec).mechanism
     assert isinstance(mechanism, Strata)
     return mechanism
-
-
-def test_each_level_has_the_mechanism_with_its_epsilon() -> None:
-    parts = strata(build.spec(**keys(of={"name": "olh"}))).parts
-    assert [part.guarantee for part in parts] == [Guarantee(Privacy.LDP, 0.5), Guarantee(Privacy.LDP, 2.0)]
-    qs = [part.channel.q[0] for part in parts if isinstance(part, LocalHashing)]
-    assert qs == pytest.approx([1 / 3, 1 / 8])  # e^epsilon + 1 buckets, rounded
 
 
 @pytest.mark.parametrize("level", ["strict", "open"])
@@ -82,13 +73,6 @@ def test_a_device_keeps_its_response_at_its_level() -> None:
         device.report(1, build.START + hours * build.HOUR)
     with ledger.change() as content:
         assert [spending.epsilon for spending in content.spent] == [0.5, 6.5]
-
-
-def test_a_simulation_draws_levels_by_their_shares() -> None:
-    levels = {"strict": {"epsilon": 0.5, "share": 0.25}, "open": {"epsilon": 2.0, "share": 0.75}}
-    encoding = build_protocol(build.spec(**keys(levels))).encoding
-    symbols = encoding.encode([Held(np.zeros(10_000, np.int64), np.full(10_000, -1))], np.random.default_rng(1))
-    assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
 
 
 def test_levels_may_have_any_number_of_reports() -> None:

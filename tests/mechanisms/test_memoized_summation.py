@@ -8,13 +8,10 @@ import pytest
 
 from tests import build
 from tests.build import START
-from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
-from uldp.mechanisms.families.summation.decoder import NoisyHistogram
 from uldp.mechanisms.families.summation.randomizer import Summation, noise_variance
-from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 from uldp.schemas.framing import report_store
@@ -73,48 +70,3 @@ def test_a_device_with_equal_budgets_sends_the_bits_that_it_keeps() -> None:
             3,
             8,
         ]  # 11 bits behind a byte, and the time of the last report
-
-
-def test_an_attribute_of_a_record_keeps_its_bits() -> None:
-    app = {"name": "she"}
-    hours = {"name": "duchi"}
-    domain = {"record": {"app": {"size": 11}, "hours": {"number": {"low": 0, "high": 24}}}}
-    of = {"name": "sample-one", "epsilon": 1.0, "lasting_epsilon": 1.0, "of": {"app": app, "hours": hours}}
-    mechanism = build_protocol(build.spec(domain=domain, mechanism=of)).mechanism
-    assert isinstance(mechanism, WithMemory)
-    rng = np.random.default_rng(4)
-    kept = mechanism.permanent(np.full(500, 3), rng)
-    reports = [mechanism.again(kept, rng) for _ in range(2)]
-    assert all(mechanism.possible(report).all() for report in reports)
-    one, other = (entries(cast(Packed, report)[:, 2:24].copy()) for report in reports)
-    assert ((one > 0) == (other > 0)).all()
-    assert (one != other).any()
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="at most the lasting one"):
-        kept_sums(3, 1.0, 0.9)
-    with pytest.raises(ValueError, match=r"0\.0025 or more"):
-        kept_sums(3, 0.002, 1.0)
-    # The flips of a report take one input more, which is no symbol.
-    with pytest.raises(ValueError, match="outside of the 3 symbols"):
-        kept_sums(3, 1.0, 2.0).permanent(np.array([3]), np.random.default_rng(1))
-    with pytest.raises(ValueError, match="outside of the 3 symbols"):
-        Summation(3, 1.0).perturb(np.array([3]), np.random.default_rng(1))
-
-
-def test_the_law_of_a_report_has_the_cumulants_of_its_entries() -> None:
-    """Of a sum of two entries with noise from -60 to 60, beyond which there is nearly none."""
-    epsilon, r, w = 1.5, np.array([0.6, 0.3, 0.1]), np.array([[1.0, 0], [-2, 0], [0, 3]])
-    law = NoisyHistogram(3, noise_variance(epsilon), None)
-    a, x = math.exp(-epsilon / 2), np.arange(-60, 61)
-    noise = (1 - a) / (1 + a) * a ** np.abs(x)
-    for column, found in zip(w.T, np.transpose(law.sums(w, r)), strict=True):
-        scores = column[:, np.newaxis, np.newaxis] + column[0] * x[:, np.newaxis] + (column[1] + column[2]) * x
-        chance = r[:, np.newaxis, np.newaxis] * np.outer(noise, noise)
-        centred = scores - r @ column
-        assert found[:2] == pytest.approx([(chance * centred**2).sum(), (chance * centred**3).sum()], rel=1e-6)
-    for single, of_sum in zip(law.each(r), law.sums(np.eye(3), r), strict=True):
-        np.testing.assert_allclose(single, of_sum)
-    covariance = law.times(np.eye(3), r)
-    np.testing.assert_allclose(covariance, noise_variance(epsilon) * np.eye(3) + np.diag(r) - np.outer(r, r))

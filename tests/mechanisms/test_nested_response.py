@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Floats
@@ -66,27 +65,3 @@ def test_the_outer_symbols_are_a_channel() -> None:
         np.testing.assert_allclose(row, wanted, rtol=1e-12, atol=1e-15)
     cells = np.arange(mechanism.statistic_size)
     assert mechanism.fold(cells).sum() == cells.sum()
-
-
-def test_a_device_draws_from_the_operating_system() -> None:
-    mechanism = nested(2.0, 1.0)
-    payloads = mechanism.perturb(np.arange(mechanism.size).repeat(50), SystemRandomness())
-    assert mechanism.possible(payloads).all()
-
-
-@pytest.mark.parametrize(("zones", "epsilon"), [(1, 1.0), (2, 0.0)])
-def test_an_answer_needs_two_zones_and_a_budget(zones: int, epsilon: float) -> None:
-    with pytest.raises(ValueError, match="two zones and a budget"):
-        ProjectiveResponse(zones, epsilon)
-
-
-def test_an_answer_has_a_part_of_the_budget_of_its_report() -> None:
-    with pytest.raises(ValueError, match="above that of the report, 1"):
-        ProjectiveResponse(4, 1.5, 1.0)
-
-
-def test_a_nested_response_needs_zones_and_a_sensitive_value() -> None:
-    with pytest.raises(ValueError, match="a bot with zones"):
-        NestedResponse(SENSITIVE, 1.0, [None])
-    with pytest.raises(ValueError, match="a sensitive value"):
-        NestedResponse(~SENSITIVE & SENSITIVE, 1.0, [ProjectiveResponse(3, 1.0)])

@@ -23,7 +23,6 @@ from uldp.mechanisms.laws.interval import ratio_interval
 from uldp.mechanisms.laws.law import Cumulants
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
@@ -56,29 +55,6 @@ def test_a_pair_is_its_key_with_a_sign_that_has_the_mean_of_the_number() -> None
     signs = encoding.encode([repeated(inside, 40_000)], default_rng(1))[:, 0] - 2
     assert signs.mean() == pytest.approx(0.25, abs=5 * math.sqrt(0.25 * 0.75 / 40_000))
     assert encoding.law([inside], 14)[2:4] == pytest.approx([0.75, 0.25])
-
-
-def test_of_too_many_pairs_each_is_chosen_as_often_and_keeps_its_number() -> None:
-    spec, n = spec_of(keys=5, held=2), 50_000
-    one = column_of(spec, {0: LOW, 1: HIGH, 2: LOW, 4: HIGH})
-    symbols = PairEncoding(5, 2, LOW, HIGH).encode([repeated(one, n)], default_rng(2))
-    found = np.bincount(symbols.ravel(), minlength=12) / n
-    assert np.flatnonzero(found).tolist() == [0, 3, 4, 9]
-    assert found[[0, 3, 4, 9]] == pytest.approx(0.5, abs=5 * math.sqrt(0.25 / n))
-
-
-def _three(size: int) -> Any:
-    return dict.fromkeys(range(size), 3.0)
-
-
-def test_the_draws_of_a_device_do_not_depend_on_its_pairs() -> None:
-    spec, ranges = spec_of(keys=9, held=3, w=4), set()
-    for size, seed in itertools.product(range(10), range(4)):
-        randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
-        Device(spec, {}, randomness).report(_three(size), build.START)
-        ranges.add(tuple(below for below, _ in randomness.draws))
-    (of_all,) = ranges
-    assert len(of_all) == 3 + 3 + 4 + 1 + 1 + 3 + 3
 
 
 def reports_of(size: int, epsilon: float, held: Sequence[int], chosen: int) -> Floats:
@@ -182,17 +158,6 @@ def test_a_key_that_nobody_holds_has_both_symbols_supported_seldomer_than_apart(
     for chosen in range(1, 2 * keys):
         channel = SetSelection(2 * keys + held, epsilon, held, chosen).channel
         assert channel.pair_probabilities()[1] <= float(channel.q[0]) ** 2
-
-
-@pytest.mark.parametrize("held", [1, 2])
-@pytest.mark.parametrize("pairs", [{0: 5.0, 3: 20.0}, {2: LOW}, {}, {4: 0.0}])
-def test_a_right_client_passes_whatever_its_numbers_are(held: int, pairs: dict[int, float]) -> None:
-    protocol, n = build_protocol(spec_of(held=held)), 20_000
-    one = column_of(spec_of(held=held), dict(list(pairs.items())[:held]))
-    payloads = protocol.perturb([repeated(one, n)], default_rng(6))
-    r = protocol.encoding.law([one], protocol.mechanism.size)
-    assert r.sum() == pytest.approx(held)
-    assert all(check.p_value > 1e-4 for check in checks(protocol.mechanism, r, payloads))
 
 
 def test_a_client_that_rounds_to_the_nearest_end_fails() -> None:

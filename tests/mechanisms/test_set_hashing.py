@@ -1,7 +1,6 @@
 """Local hashing for sets: its law over all hash functions and all sets, and its draws."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -9,9 +8,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, SetHashing, best_buckets
-from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.specs.specfile import SpecError
 
 
@@ -42,37 +39,6 @@ def test_supports_have_p_and_q_over_all_hash_functions(size: int, held: int, buc
             alone = p if i in own else q
             both = a if {i, j} & set(own) else b
             assert float(total / len(functions)) == pytest.approx(alone if i == j else both, rel=1e-12)
-
-
-@pytest.mark.parametrize(("items", "held", "buckets", "epsilon"), [(4, 2, 5, 1.0), (3, 2, 7, 0.5), (5, 2, 3, 3.0)])
-def test_no_two_sets_of_any_size_differ_by_more_than_epsilon_and_some_do(
-    items: int, held: int, buckets: int, epsilon: float
-) -> None:
-    mechanism, worst = SetHashing(items + held, epsilon, held, buckets), Fraction(0)
-    hit = Fraction(mechanism.hit, DRAWS)
-    for function in itertools.product(range(buckets), repeat=items + held):
-        laws = set()
-        for size in range(items + 1):  # below, at and above what a device reports
-            for whole in itertools.combinations(range(items), size):
-                cuts = list(itertools.combinations(whole, min(size, held)))
-                of_cuts = [
-                    law_of(function, [*cut, *range(items, items + held - len(cut))], buckets, hit) for cut in cuts
-                ]
-                laws.add(tuple(sum(each) / len(cuts) for each in zip(*of_cuts, strict=True)))
-        worst = max(worst, *(max(each) / min(each) for each in zip(*laws, strict=True)))
-        if function > (1, 1, 1):  # of the functions, those that begin so have all kinds of collisions
-            break
-    assert -1e-14 <= epsilon - math.log(worst) <= 1e-12
-
-
-def test_the_draws_of_a_device_do_not_depend_on_its_set() -> None:
-    spec = build.spec(domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-olh", "epsilon": 1.0})
-    ranges = set()
-    for size, seed in itertools.product(range(10), range(4)):
-        randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
-        Device(spec, {}, randomness).report(set(range(size)), build.START)
-        ranges.add(tuple(below for below, _ in randomness.draws))
-    assert ranges == {(1 << 32,) * 3 + (1 << 32, DRAWS, best_buckets(3, 1.0) - 3)}
 
 
 @pytest.mark.parametrize(("held", "epsilon"), [(1, 1.0), (8, 1.0), (8, 2.0), (3, 4.0)])

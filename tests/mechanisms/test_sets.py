@@ -1,10 +1,7 @@
 """Sets of items: what a device makes of them, subset selection for sets, and the shares that follow."""
 
-import itertools
 import math
 from collections.abc import Iterator
-from decimal import Decimal, localcontext
-from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -12,17 +9,14 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
-from tests.mechanisms.replay import Law, laws
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
-from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Floats, Mask, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
@@ -48,59 +42,6 @@ def test_each_missing_item_is_another_dummy() -> None:
     assert encoded([(), (2,), (0, 4), (1, 2, 3)], 5, 3).tolist() == [[5, 6, 7], [2, 5, 6], [0, 4, 5], [1, 2, 3]]
 
 
-def test_a_set_that_is_too_large_is_cut_uniformly() -> None:
-    cut, each = np.unique(encoded([(0, 1, 2, 3, 4)] * 60_000, 6, 3), axis=0, return_counts=True)
-    assert len(cut) == comb(5, 3)
-    assert np.abs(each - 6000).max() < 5 * math.sqrt(60_000 * 0.1 * 0.9)
-
-
-def test_the_draws_of_a_device_do_not_depend_on_its_set() -> None:
-    spec = build.spec(
-        domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 4}
-    )
-    ranges = set()
-    for size in range(10):
-        for seed in range(4):
-            randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
-            Device(spec, {}, randomness).report(set(range(size)), build.START)
-            ranges.add(tuple(below for below, _ in randomness.draws))
-    (of_all,) = ranges
-    assert len(of_all) == 3 + 4 + 1 + 1 + 3 + 3
-
-
-def reports_of_sets(items: int, held: int, epsilon: float, chosen: int) -> dict[tuple[int, ...], Law]:
-    """The exact law of reports of each set of items, of any size, from the draws of the mechanism."""
-    symbols = items + held
-    rows = [list(row) for row in itertools.combinations(range(symbols), held)]
-    of_rows = dict(zip(map(tuple, rows), laws(SetSelection(symbols, epsilon, held, chosen).perturb, rows), strict=True))
-    found: dict[tuple[int, ...], Law] = {}
-    for size in range(items + 1):
-        for held_items in itertools.combinations(range(items), size):
-            cuts = list(itertools.combinations(held_items, min(size, held)))
-            dummies = tuple(range(items, items + held - min(size, held)))
-            law: dict[bytes, Fraction] = {}
-            for cut in cuts:
-                for payload, probability in of_rows[*cut, *dummies].items():
-                    law[payload] = law.get(payload, Fraction(0)) + probability / len(cuts)
-            found[held_items] = law
-    return found
-
-
-@pytest.mark.parametrize(("items", "held", "epsilon", "chosen"), [(4, 2, 1.0, 2), (3, 2, 0.5, 3), (4, 2, 2.0, 1)])
-def test_no_two_sets_differ_by_more_than_epsilon_and_some_do(
-    items: int, held: int, epsilon: float, chosen: int
-) -> None:
-    found = reports_of_sets(items, held, epsilon, chosen)
-    assert {len(each) for each in found} == {*range(items + 1)}  # below, at and above what a device reports
-    payloads = set().union(*found.values())
-    worst = max(
-        one[each] / other[each] for one, other in itertools.permutations(found.values(), 2) for each in payloads
-    )
-    with localcontext(prec=40):
-        spent = (Decimal(worst.numerator) / worst.denominator).ln()
-        assert -Decimal("1e-14") <= Decimal(epsilon) - spent <= Decimal("1e-9")
-
-
 @pytest.mark.parametrize(("symbols", "held", "epsilon"), [(63, 3, 1.0), (20, 8, 2.0), (9, 2, 4.0), (30, 5, 0.1)])
 def test_p_and_q_are_those_of_the_law(symbols: int, held: int, epsilon: float) -> None:
     e = math.exp(epsilon)
@@ -110,14 +51,6 @@ def test_p_and_q_are_those_of_the_law(symbols: int, held: int, epsilon: float) -
         others = comb(symbols - 1 - held, chosen - 1)
         assert law.p[0] == pytest.approx(e * comb(symbols - 1, chosen - 1) / total)
         assert law.q[0] == pytest.approx((e * (comb(symbols - 1, chosen - 1) - others) + others) / total)
-
-
-@pytest.mark.parametrize(("symbols", "epsilon"), [(12, 0.5), (101, 1.0), (40, 4.0)])
-def test_with_one_held_symbol_it_is_subset_selection(symbols: int, epsilon: float) -> None:
-    one, other = SetSelection(symbols, epsilon, 1, 3), SubsetSelection(symbols, epsilon, 3)
-    assert one.noise_probability == pytest.approx(other.noise_probability)
-    assert one.channel.p == pytest.approx(other.channel.p)
-    assert one.channel.q == pytest.approx(other.channel.q)
 
 
 @pytest.mark.parametrize(
@@ -276,10 +209,3 @@ def test_each_mistake_is_one_line(domain: dict[str, object], more: dict[str, obj
         build.spec(domain={"set": domain}, mechanism={"name": "set-ss", "epsilon": 1.0}, **more)
     assert text in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_auto_is_a_number_for_devices() -> None:
-    spec = build.spec(domain={"set": {"of": {"size": 60}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0})
-    assert spec.device_half["mechanism.w"] == best_chosen(63, 3, 1.0)
-    assert spec.device_half["domain.set.at_most"] == 3
-    assert build_protocol(spec).mechanism.held == 3

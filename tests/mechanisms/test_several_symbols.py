@@ -58,13 +58,6 @@ def window(k: int, w: int, n: int, seed: int) -> Counts:
 
 
 @pytest.mark.parametrize(("k", "w"), SIZES)
-def test_p_and_q_are_those_of_the_sets(k: int, w: int) -> None:
-    support = likelihoods(k, w).T @ subsets(k, w)
-    assert np.diag(support) == pytest.approx(channel(k, w).p)
-    assert support[0, 1:] == pytest.approx(channel(k, w).q[1:])
-
-
-@pytest.mark.parametrize(("k", "w"), SIZES)
 def test_the_fit_is_the_nearest_distribution(k: int, w: int) -> None:
     n, counts = 2000, window(k, w, 2000, seed=k)
     unbiased = empirical(channel(k, w), counts, n)

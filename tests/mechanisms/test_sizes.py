@@ -1,6 +1,5 @@
 """Collections of sets in which some users report the size: the law of the ranges, the flag, the draws."""
 
-import itertools
 import math
 from typing import Any
 
@@ -10,13 +9,11 @@ from numpy.random import default_rng
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import SizeRanges
 from uldp.mechanisms.families.sized_sets import MOST_CUT, ranges_of
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.collection import CollectionSpec
@@ -81,17 +78,6 @@ def test_a_tenth_of_cut_sets_raises_the_flag_as_seldom_as_its_p_value_says() -> 
     )
     for level in (0.5, 0.1, 0.01):
         assert (p_values <= level).mean() <= level + 4 * math.sqrt(level * (1 - level) / 400)
-
-
-@pytest.mark.parametrize("name", ["set-ss", "set-olh"])
-def test_the_draws_of_a_device_do_not_depend_on_its_set(name: str) -> None:
-    spec, ranges = sized(name), set()
-    for size, seed in itertools.product(range(13), range(12)):
-        randomness = Recorded(f"{seed}")
-        Device(spec, {}, randomness).report(set(range(size)), build.START)
-        ranges.add((seed, tuple(below for below, _ in randomness.draws)))
-    assert len({draws for _, draws in ranges}) == 2  # those of the items, and of the size
-    assert len(ranges) == 12
 
 
 @pytest.mark.parametrize("sizes", [0, 0.0009, 0.51, "auto"])

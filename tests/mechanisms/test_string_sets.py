@@ -1,9 +1,7 @@
 """Sets of strings that nobody lists: the law of reports, draws, a search, and what is refused."""
 
-import itertools
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,10 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import padded
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
-from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, best_buckets
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, string_symbol
-from uldp.pipelines.clients.vectors import Recorded
 from uldp.schemas.arrays import Counts, Mask
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
@@ -44,51 +40,7 @@ def protocol_of(candidates: Sequence[str] = (), **keys: Any) -> LdpProtocol:
     return build_protocol(build.spec(**keys_of(**keys), candidates=[*candidates]))
 
 
-def law_of(mechanism: CohortSetHashing, function: Sequence[int], held: Sequence[int]) -> list[Fraction]:
-    """The probability of each bucket under a hash function, by the numbers that a device draws below."""
-    hit = {function[item] for item in held}
-    each = Fraction(mechanism.hits[len(hit) - 1], DRAWS) if hit else Fraction(0)
-    uniform = (1 - len(hit) * each) / mechanism.buckets
-    return [uniform + (each if bucket in hit else 0) for bucket in range(mechanism.buckets)]
-
-
 # The law.
-
-
-@pytest.mark.parametrize(("items", "held", "buckets", "epsilon"), [(4, 2, 4, 1.0), (5, 2, 3, 0.5), (4, 3, 4, 2.0)])
-def test_over_all_hash_functions_a_held_item_is_supported_with_p_and_another_with_one_in_t(
-    items: int, held: int, buckets: int, epsilon: float
-) -> None:
-    mechanism, functions = (
-        CohortSetHashing(epsilon, held, buckets, 1),
-        list(itertools.product(range(buckets), repeat=items)),
-    )
-    p = math.exp(epsilon) / (held * math.exp(epsilon) + buckets - held)
-    assert mechanism.cohort_channel.p == pytest.approx(p, rel=1e-12)
-    for size in range(held + 1):
-        for own in itertools.combinations(range(items), size):
-            laws = [law_of(mechanism, function, own) for function in functions]
-            for item in range(items):
-                mean = sum(law[function[item]] for law, function in zip(laws, functions, strict=True)) / len(functions)
-                assert float(mean) == pytest.approx(p if item in own else 1 / buckets, rel=1e-12)
-
-
-@pytest.mark.parametrize(("items", "held", "buckets", "epsilon"), [(4, 2, 5, 1.0), (3, 2, 7, 0.5), (5, 2, 3, 3.0)])
-def test_no_two_sets_of_any_size_differ_by_more_than_epsilon_and_some_do(
-    items: int, held: int, buckets: int, epsilon: float
-) -> None:
-    mechanism, worst = CohortSetHashing(epsilon, held, buckets, 1), Fraction(0)
-    for function in itertools.product(range(buckets), repeat=items):
-        laws = set()
-        for size in range(items + 1):  # below, at and above what a device reports
-            for whole in itertools.combinations(range(items), size):
-                cuts = list(itertools.combinations(whole, min(size, held)))
-                of_cuts = [law_of(mechanism, function, cut) for cut in cuts]
-                laws.add(tuple(sum(each) / len(cuts) for each in zip(*of_cuts, strict=True)))
-        worst = max(worst, *(max(each) / min(each) for each in zip(*laws, strict=True)))
-        if function > (1, 1, 1):  # of the functions, those that begin so have all kinds of collisions
-            break
-    assert -1e-14 <= epsilon - math.log(worst) <= 1e-12
 
 
 @pytest.mark.parametrize("strings", [(), ("w1",), ("w1", "w2", "w3")])
@@ -106,19 +58,6 @@ def test_reports_follow_the_law(strings: tuple[str, ...]) -> None:
 
 
 # The device.
-
-
-@pytest.mark.parametrize("name", ["set-olh", "prefixes"])
-def test_the_draws_of_a_device_do_not_depend_on_its_set(name: str) -> None:
-    more: dict[str, Any] = {"strings": {"alphabet": "a-z0-9"}, "depth": 2} if name == "prefixes" else {}
-    spec, ranges = build.spec(**keys_of(name, cohorts=16, **more)), set()
-    for size, seed in itertools.product(range(8), range(4)):
-        randomness = Recorded(f"{size} {seed}", large=seed % 2 == 1)
-        Device(spec, {}, randomness).report({f"{number}aa" for number in range(size)}, build.START)
-        ranges.add(tuple(below for below, _ in randomness.draws))
-    parts = 3 if name == "prefixes" else 1
-    part = [DRAWS] if name == "prefixes" else []
-    assert ranges == {(*(1 << 32,) * 3 * parts, *part, 16, DRAWS, best_buckets(3, 2.0))}
 
 
 def test_strings_with_one_prefix_are_one_and_a_larger_set_is_cut_uniformly() -> None:

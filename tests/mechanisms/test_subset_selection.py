@@ -7,31 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests import build
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
-from uldp.schemas.arrays import Floats, Packed
+from uldp.schemas.arrays import Packed
 
 CASES = [(2, 1.0), (5, 0.01), (6, 0.5), (8, 1.0), (9, 0.1), (10, math.log(3)), (10, 20.0), (10, 50.0)]
 
 
 def sets(k: int, w: int) -> npt.NDArray[np.bool_]:
     return np.array([np.isin(np.arange(k), chosen) for chosen in combinations(range(k), w)])
-
-
-class Least:
-    """Randomness that draws the least float, and integers of a generator."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-
-    def random(self, size: int | tuple[int, ...]) -> Floats:
-        return np.zeros(size)
-
-    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        return self.rng.integers(low, high, size)
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [*CASES, (625, 1.0)])
@@ -55,14 +40,6 @@ def test_no_other_size_has_a_much_smaller_variance(k: int, epsilon: float) -> No
     assert error(SubsetSelection(k, epsilon).chosen) <= 1.001 * min(map(error, range(1, k // 2)))
 
 
-def test_every_symbol_may_send_the_same_set_at_the_least_draw() -> None:
-    # A probability of noise below 2^-53 is rounded up, not to 0, or a report would name its symbol for certain.
-    mechanism = SubsetSelection(10, 50.0)
-    assert 0 < mechanism.noise_probability < 2**-53
-    reports = [mechanism.perturb(np.full(20, symbol), Least()).tolist() for symbol in range(10)]
-    assert all(report == reports[0] for report in reports)
-
-
 @pytest.mark.parametrize("k", [2, 7, 8, 9, 11])
 def test_possible_payloads_are_sets_of_w_without_padding(k: int) -> None:
     mechanism = SubsetSelection(k, 0.3)
@@ -70,21 +47,3 @@ def test_possible_payloads_are_sets_of_w_without_padding(k: int) -> None:
     payloads: Packed = np.array(list(product(range(256), repeat=width)), dtype=np.uint8)
     possible = np.packbits(sets(k, mechanism.chosen), axis=1)
     assert payloads[mechanism.possible(payloads)].tolist() == sorted(possible.tolist())
-
-
-def test_a_set_of_one_is_randomized_response() -> None:
-    mechanism, other = SubsetSelection(5, 3.0), RandomizedResponse(np.ones(5, dtype=np.bool_), 3.0)
-    assert mechanism.channel.p == pytest.approx(other.channel.p, rel=1e-12)
-    assert mechanism.channel.q == pytest.approx(other.channel.q, rel=1e-12)
-
-
-@pytest.mark.parametrize(("size", "epsilon", "text"), [(1, 1.0, "two symbols"), (5, 0.0, "positive")])
-def test_what_is_refused(size: int, epsilon: float, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        SubsetSelection(size, epsilon)
-
-
-def test_a_spec_names_it() -> None:
-    mechanism = build.pure_mechanism(build.spec(domain={"size": 100}, mechanism={"name": "ss", "epsilon": 1.0}))
-    assert isinstance(mechanism, SubsetSelection)
-    assert mechanism.chosen == 27
