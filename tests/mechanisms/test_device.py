@@ -1,6 +1,5 @@
 """Devices: what leaves them, and what never does."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -46,25 +44,11 @@ def decode(message: bytes) -> dict[str, Any]:
     return record
 
 
-def test_a_report_decodes() -> None:
-    record = decode(Device(make_spec(), {}, Quiet()).report(5, NOON))
-    assert len(record.pop("report_id")) == 16
-    assert record == {"collection": "check-ins", "version": 3, "event_time": NOON, "payload": 5}
-
-
 @pytest.mark.parametrize(("value", "symbol"), [(5, 5), (2, SIZE), (HOME, SIZE + 1), (8, SIZE + 1), (0, 0)])
 def test_hidden_values_become_the_bot_of_their_tag(value: int, symbol: int) -> None:
     # Equation (20); the user may hide a value that is sensitive to all (2) behind a tag of her own.
     device = Device(make_spec(), {HOME: "others", 8: "others", 2: "home"}, Quiet())
     assert decode(device.report(value, NOON))["payload"] == symbol
-
-
-@pytest.mark.parametrize(("value", "symbol"), [(5, 5), (7, 11), (8, 10)])
-def test_bits_are_sent_packed(value: int, symbol: int) -> None:
-    device = Device(make_spec("urap", size=10), {7: "others", 8: "home"}, Quiet())
-    payload = decode(device.report(value, NOON))["payload"]
-    assert np.flatnonzero(np.unpackbits(np.frombuffer(payload, np.uint8))).tolist() == [symbol]
-    assert len(payload) == math.ceil(12 / 8)
 
 
 def test_by_default_the_systems_randomness_obfuscates() -> None:
@@ -77,11 +61,6 @@ def test_each_report_has_an_id_of_its_own() -> None:
     # Also where the randomness of the mechanism repeats.
     device = Device(make_spec(), {}, Quiet())
     assert len({decode(device.report(5, NOON))["report_id"] for _ in range(100)}) == 100
-
-
-def test_plain_ldp_needs_no_hidden_values() -> None:
-    spec = make_spec("rr", sensitive="all", tags=[])
-    assert decode(Device(spec, {}, Quiet()).report(5, NOON))["payload"] == 5
 
 
 def test_repr_shows_the_collection_and_nothing_of_the_user() -> None:
@@ -126,13 +105,3 @@ def test_later_changes_of_the_mapping_change_nothing() -> None:
     device = Device(make_spec(), hidden, Quiet())
     hidden.clear()
     assert decode(device.report(HOME, NOON))["payload"] == SIZE
-
-
-def test_preprocess_agrees_with_the_device() -> None:
-    spec = make_spec()
-    names = [tag.name for tag in spec.tags]
-    rng = np.random.default_rng(0)
-    values, tags = rng.integers(0, SIZE, 50), rng.integers(-1, 2, 50)
-    for value, tag, symbol in zip(values, tags, preprocess(values, tags, SIZE), strict=True):
-        device = Device(spec, {} if tag < 0 else {int(value): names[tag]}, Quiet())
-        assert decode(device.report(value, NOON))["payload"] == symbol

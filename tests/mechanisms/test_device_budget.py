@@ -2,7 +2,6 @@
 
 import math
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.devices.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.mechanisms.devices.ledger import Ledger, MemoryLedger
 from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.devices.spending import BudgetExceededError, Spending
 from uldp.schemas.arrays import Floats
@@ -88,15 +87,6 @@ def test_a_report_without_privacy_exceeds_every_budget() -> None:
     with pytest.raises(BudgetExceededError):
         report(make_spec(), ledger, 1)
     report(make_spec(), ledger, 30)
-
-
-def test_a_restart_frees_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.json"
-    for day in range(4):
-        report(make_spec(), FileLedger(path, skew=None), day)
-    with pytest.raises(BudgetExceededError):
-        report(make_spec(), FileLedger(path, skew=None), 4)
-    assert spent(FileLedger(path, skew=None)) == [(START + day * DAY, 1.0) for day in range(4)]
 
 
 def test_what_a_report_spends_is_on_the_disk_before_it_is_drawn() -> None:

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests import build
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
+from uldp.mechanisms.devices.ledger import Ledger, LedgerContent, MemoryLedger
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -44,12 +42,6 @@ def report(spec: CollectionSpec, ledger: Ledger, value: int, hours: int, hidden:
     return payload(Device(spec, hidden or {}, ledger=ledger).report(value, NOON + hours * build.HOUR))
 
 
-@pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
-def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> None:
-    path, spec = tmp_path / "ledger.json", make_spec(name)
-    assert len({report(spec, FileLedger(path, skew=None), 5, hours) for hours in range(8)}) == 1
-
-
 def test_a_device_that_loses_its_ledger_draws_anew() -> None:
     assert len({report(make_spec(), MemoryLedger(), 5, hours) for hours in range(8)}) > 1
 
@@ -66,16 +58,6 @@ def test_values_behind_one_tag_share_a_response() -> None:
     ledger, spec = MemoryLedger(), hiding()
     hidden = {HOME: "home", GYM: "home"}
     assert len({report(spec, ledger, (HOME, GYM)[hours % 2], hours, hidden) for hours in range(8)}) == 1
-
-
-def test_reports_are_perturbed_again() -> None:
-    spec, ledger = make_spec(epsilon=0.5, lasting=20.0, domain={"size": 2}), MemoryLedger()
-    n = 4000
-    device = Device(spec, {}, np.random.default_rng(3), ledger)
-    ones = sum(payload(device.report(1, NOON + hours * build.HOUR)) for hours in range(n))
-    # At a lasting epsilon of 20 the permanent response is the true value, but for one device in 10^8.
-    p = build.pure_mechanism(make_spec(epsilon=0.5, lasting=None, domain={"size": 2})).channel.p[1]
-    assert abs(ones - n * p) <= 5 * np.sqrt(n * p * (1 - p))
 
 
 def test_a_window_holds_one_report_of_a_device() -> None:
@@ -135,11 +117,3 @@ def test_keys_name_no_value_and_a_value_leaves_one_response() -> None:
 def test_memory_needs_a_ledger() -> None:
     with pytest.raises(ValueError, match="c has lasting_epsilon, so its devices need a ledger, such as FileLedger"):
         Device(make_spec(), {})
-
-
-def test_without_lasting_epsilon_no_response_is_kept() -> None:
-    ledger = MemoryLedger()
-    spec = build.spec(domain={"size": SIZE}, mechanism={"name": "rr", "epsilon": 0.1})
-    assert len({report(spec, ledger, 5, 0) for _ in range(8)}) > 1
-    with ledger.change() as content:
-        assert content.kept == {}

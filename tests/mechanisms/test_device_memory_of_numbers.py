@@ -82,16 +82,6 @@ def test_all_numbers_need_no_more_responses_than_the_grid_has_points(name: str, 
         assert sum(spent.epsilon for spent in content.spent) == pytest.approx(most)
 
 
-@pytest.mark.parametrize("name", ["duchi", "block"])
-def test_one_number_has_one_symbol_for_ever(name: str) -> None:
-    for _ in range(20):
-        ledger = MemoryLedger()
-        device = Device(number(name), {}, ledger=ledger)
-        for hours in range(5):
-            device.report(3.5, NOON + hours * build.HOUR)
-        assert responses(ledger) == 1
-
-
 @pytest.mark.parametrize(
     ("domain", "name", "first", "others"),
     [

@@ -95,15 +95,3 @@ def test_hidden_values_of_a_record_become_the_bot_of_their_tag_in_their_attribut
 def test_hidden_values_must_fit_their_attribute_and_are_not_named(hidden: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         Device(record(), hidden)
-
-
-def test_a_hash_is_six_bytes_and_in_a_record_two_more_name_the_attribute() -> None:
-    olh = build.spec(mechanism={"name": "olh", "epsilon": 1.0})
-    assert len(payload(Device(olh, {}).report(3, NOON))) == 6
-    both = record(app="olh", domain={"size": 5})
-    device = Device(both, {})
-    sent = [payload(device.report({"app": 4, "hours": 24}, NOON)) for _ in range(60)]
-    assert {len(each) for each in sent} == {8}
-    # The bit about the hours is a symbol of four bytes, and zeros fill the rest.
-    assert {each for each in sent if each[0] == 1} == {bytes([1, 0, 1, 0, 0, 0, 0, 0])}
-    assert {each[:2] for each in sent} == {bytes([0, 0]), bytes([1, 0])}

@@ -86,19 +86,6 @@ def test_a_device_that_keeps_no_response_of_its_own_fails(
     assert p_value(mechanism, inputs, first, client(mechanism, symbols, default_rng(6))) < 1e-5
 
 
-@pytest.mark.parametrize("value", [0, 5])
-@pytest.mark.parametrize("name", ["urr", "uss", "uhr", "ubd", "urap"])
-def test_the_probabilities_are_those_of_sensitive_and_of_other_values(name: str, value: int) -> None:
-    spec = build.spec(
-        domain={"size": 6}, sensitive=[0, 1, 2], mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 2.0}
-    )
-    mechanism, rng = build_protocol(spec).mechanism, default_rng(7)
-    assert isinstance(mechanism, WithMemory)
-    kept = mechanism.permanent(np.full(10_000, value), rng)
-    first, other = mechanism.again(kept, rng), mechanism.again(kept, rng)
-    assert p_value(mechanism, np.eye(6)[value], first, other) > 1e-3
-
-
 def test_a_device_that_changes_its_attribute_fails() -> None:
     mechanism, inputs, symbols = devices(KEPT["record with permanent responses"], 2)
     kept = mechanism.permanent(symbols, default_rng(3))

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests import build
@@ -125,21 +124,6 @@ def test_days_of_a_month_that_a_budget_of_4_admits(lasting: float | None, change
             device.report(day if changes else 7, START + day * DAY)
             admitted += 1
     assert admitted == days
-
-
-def test_numbers_that_change_daily_report_as_often_as_values_do() -> None:
-    spec = build.spec(
-        domain={"number": {"low": 0, "high": 16}},
-        mechanism={"name": "block", "epsilon": 1.0, "lasting_epsilon": 3.0},
-        window={"size": "1d"},
-        budget={"epsilon": 4, "every": "30d"},
-    )
-    device, admitted = Device(spec, {}, np.random.default_rng(0), MemoryLedger()), 0
-    for day in range(30):
-        with suppress(BudgetExceededError):
-            device.report(float(day % 16), START + day * DAY)
-            admitted += 1
-    assert admitted == 4
 
 
 def test_a_refused_second_report_may_be_made_in_the_next_period() -> None:
