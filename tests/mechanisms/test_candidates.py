@@ -80,18 +80,6 @@ def test_auto_is_a_part_of_a_distribution_near_the_unbiased_estimate(mechanism: 
     assert auto[TableName.FOUND].values.tolist() == found.tolist()
 
 
-def test_all_intervals_at_once_are_wider() -> None:
-    decoder = decoder_of("bloom", 2.0, NAMES[:20])
-    cells = cells_of(decoder, 10_000)
-    domain, mechanism = {"strings": {"longest": 16}}, {"name": "bloom", "epsilon": 2.0}
-    spec = build.spec(domain=domain, mechanism=mechanism, candidates=NAMES[:20], intervals="simultaneous")
-    at_once, alone = (each.tables(cells, 10_000, "auto")[0] for each in (build_protocol(spec).decoder, decoder))
-    assert at_once.simultaneous
-    assert at_once.high is not None
-    assert alone.high is not None
-    assert (at_once.high > alone.high).all()
-
-
 @each
 def test_another_list_of_candidates_reads_the_same_cells(mechanism: str) -> None:
     one, other = (decoder_of(mechanism, 3.0, names) for names in (NAMES[:10], [*NAMES[5:10], "nobody"]))

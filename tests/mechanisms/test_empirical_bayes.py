@@ -48,13 +48,6 @@ def test_it_is_nearer_to_the_truth_where_n_is_small(name: str) -> None:
     assert errors[0] < 0.85 * errors[1]
 
 
-@pytest.mark.parametrize("name", ["rr", "oue", "ss"])
-def test_the_noise_of_equal_shares_is_taken_for_noise(name: str) -> None:
-    channel, n = MECHANISMS[name].channel, 20_000
-    estimate = empirical_bayes(channel, window(channel, n, equal_shares(K)), n)
-    assert np.abs(estimate - 1 / K).max() < np.sqrt(channel.variance(equal_shares(K), n)).max()
-
-
 def test_a_large_class_has_the_evidence_for_a_closer_prior() -> None:
     """Most of 5,000 symbols have no share. The threshold of significant ones, which assumes so, is not half as near."""
     channel, n = RandomizedResponse(np.ones(5000, dtype=np.bool_), 5.0).channel, 200_000
@@ -62,14 +55,6 @@ def test_a_large_class_has_the_evidence_for_a_closer_prior() -> None:
     counts = window(channel, n, r)
     errors = [np.abs(estimator(channel, counts, n) - r).sum() for estimator in (empirical_bayes, threshold, wls)]
     assert errors[0] < 0.5 * errors[1] < errors[2]
-
-
-def test_a_share_far_above_the_noise_stays() -> None:
-    channel, n = MECHANISMS["oue"].channel, 10_000
-    r = np.full(K, 0.5 / (K - 1))
-    r[7] = 0.5
-    counts = np.rint(n * channel.support_probability(r)).astype(np.int64)
-    assert empirical_bayes(channel, counts, n)[7] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize("name", ["urr", "urap"])

@@ -16,7 +16,6 @@ from uldp.mechanisms.estimators.by_name import (
 )
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.estimators.projection import wls
-from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
@@ -37,13 +36,6 @@ def on_simplex(r: Floats) -> bool:
 @st.composite
 def symbol_counts(draw: st.DrawFn) -> Counts:
     return draw(npst.arrays(np.int64, 5, elements=st.integers(0, 1000)).filter(lambda counts: counts.sum() > 0))
-
-
-def test_empirical_inverts_the_channel() -> None:
-    r = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
-    n = 10**12
-    counts = np.rint(n * URR.channel.support_probability(r)).astype(np.int64)
-    assert empirical(URR.channel, counts, n) == pytest.approx(r, abs=1e-10)
 
 
 def test_threshold_by_hand() -> None:
@@ -81,15 +73,6 @@ def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
     assert empirical(URR.channel, counts, n).sum() == pytest.approx(1)
     for estimator in ("auto", "threshold", "norm-sub", "wls", "mle", "em"):
         assert on_simplex(estimate_intermediate(estimator, URR.channel, counts, n)), estimator
-
-
-@given(vector=npst.arrays(np.float64, st.integers(1, 12), elements=st.floats(-3, 3)))
-def test_projection_is_the_nearest_distribution(vector: Floats) -> None:
-    # On a convex set x is nearest to the vector if and only if no direction into the set leads towards the vector;
-    # on the simplex the directions to its corners suffice.
-    x = onto_simplex(vector)
-    assert on_simplex(x)
-    assert ((np.eye(len(vector)) - x) @ (vector - x)).max() < 1e-12
 
 
 def test_each_name_has_its_estimator() -> None:

@@ -30,10 +30,6 @@ MECHANISMS: dict[str, PureMechanism] = {
 WITHOUT_TAGS = Pum(SENSITIVE, (), np.empty((0, K)), np.empty(0))
 
 
-def test_falling_shares_are_those_of_zipf() -> None:
-    assert np.sort(falling_shares(3))[::-1] == pytest.approx(np.array([6, 3, 2]) / 11)
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_drawn_counts_have_the_mean_and_the_variance_of_reports(name: str) -> None:
     channel, r, rng = MECHANISMS[name].channel, falling_shares(K), np.random.default_rng(1)
@@ -41,10 +37,6 @@ def test_drawn_counts_have_the_mean_and_the_variance_of_reports(name: str) -> No
     variance = channel.variance(r, N)
     assert np.abs((drawn.mean(axis=0) - r) / np.sqrt(variance / 2000)).max() < 4.5
     assert drawn.var(axis=0) / variance == pytest.approx(1, abs=0.2)
-
-
-def test_rounding_keeps_the_sum() -> None:
-    assert rounded(np.array([0.4, 1.35, 2.25]), 4).tolist() == [1, 1, 2]
 
 
 def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
@@ -111,39 +103,6 @@ def test_a_forged_report_supports_other_values_by_chance(mechanism: str, support
     protocol = build_protocol(spec(domain={"size": 20}, sensitive="all", mechanism={"name": mechanism, "epsilon": 1.0}))
     assert isinstance(protocol.mechanism, PureMechanism)
     assert protocol.mechanism.chance_support == pytest.approx(support)
-
-
-def test_a_check_names_the_published_estimator_and_forgers() -> None:
-    decoder = build_protocol(
-        spec(domain={"size": 20}, sensitive="all", mechanism={"name": "oue", "epsilon": 1.0})
-    ).decoder
-    assert isinstance(decoder, PureDecoder)
-    facts = dict(decoder.describe(N, "wls"))
-    falling, equal = (
-        PureDecoder(decoder.mechanism, decoder.pum).expected_l1(shares(20), N, "wls")
-        for shares in (falling_shares, equal_shares)
-    )
-    assert facts["errors"].startswith(
-        f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if "
-    )
-    assert facts["forged"] == forgery_text(decoder.channel, falling_shares(20), N, 0.0)
-
-
-def test_a_check_tells_how_often_a_symbol_is_supported_from_behind_each_kind_of_symbol() -> None:
-    mechanism = {"name": "uss", "epsilon": 1.0, "w": 2}
-    protocol = build_protocol(spec(domain={"size": 7}, sensitive=[0, 1, 2, 3], mechanism=mechanism))
-    assert isinstance(protocol.mechanism, PureMechanism)
-    channel, facts = protocol.mechanism.channel, dict(protocol.decoder.describe(N, "wls"))
-    assert channel.q_non_sensitive is not None
-    behind = channel.q_non_sensitive[0]
-    assert behind < channel.q[0]
-    assert (
-        facts["sensitive"]
-        == f"4 symbols: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}, {behind:.6g} from behind the others"
-    )
-    assert (
-        facts["others"] == f"3 symbols: p {channel.p[-1]:.6g}, q 0; a report that has one proves that its user holds it"
-    )
 
 
 @pytest.mark.parametrize("estimator", ["auto", "empirical"])

@@ -76,19 +76,6 @@ def test_the_distribution_of_a_symbol_is_that_of_its_encoding(name: str) -> None
     assert chi_square("", "", np.bincount(symbols.ravel(), minlength=len(r)), r / r.sum()).p_value > 1e-3
 
 
-LAWS = [
-    "identity",
-    "rr",
-    "urr",
-    "mangat",
-    "duchi",
-    "block, piecewise",
-    "urr with nested zones",
-    "metric",
-    "metric on a grid",
-]
-
-
 def test_chi_square_is_pearsons_of_bins_with_five_expected_or_more() -> None:
     counts, law = np.array([30, 2, 5, 21, 40, 2]), np.array([0.25, 0.04, 0.05, 0.25, 0.38, 0.03])
     found = chi_square("", "", counts, law)
@@ -108,18 +95,6 @@ def test_a_count_is_tested_by_both_tails_of_its_binomial(count: int) -> None:
     law = stats.binom(40, 0.25)
     tail = min(law.cdf(count), law.sf(count - 1))
     assert binomial("", str, np.array([count]), 40, np.array([0.25])).p_value == pytest.approx(min(1.0, 2 * tail))
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_a_law_is_that_of_the_payloads(name: str) -> None:
-    mechanism, n = EXAMPLES[name].protocol.mechanism, 20_000
-    for symbol in {0, mechanism.size // 2, mechanism.size - 1}:
-        law = mechanism.law(symbol_alone(mechanism, symbol))
-        assert law is not None
-        assert law.sum() == pytest.approx(1)
-        counts = np.bincount(mechanism.perturb(np.full(n, symbol), default_rng(3)), minlength=len(law))
-        z = (counts - n * law) / np.sqrt(np.maximum(n * law * (1 - law), 1e-9))
-        assert np.abs(z).max() < 5
 
 
 def symbol_alone(mechanism: Mechanism, symbol: int) -> Floats:

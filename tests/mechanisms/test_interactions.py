@@ -12,7 +12,7 @@ from uldp.mechanisms.families.marginals.views import all_of, best_views, error
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import law_of
 from uldp.mechanisms.pooling.cell_errors import CellErrors
-from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
+from uldp.mechanisms.pooling.interactions import Attributes, Interactions
 from uldp.mechanisms.pooling.pooled_linear import Pooled
 from uldp.schemas.arrays import Floats
 
@@ -139,7 +139,3 @@ def test_larger_views_are_for_large_epsilons_and_few_values() -> None:
     assert [len(best_views(many, epsilon, 1 << 20)) for epsilon in (1.0, 2.0, 4.0)] == [28, 28, 28]
     assert best_views(binary, 4.0, 300) == tuple(all_of(16, 2))
     assert error(binary, best_views(binary, 4.0, 1 << 20), 4.0) < 0.4 * error(binary, all_of(16, 2), 4.0)
-
-
-def test_subsets_are_of_all_sizes() -> None:
-    assert list(subsets((1, 4, 5))) == [(), (1,), (4,), (5,), (1, 4), (1, 5), (4, 5), (1, 4, 5)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
+from tests.mechanisms.optima import log_likelihood, optimality_gap
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.schemas.arrays import Counts, Floats
@@ -39,15 +39,6 @@ def test_exact_mle_is_the_maximum(window: tuple[RandomizedResponse, Counts]) -> 
     assert optimality_gap(r, symbol_matrix(mechanism), counts) < 1e-9
 
 
-@pytest.mark.parametrize("sensitive", [1, 3, 6])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_exact_mle_is_what_a_convex_optimizer_finds(sensitive: int, epsilon: float) -> None:
-    mechanism = RandomizedResponse(mask(sensitive, 6), epsilon)
-    counts = np.random.default_rng(3).multinomial(500, [0.3, 0.2, 0.2, 0.1, 0.15, 0.05])
-    expected = numerical_optimum(symbol_matrix(mechanism), counts)
-    assert exact_mle(mechanism.channel, counts, 500) == pytest.approx(expected, abs=2e-4)
-
-
 def test_exact_mle_on_a_large_domain() -> None:
     # The gradient of the mean log-likelihood is f/(b + r), which must be one constant where r > 0 and less elsewhere.
     size, n = 12_800, 240_000
@@ -63,22 +54,6 @@ def test_exact_mle_on_a_large_domain() -> None:
     active = r[seen] > 0
     assert gradient[active] == pytest.approx(gradient[active][0], rel=1e-9)
     assert gradient[~active].max() <= gradient[active][0] * (1 + 1e-9)
-
-
-def test_exact_mle_is_the_unbiased_estimate_inside_the_simplex() -> None:
-    channel = RandomizedResponse(mask(2, 4), 2.0).channel
-    counts = np.array([30, 28, 25, 17])
-    assert (channel.unbiased(counts, 100) > 0).all()
-    assert exact_mle(channel, counts, 100) == pytest.approx(channel.unbiased(counts, 100))
-
-
-def test_one_step_of_em_is_bayes() -> None:
-    # r'(x) = sum_y f(y) r(x) Q(y|x) / sum_x' r(x') Q(y|x'), from the uniform distribution.
-    mechanism = RandomizedResponse(mask(3, 5), 1.5)
-    counts = np.array([12, 0, 5, 3, 0])
-    Q = symbol_matrix(mechanism)
-    posterior = Q / Q.sum(axis=0)
-    assert em(mechanism.channel, counts, 20, max_iterations=1) == pytest.approx(posterior @ (counts / 20))
 
 
 @given(window=urr_windows())

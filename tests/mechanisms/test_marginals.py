@@ -64,14 +64,6 @@ def test_tables_are_consistent(views: object, estimator: str) -> None:
             assert values.sum(axis=others) == pytest.approx(found[name,].values, abs=1e-12)
 
 
-def test_the_symbol_of_a_view_is_the_cell_of_its_table() -> None:
-    of = protocol([["version", "app"], ["new", "place"]])
-    assert isinstance(of.mechanism, Strata)
-    columns = [Held(np.array([value]), np.array([-1])) for value in (1, 2, 3, 1)]
-    symbols = {int(of.encoding.encode(columns, default_rng(seed))[0]) for seed in range(20)}
-    assert symbols == {2 * 5 + 3, 3 * 5 + 1 * 4 + 1}
-
-
 def test_a_view_without_reports_leaves_its_tables_out() -> None:
     of, rng = protocol([["new", "app"], ["version", "place"]]), default_rng(3)
     assert isinstance(of.mechanism, Strata)

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.metric.decoder import MatrixDecoder, em
 from uldp.mechanisms.families.metric.randomizer import MOST_NATS, MetricMechanism
-from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.law import Outputs
 from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.report.guarantee import guarantee
@@ -72,12 +69,6 @@ def test_noise_decays_by_one_scale(size: int, epsilon: float, columns: int | Non
     assert mechanism.guarantee.privacy is Privacy.METRIC
 
 
-def test_possible_payloads_are_symbols() -> None:
-    possible = MetricMechanism(12, 1.0, 4).possible(np.array([0, 11, 12, 2**32 - 1], dtype=np.uint32))
-    assert possible.tolist() == [True, True, False, False]
-    assert MetricMechanism(12, 1.0, 4).perturb(np.array([3]), SystemRandomness())[0] < 12
-
-
 def likelihood(matrix: Floats, cells: Counts, r: Floats) -> float:
     return float(cells @ np.log(r @ matrix))
 
@@ -92,12 +83,6 @@ def test_em_finds_no_smaller_likelihood_than_the_truth() -> None:
     assert likelihood(mechanism.matrix, cells, found) > likelihood(mechanism.matrix, cells, truth)
     linear = MatrixDecoder(mechanism).linear(cells, 1_000)
     assert np.abs(found - truth).sum() < np.abs(linear.values - truth).sum()
-
-
-def test_check_prints_the_scale_that_a_client_needs() -> None:
-    mechanism = MetricMechanism(25, 0.5, 5)
-    outputs = dict(MatrixDecoder(mechanism).describe(1_000, "auto"))["outputs"]
-    assert float(outputs.rsplit(maxsplit=1)[1]) == mechanism.scale
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1])
@@ -138,15 +123,6 @@ def test_outputs_that_no_values_explain_are_improbable() -> None:
     assert decoder.p_values(without_one, 10_000)[Flag.IMPROBABLE_COUNTS] < 1e-6
 
 
-@pytest.mark.parametrize("count", [0, 7, 40])
-def test_intervals_of_two_values_are_exact(count: int) -> None:
-    mechanism, n = MetricMechanism(2, 1.0, None), 40
-    p, q = mechanism.matrix[0, 0], mechanism.matrix[1, 0]
-    low, high = MatrixDecoder(mechanism).linear(np.array([count, n - count]), n).interval(0.95)
-    wanted = [(end - q) / (p - q) for end in clopper_pearson([count], n, 0.95)]
-    assert (low[0], high[0]) == pytest.approx(np.concatenate(wanted))
-
-
 @pytest.mark.parametrize("size", [3, 12])
 def test_cumulants_are_those_of_the_outputs(size: int) -> None:
     mechanism, rng = MetricMechanism(size, 0.7), np.random.default_rng(8)
@@ -159,19 +135,6 @@ def test_cumulants_are_those_of_the_outputs(size: int) -> None:
     np.testing.assert_allclose(law.sums(w, r).third, f @ (inverse.T @ w - r @ w) ** 3, rtol=1e-9)
     for single, of_sum in zip(law.each(r), law.sums(np.eye(size), r), strict=True):
         np.testing.assert_allclose(single, of_sum)
-
-
-def test_simultaneous_intervals_are_wider() -> None:
-    keys: dict[str, Any] = {"domain": {"size": 6}, "mechanism": {"name": "metric", "epsilon": 1.0}}
-    cells = np.array([30, 20, 10, 10, 20, 10])
-    (one,), (all_at_once,) = (
-        build_protocol(build.spec(**keys, intervals=intervals)).decoder.tables(cells, 100, "em")
-        for intervals in ("each", "simultaneous")
-    )
-    assert one.high is not None
-    assert all_at_once.high is not None
-    assert (all_at_once.high >= one.high).all()
-    assert all_at_once.simultaneous
 
 
 def test_the_page_says_that_far_values_are_not_protected() -> None:
@@ -210,9 +173,3 @@ def test_mistakes_are_named(keys: dict[str, Any], text: str) -> None:
     with pytest.raises(SpecError) as caught:
         build.spec(**{"domain": {"size": 25}} | keys | {"mechanism": mechanism})
     assert text in str(caught.value)
-
-
-@pytest.mark.parametrize(("size", "epsilon", "columns"), [(1, 1.0, None), (4, 0.0, None), (4, 1.0, 3), (4, 1.0, 0)])
-def test_what_is_refused(size: int, epsilon: float, columns: int | None) -> None:
-    with pytest.raises(ValueError, match=r"symbols|epsilon"):
-        MetricMechanism(size, epsilon, columns)

@@ -78,14 +78,6 @@ def test_numbers_out_of_range_are_its_nearest_end(number: float, draw: Fraction,
         assert symbol == grid
 
 
-def test_a_number_between_two_points_becomes_either() -> None:
-    n = 100_000
-    symbols = NumberEncoding(0, 24, 8).encode(held(np.full(n, 3.75)), np.random.default_rng(1))  # 1.25 steps
-    ones, twos = (symbols == 1).sum(), (symbols == 2).sum()
-    assert ones + twos == n
-    assert abs(twos - n / 4) < 5 * np.sqrt(n * 3 / 16)
-
-
 def test_integers_are_numbers() -> None:
     assert NumberEncoding(0, 10, 10).encode(held([0, 7, 12]), np.random.default_rng(0)).tolist() == [0, 7, 10]
 

@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression, minimize
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators.choice import part_of_cells, part_of_each, seed_of
+from uldp.mechanisms.estimators.choice import seed_of
 from uldp.mechanisms.estimators.ordered import (
     Fit,
     by_blocks,
@@ -162,21 +162,6 @@ def test_shares_in_a_box_are_nearest_in_proportion(m: int, seed: int) -> None:
     slow = on_simplex(divergence, inside, list(zip(low, high, strict=True)))
     assert divergence(found) == pytest.approx(divergence(slow), abs=1e-6)
     assert into_box(shares, np.zeros(m), np.ones(m)) is shares
-
-
-def test_halves_of_counts_are_independent() -> None:
-    rng, n, m = default_rng(5), 1_001, np.array([0.2, 0.5, 0.3])
-    for partition in (True, False):
-        counts = [rng.multinomial(n, m) if partition else rng.binomial(n, m) for _ in range(4_000)]
-        halves = [(part_of_cells if partition else part_of_each)(each, n, n // 2, rng) for each in counts]
-        one = np.array(halves)
-        other = np.array(counts) - one
-        products = (one - 500 * m) * (other - 501 * m)
-        z = products.mean(axis=0) / (products.std(axis=0) / np.sqrt(len(products)))
-        assert np.abs(z).max() < 4
-        assert one.var(axis=0) == pytest.approx(500 * m * (1 - m), rel=0.1)
-        if partition:
-            assert (one.sum(axis=1) == 500).all()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])

@@ -142,17 +142,6 @@ def test_nothing_is_known_of_a_pair_without_reports() -> None:
     assert beats.unbiased[2] == 0.5
 
 
-def test_all_intervals_at_once_are_wider() -> None:
-    cells = np.array([310, 190, 160, 340, 255, 245])
-    each, together = (decoder_of(intervals=name).tables(cells, 1500, "auto") for name in ("each", "simultaneous"))
-    for one, both in zip(each, together, strict=True):
-        assert one.low is not None
-        assert both.low is not None
-        assert both.simultaneous
-        inner = (one.low > 0) & (one.values > 0)
-        assert (both.low[inner] < one.low[inner]).all()
-
-
 def test_a_ranking_is_read_as_the_places_of_its_candidates() -> None:
     kind = Ranking(of=["a", "b", "c"])
     assert kind.read("b>a>c") == kind.read(" b > a > c") == kind.check([1, 0, 2], "") == (1, 0, 2)

@@ -4,11 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
-from tests.mechanisms.plausibility import MECHANISMS, K, mask
+from tests.mechanisms.plausibility import mask
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import Fit, fit_counts
@@ -104,21 +102,3 @@ def test_bits_left_of_a_pole() -> None:
     assert fit is not None
     assert fit.statistic == pytest.approx(statistic, rel=1e-4)
     assert fit.degrees == degrees
-
-
-@given(
-    name=st.sampled_from(["urr", "urap", "uoue"]),
-    shares=st.lists(st.integers(0, 40), min_size=K, max_size=K).filter(lambda shares: sum(shares) > 0),
-    apart=st.integers(0, 2),
-)
-def test_only_the_sum_of_non_sensitive_counts_matters(name: str, shares: list[int], apart: int) -> None:
-    # No noise falls on them, so whatever they are among themselves is a possible distribution.
-    mechanism = MECHANISMS[name]
-    counts = np.array(shares) * 10
-    n = int(counts.sum()) + 400 * mechanism.channel.independent_bits
-    other = counts.copy()
-    other[5:] = counts[5:].sum() * np.eye(3, dtype=np.int64)[apart]
-    one, two = fit_counts(mechanism.channel, counts, n), fit_counts(mechanism.channel, other, n)
-    assert (one is None) == (two is None)
-    if one is not None and two is not None:
-        assert_fit(one, two.statistic, two.degrees)

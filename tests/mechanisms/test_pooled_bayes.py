@@ -52,15 +52,6 @@ def l1(estimate: Floats) -> float:
 
 
 @each
-def test_it_is_a_distribution_whatever_the_order_of_versions(name: str) -> None:
-    parts = counted(POOLS[name], 2000, seed=1)
-    r, other = (pooled_bayes(pool(order), 0) for order in (parts, parts[::-1]))
-    assert r.min() >= 0
-    assert r.sum() == pytest.approx(1)
-    assert other == pytest.approx(r, abs=1e-6)
-
-
-@each
 def test_at_small_n_it_is_better_than_the_projection_and_than_each_version_alone(name: str) -> None:
     errors = []
     for seed in range(20):

@@ -98,12 +98,3 @@ def test_the_covariance_of_a_part_is_a_diagonal_and_rank_one(name: str) -> None:
     w -= w.mean(axis=0)
     diagonal, u = part.diagonal_and_rank_one()
     assert part.sums(w).variance == pytest.approx(diagonal @ w**2 - (u @ w) ** 2)
-
-
-def test_two_estimates_of_one_number_are_pooled_by_their_precisions() -> None:
-    arms = [estimate(2, 1, 5), estimate(2, 2, 7)]
-    precisions = [1 / arm.variance[0] for arm in arms]
-    linear = Pooled.of(arms, [np.array(each) for each in precisions], Matrices([np.eye(2)] * 2))
-    mean = sum(arm.values * each for arm, each in zip(arms, precisions, strict=True)) / sum(precisions)
-    assert linear.values == pytest.approx(mean)
-    assert linear.variance[0] == pytest.approx(1 / sum(precisions))

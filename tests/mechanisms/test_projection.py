@@ -92,27 +92,6 @@ def test_equally_noisy_symbols_are_moved_alike(name: str) -> None:
         assert wls(channel, counts, N) == pytest.approx(norm_sub(channel, counts, N), abs=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-@given(data=st.data())
-def test_it_is_a_distribution_that_follows_the_order_of_symbols(name: str, data: st.DataObject) -> None:
-    channel = MECHANISMS[name].channel
-    n = data.draw(st.integers(1, 500))
-    if channel.independent_bits:
-        counts = data.draw(npst.arrays(np.int64, K, elements=st.integers(0, n)))
-        counts[-1] = min(counts[-1], n - counts[-2])  # a report holds at most one bit that is not sensitive
-    else:
-        rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-        sets = [rng.permutation(K)[: channel.supported] for _ in range(n)]
-        counts = np.bincount(np.concatenate(sets), minlength=K)
-    r = wls(channel, counts, n)
-    assert (r >= 0).all()
-    assert r.sum() == pytest.approx(1, abs=1e-12)
-    # Sensitive symbols change places with each other, and so do the others.
-    order = np.concatenate([data.draw(st.permutations(range(4))), data.draw(st.permutations([4, 5]))])
-    assert wls(channel, counts[order], n) == pytest.approx(r[order], abs=1e-9)
-
-
 @given(
     x=npst.arrays(np.float64, 5, elements=st.floats(-1, 1)),
     a=npst.arrays(np.float64, 5, elements=st.floats(0.01, 10)),
@@ -202,17 +181,3 @@ def test_a_box_without_the_sum_is_left_out() -> None:
     low, high = box_of(np.array([[0.6, 0.6], [-0.1, 0.2]]), np.array([[0.9, 0.9], [0.5, 1.4]]))
     assert np.array_equal(low, [[0.0, 0.0], [0.0, 0.2]])
     assert np.array_equal(high, [[1.0, 1.0], [0.5, 1.0]])
-
-
-@pytest.mark.parametrize(
-    ("estimate", "variances", "nearest"),
-    [
-        ([0.2, 0.3, 0.5], [1.0, 1.0, 1.0], [0.2, 0.3, 0.5]),
-        ([0.6, 0.6, -0.2], [1.0, 1.0, 1.0], [0.5, 0.5, 0.0]),
-        ([0.6, 0.6, 0.0], [0.01, 0.03, 1.0], [0.55, 0.45, 0.0]),
-        ([0.4, 0.4, 0.0], [1.0, 1.0, 2.0], [0.45, 0.45, 0.1]),
-    ],
-)
-def test_a_noisy_entry_moves_farther(estimate: list[float], variances: list[float], nearest: list[float]) -> None:
-    found = onto_simplex(np.array(estimate), np.array(variances))
-    assert found == pytest.approx(nearest)

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.coverage import measure_manhattan
 from tests import build
+from tests.mechanisms.protocols import examples, first_specs, specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.table import TableName
@@ -39,3 +40,17 @@ def test_intervals_cover_with_the_wrong_background_of_the_example() -> None:
     assert coverage.occupied >= 0.95
     assert coverage.hidden >= 0.95
     assert coverage.band >= 0.98
+
+
+@pytest.mark.parametrize("name", [name for name, keys in first_specs().items() if "number" not in keys["domain"]])
+def test_intervals_that_hold_at_once_are_wider(name: str) -> None:
+    keys, rng = first_specs()[name], np.random.default_rng(2)
+    example = examples()[next(each for each, of in specs().items() if of is keys)]
+    cells = example.protocol.mechanism.statistic(example.protocol.perturb(example.hold(rng, 2000), rng))
+    at_once = build_protocol(build.spec(**keys, intervals="simultaneous")).decoder.tables(cells, 2000, "empirical")
+    for one, both in zip(example.protocol.decoder.tables(cells, 2000, "empirical"), at_once, strict=True):
+        assert not one.simultaneous
+        if one.low is None or one.high is None or both.low is None or both.high is None or not both.simultaneous:
+            continue
+        assert ((both.low <= one.low) & (one.high <= both.high)).all()
+        assert len(one.values) == 1 or ((both.low < one.low) | (one.high < both.high)).any()

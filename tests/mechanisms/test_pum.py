@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,7 @@ from uldp.mechanisms.families.randomized_response.randomizer import RandomizedRe
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.mechanisms.tags.pum import Pum, preprocess
+from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -210,12 +209,6 @@ def test_of_the_variable_of_a_spec(tmp_path: Path) -> None:
     assert model.stderr(estimate_of(pure_mechanism(spec).channel, counts, 1000)) == pytest.approx(
         expected.stderr(estimate_of(MECHANISMS["urr"].channel, counts, 1000))
     )
-
-
-def test_preprocess_hides_values_behind_their_bots() -> None:
-    values: npt.NDArray[np.int64] = np.array([0, 1, 2, 3])
-    tags: npt.NDArray[np.int64] = np.array([-1, 0, -1, 1])
-    np.testing.assert_array_equal(preprocess(values, tags, 5), [0, 5, 2, 6])
 
 
 @pytest.mark.parametrize(

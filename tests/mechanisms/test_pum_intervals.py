@@ -172,11 +172,6 @@ def test_published_ends_are_shares(n: int) -> None:
             assert (table.high <= np.maximum(table.values, 1)).all()
 
 
-def test_the_linear_estimate_keeps_ends_outside_of_0_and_1() -> None:
-    low, _ = PureDecoder(MECHANISMS["urr"], flat(5.0, 5.0)).linear(np.bincount([0], minlength=62), 1).interval(0.95)
-    assert (low < 0).any()
-
-
 def test_simultaneous_intervals_hold_at_once() -> None:
     model, misses = flat(np.nan, np.nan), {False: 0, True: 0}
     truth = {TableName.VISIBLE: VISIBLE, TableName.HIDDEN: R[SIZE:], TableName.BAND: TRUTH}

@@ -97,17 +97,6 @@ def test_no_honest_mix_is_flagged(name: str) -> None:
         assert min(protocol.decoder.p_values(cells, 4000).values()) > ALARM_LEVEL
 
 
-def test_the_total_does_not_weigh_slices_by_the_precision_of_their_estimates() -> None:
-    # 90 % of users hold value 0 in one slice, and 10 % hold value 1 in the other: the truth is .9 and .1.
-    n, rng = 40_000, np.random.default_rng(1)
-    protocol = build_protocol(spec_of("oue", by={"os": ["android", "ios"]}))
-    ios = np.arange(n) % 10 == 0
-    columns = [Held(ios.astype(np.int64), np.full(n, -1))] * 2
-    total = protocol.decoder.tables(protocol.mechanism.statistic(protocol.perturb(columns, rng)), n, "empirical")[0]
-    assert total.of == ()
-    assert total.values[:2] == pytest.approx([0.9, 0.1], abs=5 * total.stderr[:2].max())
-
-
 def test_an_unknown_slice_is_an_impossible_payload() -> None:
     bits, symbols = (build_protocol(spec_of(name, by=BY)).mechanism for name in ("oue", "rr"))
     payload = bits.perturb(np.array([0]), np.random.default_rng(0))
@@ -116,20 +105,6 @@ def test_an_unknown_slice_is_an_impossible_payload() -> None:
     two[:, 0] = [49, 50]
     assert bits.possible(two).tolist() == [True, False]
     assert symbols.possible(np.array([5000 - 1, 5000], np.uint32)).tolist() == [True, False]
-
-
-@pytest.mark.parametrize("of_domain", [{"size": 4}, {"record": {"a": {"size": 3}, "b": {"size": 4}}}])
-def test_a_report_names_its_slice_whatever_the_value(of_domain: dict[str, Any]) -> None:
-    of = {"a": {"name": "oue"}, "b": {"name": "rr"}}
-    mechanism = {"name": "sample-one", "epsilon": 1.0, "of": of} if "record" in of_domain else {"name": "rr"}
-    spec = build.spec(domain=of_domain, mechanism={"epsilon": 1.0} | mechanism, by={"os": ["android", "ios"]})
-    device, whole = Device(spec, {}), build_protocol(spec.whole).mechanism
-    for value in (0, 2):
-        held = {"a": value, "b": 3} if "record" in of_domain else value
-        for number, os in enumerate(["android", "ios"]):
-            _, record = report_store().decode(device.report(held, build.START, by={"os": os}))
-            payload = record["payload"]
-            assert (payload[0] if isinstance(payload, bytes) else payload // whole.size) == number
 
 
 @pytest.mark.parametrize(

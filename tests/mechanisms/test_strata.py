@@ -36,7 +36,6 @@ CASES: dict[str, tuple[list[PureMechanism], list[float]]] = {
     "bytes": ([LocalHashing(6, 1.0), bits(100), LocalHashing(3, 2.0, 5)], [0.6, 0.1, 0.3]),
     "one": ([LocalHashing(6, 1.0)], [1.0]),
 }
-cases = pytest.mark.parametrize(("parts", "shares"), CASES.values(), ids=CASES.keys())
 
 
 def pum(size: int) -> Pum:
@@ -66,25 +65,6 @@ class Fixed:
 def of_record(encodings: Sequence[Encoding], strata: Strata) -> StrataEncoding:
     """Each part reads a column of its own, as of a record."""
     return StrataEncoding([StratumSource(each, (number,)) for number, each in enumerate(encodings)], strata)
-
-
-@pytest.mark.parametrize(
-    ("name", "symbols", "width", "cells", "partitions"),
-    [("symbols", 12, None, 12, True), ("mixed", None, 8, 10 + 5 + 7, False), ("bytes", None, 15, 7 + 101 + 4, False)],
-)
-def test_attributes(name: str, symbols: int | None, width: int | None, cells: int, partitions: bool) -> None:
-    strata = Strata(*CASES[name])
-    assert (strata.form.symbols, strata.form.width) == (symbols, width)
-    assert strata.size == sum(part.size for part in strata.parts)
-    assert strata.statistic_size == cells
-    assert strata.partitions == partitions
-    assert strata.largest_step == 1
-
-
-def test_the_largest_step_is_that_of_all_parts() -> None:
-    wide = LocalHashing(4, 1.0)
-    wide.largest_step = 9
-    assert Strata([response(3), wide], [0.5, 0.5]).largest_step == 9
 
 
 @pytest.mark.parametrize(
@@ -149,32 +129,6 @@ def test_parts_of_one_mechanism_are_read_together_as_each_alone(one: Mechanism) 
 
 
 @pytest.mark.parametrize(
-    ("parts", "symbols", "payloads"),
-    [
-        ([response(5, None), response(300, None)], [0, 4, 5, 304], [0, 4, 5, 304]),
-        (
-            [response(70_000, None), bits(9), response(300, None)],
-            [69_999, 70_009 + 299],
-            [[0, 0, 0x6F, 0x11, 1, 0], [2, 0, 0x2B, 1, 0, 0]],
-        ),
-        (
-            [response(5, None), bits(50), response(300, None)],
-            [4, 55 + 299],
-            [[0, 0, 4, 0, 0, 0, 0, 0, 0], [2, 0, 0x2B, 1, 0, 0, 0, 0, 0]],
-        ),
-    ],
-)
-def test_payloads_name_the_part_and_hold_its_payload(
-    parts: list[Mechanism], symbols: list[int], payloads: list[object]
-) -> None:
-    strata = Strata(parts, [1 / len(parts)] * len(parts))
-    found = strata.perturb(np.array(symbols), np.random.default_rng(0))
-    assert found.dtype == (np.uint32 if strata.form.width is None else np.uint8)
-    assert found.tolist() == payloads
-    assert strata.possible(found).all()
-
-
-@pytest.mark.parametrize(
     ("payload", "possible"),
     [
         ([0, 0, 0b10000000, 0b10000000, 0, 0, 0, 0], True),
@@ -209,21 +163,6 @@ def test_payloads_that_a_part_calls_improbable_are_improbable() -> None:
     assert (possible & ~improbable).any()
 
 
-@cases
-def test_cells_are_those_of_the_parts_with_the_numbers_of_their_reports(
-    parts: list[PureMechanism], shares: list[float]
-) -> None:
-    strata = Strata(parts, shares)
-    numbers = [30 * (index + 1) for index in range(len(parts))]
-    symbols = np.repeat(strata.first_symbols, numbers)
-    cells = strata.statistic(strata.perturb(symbols, np.random.default_rng(3)))
-    rng = np.random.default_rng(3)  # draws for the parts one after the other, as ``perturb`` does
-    for part, number, (own, n) in zip(parts, numbers, strata.split_cells(cells), strict=True):
-        assert n == number
-        alone = part.perturb(np.zeros(number, dtype=np.int64), rng)
-        assert own.tolist() == part.statistic(alone).tolist()
-
-
 def test_a_large_part_with_few_reports_leaves_the_cells_sparse() -> None:
     strata = Strata([LocalHashing(3, 1.0), response(100_000), response(2)], [0.2, 0.4, 0.4])
     payloads = strata.perturb(np.array([0, 5, 70_000, 100_003, 100_004]), np.random.default_rng(0))
@@ -242,14 +181,6 @@ def test_draws_follow_the_shares_to_the_last_unit() -> None:
     assert strata.draw(6, Fixed(given)).tolist() == [0, 0, 1, 1, 2, 2]
 
 
-def test_a_record_becomes_the_symbol_of_its_drawn_variable() -> None:
-    strata = Strata([response(5), response(3)], [0.5, 0.5])
-    encoding = of_record([pum(5), pum(3)], strata)
-    columns = [held(np.array([4, 1, 0])), held(np.array([2, 0, 1]))]
-    half = 1 << 52
-    assert encoding.encode(columns, Fixed([0, half, half])).tolist() == [4, 5 + 0, 5 + 1]
-
-
 @dataclass(frozen=True)
 class Rounding(Encoding):
     """Rounds numbers to integers at random."""
@@ -257,16 +188,6 @@ class Rounding(Encoding):
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         values = columns[0].values
         return np.floor(values + randomness.random(len(values))).astype(np.int64)
-
-
-def test_encodings_that_draw_keep_their_law() -> None:
-    n = 40_000
-    strata = Strata([response(5), response(2)], [0.75, 0.25])
-    encoding = of_record([pum(5), Rounding()], strata)
-    columns = [held(np.full(n, 2)), held(np.full(n, 0.3))]
-    Pr = np.array([0, 0, 0.75, 0, 0, 0.25 * 0.7, 0.25 * 0.3])
-    counts = np.bincount(encoding.encode(columns, np.random.default_rng(5)), minlength=7)
-    assert (np.abs(counts - n * Pr) <= 5 * np.sqrt(n * Pr * (1 - Pr))).all()
 
 
 @dataclass(frozen=True)

@@ -91,17 +91,6 @@ def test_tables_are_those_of_the_parts_with_their_own_n() -> None:
         assert same(table, replace(alone, of=table.of))
 
 
-def test_estimators_are_the_union_in_order_and_parts_without_one_use_their_default() -> None:
-    assert DECODER.estimators == (*pure(OUE).estimators, "mle", "em")
-    (cells,) = statistics(3000, 1, seed=1)
-    app, *others = DECODER.tables(cells, 3000, "mle")
-    own, n = STRATA.split_cells(cells)[0]
-    assert same(app, replace(pure(RR).tables(own, n, "mle")[0], of=("app",)))
-    defaults = DECODER.tables(cells, 3000, pure(OUE).estimators[0])[1:]
-    assert len(others) == len(defaults) == 2
-    assert all(map(same, others, defaults))
-
-
 def test_an_estimator_of_no_part_is_refused() -> None:
     (cells,) = statistics(100, 1, seed=1)
     with pytest.raises(ValueError, match="no estimator 'mean'; choose one of auto, empirical"):
@@ -137,12 +126,6 @@ def test_check_refuses_cells_that_no_reports_give(changes: dict[int, int], n: in
         DECODER.check(cells, n)
 
 
-@pytest.mark.parametrize(("names", "decoders"), [(2, 3), (3, 2), (4, 4)])
-def test_each_part_has_a_name_and_a_decoder(names: int, decoders: int) -> None:
-    with pytest.raises(ValueError, match=f"3 parts, but {names} names, {decoders} decoders"):
-        StrataDecoder(["app"] * names, [Stub()] * decoders, STRATA)
-
-
 RESPONSES = StrataDecoder(NAMES, [Stub()] * 3, Strata([RR] * 3, SHARES))
 
 
@@ -162,10 +145,6 @@ def test_honest_strata_are_seldom_improbable(n: int) -> None:
     assert p_values.max() <= 1
     for level in (0.001, 0.05, 0.2):
         assert (p_values <= level).mean() <= level + 5 * np.sqrt(level * (1 - level) / runs)
-
-
-def test_honest_strata_use_most_of_the_level() -> None:
-    assert (strata_p_values(1000, 10_000, SHARES) <= 0.05).mean() > 0.03
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.25, 0.25), (0.45, 0.2, 0.35), (0.5, 0.15, 0.35)])
@@ -195,40 +174,8 @@ def test_p_values_of_parts_are_corrected_for_their_number() -> None:
     assert p_values[counts] == 1.0
 
 
-def test_parts_without_reports_are_not_tested() -> None:
-    cells = STRATA.statistic(STRATA.perturb(np.array([0, 1]), np.random.default_rng(0)))
-    decoder = StrataDecoder(NAMES, [Stub(p_values={Flag.IMPROBABLE_PAYLOADS: 0.01})] * 3, STRATA)
-    assert decoder.p_values(cells, 2)[Flag.IMPROBABLE_PAYLOADS] == 0.01
-
-
-def test_a_single_part_has_no_shares_to_test() -> None:
-    decoder = StrataDecoder(["app"], [Stub()], Strata([RR], [1.0]))
-    assert decoder.p_values(np.array([3, 0, 0, 0]), 3) == {}
-
-
 def test_the_least_share_can_be_tested() -> None:
     decoder = StrataDecoder(("a", "b"), [Stub()] * 2, Strata([RR] * 2, [1 - 1e-9, 1e-9]))
     none, three = (np.array([100 - few, 0, 0, 0, few, 0, 0, 0]) for few in (0, 3))
     assert decoder.p_values(none, 100)[Flag.IMPROBABLE_STRATA] == 1.0
     assert decoder.p_values(three, 100)[Flag.IMPROBABLE_STRATA] < 1e-6
-
-
-def test_forecast_is_that_of_the_parts_at_their_expected_numbers() -> None:
-    for n, of_parts in ((1000, (500, 200, 300)), (1, (1, 1, 1))):  # one report at least is expected of each
-        expected = [pure(part).forecast(own) for part, own in zip(PARTS, of_parts, strict=True)]
-        assert DECODER.forecast(n).tolist() == np.concatenate(expected).tolist()
-
-
-def test_describe_names_each_part_and_its_share() -> None:
-    lines = list(DECODER.describe(1000, "mle"))
-    assert [text for heading, text in lines if heading == "part"] == [
-        "app: 0.5 of the reports",
-        "hour: 0.2 of the reports",
-        "city: 0.3 of the reports",
-    ]
-    facts = [(heading, text) for heading, text in lines if heading != "part"]
-    assert facts == [
-        (heading, f"{name}: {text}")
-        for name, part, n in zip(NAMES, PARTS, (500, 200, 300), strict=True)
-        for heading, text in pure(part).describe(n, pure(part).known("mle"))
-    ]

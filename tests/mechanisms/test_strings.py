@@ -57,12 +57,6 @@ def test_a_string_has_the_symbol_of_all_its_bytes() -> None:
     assert string_symbol("a", 8) != string_symbol("a", 9)
 
 
-@pytest.mark.parametrize(("bits", "hashes", "cohorts"), [(12, 1, 1), (8, 0, 1), (8, 5, 1), (8, 1, 0), (8, 1, 65_537)])
-def test_a_filter_of_other_sizes_is_refused(bits: int, hashes: int, cohorts: int) -> None:
-    with pytest.raises(ValueError):
-        BloomFilter(1.0, bits, hashes, cohorts)
-
-
 def test_a_report_of_no_cohort_is_impossible() -> None:
     payloads = np.array([[3, 0, 255], [2, 1, 0], [2, 0, 255], [0, 0, 0]], dtype=np.uint8)
     assert BloomFilter(1.5, 8, 2, 3).possible(payloads).tolist() == [False, False, True, True]
@@ -101,18 +95,6 @@ def test_a_device_keeps_its_response_to_a_string_and_its_cohort() -> None:
     ]
     # Without noise on top, all reports of a string are the same.
     assert payloads[0] == payloads[2] == payloads[3] != payloads[1]
-
-
-def test_a_record_may_have_strings() -> None:
-    record = {"search": STRINGS | {"candidates": ["a"]}, "app": {"size": 3}}
-    parts = {"search": {"name": "bloom"}, "app": {"name": "rr"}}
-    spec = build.spec(domain={"record": record}, mechanism={"name": "sample-one", "epsilon": 1.0, "of": parts})
-    assert spec.variables["search"].candidates == ["a"]
-    message = Device(spec, hidden={}).report({"search": "secret", "app": 1}, START)
-    payload = report_store().decode(message)[1]["payload"]
-    cells = build_protocol(spec).mechanism.statistic(np.frombuffer(payload, np.uint8)[None])
-    tables = build_protocol(spec).decoder.tables(cells, 1, "auto")
-    assert {table.of for table in tables} in ({("search",)}, {("app",)})
 
 
 def of(name: str, **parameters: Any) -> dict[str, Any]:

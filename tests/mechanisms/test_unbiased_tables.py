@@ -1,7 +1,5 @@
 """The unbiased estimates of tables: those of ``linear``, whose mean weighted by n is that of the summed counts."""
 
-from itertools import chain
-
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -69,9 +67,3 @@ def test_the_mean_weighted_by_reports_is_the_estimate_of_the_summed_counts(name:
         parts = [each[key] for each in (first, second)]
         mean = np.sum([part.n * part.unbiased for part in parts if part.unbiased is not None], axis=0) / total.n
         assert mean == pytest.approx(total.unbiased, abs=1e-9)
-
-
-def test_most_examples_have_some() -> None:
-    found = chain.from_iterable(tables(each, window(each, 300, 1), 300).values() for each in EXAMPLES.values())
-    have = [table.unbiased is not None for table in found if table.name not in NONE]
-    assert np.mean(have) > 0.9

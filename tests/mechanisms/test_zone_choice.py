@@ -17,10 +17,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.specfile import read_spec
 from uldp.schemas.specs.variable import Variable
-from uldp.schemas.specs.zones import Zones
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
-UTILITY_OPTIMIZED: tuple[str, ...] = ("urr", "urap", "uoue", "uhr", "uss", "ubd")
 VARIABLE = CollectionSpec.load(MANHATTAN / "spec.yaml").variables[""]
 
 
@@ -79,20 +77,6 @@ def by(name: str, epsilon: float, **parameters: float) -> Variable:
     written = read_spec(MANHATTAN / "spec.yaml")
     assert isinstance(written, dict)
     return CollectionSpec.parse(written | keys, base=MANHATTAN).variables[""]
-
-
-@pytest.mark.parametrize("zones", [None, equal_zones(VARIABLE.background[0], 4)])
-def test_a_block_of_one_value_is_forecast_as_randomized_response(zones: Zones | None) -> None:
-    of_blocks, response = (
-        expected_l1(with_zones(variable, 0, zones, None), 100_000) for variable in (by("ubd", 1.0, w=1), by("urr", 1.0))
-    )
-    assert of_blocks == pytest.approx(response, rel=1e-9)
-
-
-def test_less_noise_gives_a_smaller_forecast_whatever_the_mechanism() -> None:
-    for name in UTILITY_OPTIMIZED:
-        exact, noisy = (expected_l1(by(name, epsilon), 100_000) for epsilon in (6.0, 0.5))
-        assert 0 < exact < noisy
 
 
 @pytest.mark.parametrize("epsilon", [0.5, None])

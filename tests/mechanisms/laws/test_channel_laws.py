@@ -96,13 +96,6 @@ def scores(rows: Floats, channel: Channel) -> Floats:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_the_mean_score_is_the_sum(name: str) -> None:
-    probability, rows, law = LAWS[name]
-    assert probability.sum() == pytest.approx(1)
-    assert probability @ scores(rows, law.channel) == pytest.approx(THETA)
-
-
-@pytest.mark.parametrize("name", LAWS)
 def test_cumulants_are_those_of_all_reports(name: str) -> None:
     probability, rows, law = LAWS[name]
     centred = scores(rows, law.channel) @ W - THETA @ W

@@ -41,13 +41,6 @@ def test_a_change_of_the_named_size_is_found_in_four_of_five_cases() -> None:
     assert 0.8 - 3.3 * np.sqrt(0.16 / runs) <= power <= 0.8 + 3.3 * np.sqrt(0.16 / runs)
 
 
-def test_the_constant_of_the_smallest_change_is_4_8_for_625_values() -> None:
-    """The quantile of a two-sided test at .05 / 625, and that of a power of .8."""
-    expected = stats.norm.isf(0.05 / 2 / 625) + stats.norm.isf(0.2)
-    assert smallest_change(np.ones(625)) == pytest.approx(np.full(625, expected))
-    assert expected == pytest.approx(4.79, abs=0.005)
-
-
 @pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
 def test_corrections_are_those_of_scipy_or_of_the_paper(correct: Any) -> None:
     p_values = default_rng(4).random(40) ** 3
@@ -79,12 +72,3 @@ def test_with_tags_what_is_compared_is_what_was_measured() -> None:
     assert [(each.quantity, each.label) for each in differences[-2:]] == [("visible", "4"), ("hidden", "home")]
     assert [each.estimate for each in differences] == pytest.approx(after.linear.values - before.linear.values)
     assert {each.against for each in differences} == {"v1 hour"}
-
-
-def test_means_are_compared() -> None:
-    version = Version(build.spec(domain={"number": {"low": 0, "high": 10}}, mechanism={"name": "duchi", "epsilon": 1}))
-    before, after = (shares(version, np.array(cells), 100) for cells in ([60, 40], [20, 80]))
-    (only,) = rows_of(compare(before, after))
-    assert (only.quantity, only.label) == ("mean", None)
-    assert only.estimate == pytest.approx(after.linear.values[0] - before.linear.values[0])
-    assert only.stderr == pytest.approx(np.sqrt((before.linear.variance + after.linear.variance)[0]))

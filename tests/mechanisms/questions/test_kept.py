@@ -104,17 +104,6 @@ def test_the_variance_is_the_published_formula(name: str) -> None:
     assert difference(protocol, window, window).variance == pytest.approx(2 * v)
 
 
-def test_each_part_of_a_record_has_its_own_devices() -> None:
-    example = KEPT["record with permanent responses"]
-    windows = simulated(example, runs=1)[0]
-    found = summed(example.protocol, of(*windows))
-    once = example.protocol.decoder.linear(np.sum(windows, axis=0), WINDOWS * N)
-    assert found.values == pytest.approx(once.values)
-    assert (found.variance > once.variance)[once.variance > 0].all()
-    change = difference(example.protocol, of(windows[0]), of(windows[1]), same_devices=True)
-    assert (change.variance <= difference(example.protocol, of(windows[0]), of(windows[1])).variance).all()
-
-
 def test_an_estimate_without_a_law_of_responses_is_as_if_of_one_window() -> None:
     example = KEPT["ss with a permanent response"]
     found = example.protocol.decoder.linear(simulated(example, runs=1)[0][0], N)

@@ -67,12 +67,6 @@ def test_the_tables_are_those_of_the_pooled_counts() -> None:
     assert "the users of versions 1 and 2 are of one population" in pool.assumed
 
 
-def test_a_pool_has_less_error_than_the_better_of_its_versions() -> None:
-    (shares,) = drawn(1, runs=1)
-    assert all((shares.linear.variance <= part.linear.variance).all() for part in shares.parts)
-    assert shares.n == 2 * N
-
-
 def test_a_version_with_few_reports_in_a_day_is_joined_with_its_neighbours() -> None:
     """The second version begins with 4 reports, fewer than 10, so no number is of this day alone."""
     first, second = versions()

@@ -16,7 +16,6 @@ from uldp.mechanisms.questions import (
     Shares,
     Span,
     Version,
-    compare,
     groups_of,
     quantiles,
     range_of,
@@ -78,16 +77,6 @@ def test_ranges_and_quantiles_agree_with_the_tables(name: str) -> None:
         assert each.high is not None
         assert 0 <= each.low <= each.estimate + 1e-12
         assert each.estimate <= each.high + 1e-12 <= 1 + 2e-12
-
-
-def test_bins_of_two_times_are_compared() -> None:
-    tree = of_numbers(drawn(), **TREE)
-    *changes, whole = rows_of(compare(tree, tree))
-    assert [(each.label, each.quantity, each.estimate) for each in changes[:2]] == [
-        ("0 to 5", "share", 0.0),
-        ("5 to 10", "share", 0.0),
-    ]
-    assert (len(changes), whole.estimate) == (16, 0.0)
 
 
 def test_devices_that_keep_responses_make_ranges_of_several_windows_wider() -> None:

@@ -52,14 +52,6 @@ def test_a_sum_of_randomized_responses_is_known_better_than_its_parts_say() -> N
     assert (sum_of.unbiased, sum_of.stderr) == pytest.approx((1 - of.linear.values[3], np.sqrt(of.linear.variance[3])))
 
 
-def test_the_sum_of_one_value_is_its_own_estimate_and_all_values_are_certain() -> None:
-    version = Version(build.spec(mechanism={"name": "rr", "epsilon": 1}))
-    of = shares(version, np.array([50, 40, 30, 20, 10]))
-    one, everything = rows_of(sums(of, groups_of(of, {"one": [2], "all": [0, 1, 2, 3, 4]})))
-    assert (one.unbiased, one.stderr) == pytest.approx((of.linear.values[2], np.sqrt(of.linear.variance[2])))
-    assert (everything.unbiased, everything.stderr) == pytest.approx((1.0, 0.0), abs=1e-7)
-
-
 def test_behind_a_tag_without_strength_all_users_or_none_may_be_members() -> None:
     version = Version(build.spec(**TAG))
     of = shares(version, np.array([30, 30, 20, 30, 20, 20]))
