@@ -79,24 +79,10 @@ def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object,
     assert earliest == START - age * 24 * HOUR
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "tags", "width"),
-    [("urr", 16, [], None), ("urap", 9, [], 2), ("urap", 16, [], 2), ("urap", 16, [{"name": "home"}], 3)],
-)
-def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict[str, str]], width: int | None) -> None:
-    mechanism = {"name": name, "epsilon": 1.0}
-    assert target(mechanism=mechanism, domain={"size": size}, tags=tags).mechanism.form.width == width
-
-
 @pytest.mark.parametrize(("size", "slices"), [(2, 8), (2**14, 4), (2**20, 1)])
 def test_the_sums_of_a_span_are_bounded(size: int, slices: int) -> None:
     (served,) = serve([build.spec(domain={"size": size})]).values()
     assert served.span_size == slices * served.slice_size
-
-
-def test_versions_of_a_collection_stand_side_by_side() -> None:
-    found = serve([make_spec(version=1), make_spec(version=2, mechanism={"name": "urap", "epsilon": 1.0})])
-    assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}
 
 
 def test_two_specs_of_one_version_are_refused() -> None:
@@ -120,15 +106,3 @@ def test_collections_with_the_same_variables_share_a_protocol() -> None:
     assert a is b
     assert len({id(each) for each in (a, *others)}) == 3
     assert [each.device_digest for each in served.values()] == [each.spec.device_digest for each in served.values()]
-
-
-def test_records_whose_devices_differ_have_channels_of_their_own() -> None:
-    record, of = {"record": {"one": {"size": 4}}}, {"one": {"name": "rr"}}
-    specs = [
-        build.spec(collection=name, domain=record, mechanism={"name": "sample-one", "epsilon": epsilon, "of": of})
-        for name, epsilon in (("a", 1.0), ("b", 2.0), ("c", 1.0))
-    ]
-    one, other, again = serve(specs).values()
-    assert one.protocol is again.protocol
-    assert [each.device_digest for each in (one, other, again)] == [each.device_digest for each in specs]
-    assert one.device_digest != other.device_digest

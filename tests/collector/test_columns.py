@@ -29,10 +29,6 @@ def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int
 IDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=30)
 
 
-def test_length_is_the_number_of_reports() -> None:
-    assert [len(columns([(i, i) for i in range(n)])) for n in (0, 1, 5)] == [0, 1, 5]
-
-
 @pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])], ids=["mask", "indices"])
 @pytest.mark.parametrize("payloads", [None, np.array([[1, 2], [3, 4], [5, 6]], dtype=np.uint8)], ids=["symbol", "bits"])
 def test_take_keeps_the_fields_of_a_report_together(chosen: npt.NDArray[np.intp], payloads: Payloads | None) -> None:
@@ -65,11 +61,6 @@ def test_a_shard_keeps_the_order_of_arrival() -> None:
     assert len(shards) == 2
     for [part] in shards.values():
         assert part.payloads.tolist() == sorted(part.payloads.tolist())
-
-
-def test_nbytes_are_the_bytes_of_all_columns() -> None:
-    assert columns([(1, 1)] * 10).nbytes == 10 * (16 + 8 + 4 + 1)
-    assert columns([(1, 1)] * 10, np.zeros((10, 79), dtype=np.uint8)).nbytes == 10 * (16 + 8 + 79 + 1)
 
 
 @given(IDS, st.integers(1, 4))

@@ -90,9 +90,3 @@ def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -
     output = sum(span.numbers.nbytes + as_dense(span.cells).nbytes for *_, span in spans if span.cells is not None)
     assert output == 2000 * 8 * (NUMBERS + SIZE)
     assert peak < 5 * output
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
-def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
-    reports = [(hour, {7}) for hour in (0, 2)] * 1000
-    assert counted(spec, reports) == brute_force(reports)

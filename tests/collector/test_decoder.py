@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from tests.build import HOUR, MINUTE, SENDER_KEY, START, batch
@@ -24,27 +23,6 @@ from uldp.schemas.pane import SKEW_RANGES
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message, Report, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
-
-
-@both_paths
-def test_columns_hold_what_the_report_said() -> None:
-    sent = [
-        Report(*SYMBOL.key, ID, START + 59 * MINUTE, 10),
-        Report(*SYMBOL.key, ID[::-1], START, 0),
-        Report(*SLIDING.key, ID, START + 29 * MINUTE, 9),
-        Report(*BITS.key, ID, START, b"\xe0\x40"),
-    ]
-    decoded = decode(*(Message(report.encode(), START + HOUR) for report in sent))
-    assert (decoded.received, decoded.late, decoded.rejected, accounting(decoded)) == (4, [], [], {})
-    of = {(columns.collection, columns.version): columns for columns in decoded.columns}
-    assert sum(len(columns) for columns in decoded.columns) == 4
-    assert of[SYMBOL.key].slices.tolist() == [START, START]
-    assert of[SYMBOL.key].payloads.tolist() == [10, 0]
-    assert of[SYMBOL.key].payloads.dtype == np.uint32
-    assert of[SYMBOL.key].report_ids.tobytes() == ID + ID[::-1]
-    assert of[SLIDING.key].slices.tolist() == [START + 15 * MINUTE]
-    assert of[BITS.key].payloads.tolist() == [[0xE0, 0x40]]
-    assert of[BITS.key].payloads.dtype == np.uint8
 
 
 def test_nothing_becomes_nothing() -> None:
@@ -104,18 +82,6 @@ def test_what_is_late_or_rejected_of_a_batch_can_be_sent_again_alone(
     alone = decode(*decoded.late, *(Message(rejected.bodies[0], published) for rejected in decoded.rejected))
     assert accounting(alone) == accounting(decoded)
     assert outcomes(alone) + Counter({(sent[1], "counted"): 1}) == outcomes(decoded)
-
-
-@pytest.mark.parametrize("symbol", [11, 2**31 - 1, 2**31, 2**32 - 1])
-def test_a_symbol_that_only_a_batch_can_hold_is_rejected_like_any_other(symbol: int) -> None:
-    sent = batch([Report(*SYMBOL.key, ID, START, 3), Report(*SYMBOL.key, ID[::-1], START, symbol)])
-    decoded = decode(Message(sent.encode(), START))
-    assert sum(map(len, decoded.columns)) == 1
-    (rejected,) = decoded.rejected
-    assert rejected.reason is Reason.OUT_OF_DOMAIN
-    assert rejected.detail == f"symbol {symbol} of 11"
-    again = decode(Message(rejected.bodies[0], START))
-    assert (again.received, again.columns, again.rejected) == (1, [], [rejected])
 
 
 # Signals.

@@ -1,6 +1,5 @@
 """Sliding windows that are published: the difference of two of them is never about few reports."""
 
-from collections.abc import Iterable
 from itertools import combinations, pairwise, product
 from math import prod
 
@@ -116,12 +115,6 @@ def test_windows_of_one_length_of_slices_have_no_sums_of_few_reports() -> None:
         assert n >= LEAST
 
 
-def test_slices_of_few_reports_leave_windows_of_coarser_slices() -> None:
-    """Two reports a slice, and six a slice of three."""
-    assert sorted(published(dict.fromkeys(range(24), 2), 6)) == [0, 3, 6, 9, 12, 15, 18]
-    assert len(published(dict.fromkeys(range(24), LEAST), 6)) == 19
-
-
 def test_the_parts_of_a_window_add_up_to_its_ends() -> None:
     slices = {slot * PERIOD: part(slot, 1) for slot in range(-3, 12)}
     halves: list[dict[int, Partial]] = [{}, {}]
@@ -146,18 +139,3 @@ def test_fixed_windows_have_no_ends() -> None:
     assert not has_few_at_ends(None, (3,), LEAST)
     none = SliceReports({}, PLAIN, 30, PERIOD)
     assert none.ended(0, part(3, 4)).ends == {}
-
-
-def solved(windows: Iterable[set[int]], hours: int) -> int:
-    """How many hours are sums of windows, with any coefficients."""
-    sums = np.array([[hour in held for hour in range(hours)] for held in windows], dtype=np.float64)
-    rank = np.linalg.matrix_rank(sums)
-    return sum(int(np.linalg.matrix_rank(np.vstack([sums, unit])) == rank) for unit in np.eye(hours))
-
-
-def test_windows_of_six_hours_do_not_say_what_each_hour_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before, a window was published if it had enough reports itself."""
-    hours = dict.fromkeys(range(60), 2)
-    assert solved(published(hours, 6).values(), 60) == 0
-    monkeypatch.setattr("tests.collector.test_ends.has_few_at_ends", lambda *_: False)
-    assert solved(published(hours, 6).values(), 60) == 60

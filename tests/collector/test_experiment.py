@@ -132,17 +132,6 @@ def test_a_comparison_ranks_by_the_error_that_simulations_have() -> None:
         assert abs(z) < 4
 
 
-def test_more_windows_make_a_comparison_sharper() -> None:
-    oue = uldp.protocol("oue", size=20, epsilon=1.0)
-    (few,), (many,) = (uldp.compare([oue], np.ones(20), 5000, windows=windows) for windows in (10, 160))
-    assert many.l1_stderr == pytest.approx(few.l1_stderr / 4, rel=0.5)
-
-
-def test_a_protocol_is_shown_by_the_parameters_that_were_given() -> None:
-    assert str(uldp.protocol("rappor", size=3, epsilon=1.0, theta=0.5)) == "rappor(epsilon=1.0, theta=0.5)"
-    assert repr(uldp.protocol("rr", domain=["a", "b"], epsilon=2.0)) == "<rr(epsilon=2.0) of 2 values>"
-
-
 @pytest.mark.parametrize("name", [name for name, each in examples().items() if len(each.spec.variables) == 1])
 def test_each_mechanism_has_estimates_without_devices(name: str) -> None:
     example: Example = examples()[name]
@@ -155,16 +144,6 @@ def test_each_mechanism_has_estimates_without_devices(name: str) -> None:
 def test_a_record_is_refused() -> None:
     with pytest.raises(uldp.UldpError, match="one variable"):
         uldp.Protocol(next(each.spec for each in examples().values() if len(each.spec.variables) > 1))
-
-
-@pytest.mark.parametrize("name", uldp.__all__)
-def test_each_name_is_there_and_documented(name: str) -> None:
-    assert getattr(uldp, name).__doc__
-
-
-def test_a_name_that_is_not_there_is_no_attribute() -> None:
-    with pytest.raises(AttributeError, match="Protocl"):
-        getattr(uldp, "Protocl")  # noqa: B009 - the type checker knows the names
 
 
 def test_an_experiment_imports_little() -> None:

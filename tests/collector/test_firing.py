@@ -8,7 +8,7 @@ from tests import build
 from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.firing import NEVER, Pending, fired_by, next_due, windows_of
-from uldp.collector.partial import Partial, stack
+from uldp.collector.partial import stack
 from uldp.collector.window_keys import times_of
 from uldp.schemas.arrays import Times
 from uldp.schemas.pane import Accounting
@@ -38,12 +38,6 @@ def test_windows_of_slices_end_between_two_times(
     assert windows_of(times(slots), size, PERIOD, offset, after, until).tolist() == sorted(wanted)
 
 
-def test_thousands_of_slices_are_as_many_windows() -> None:
-    day = 1440 * PERIOD
-    slots = times(list(range(0, 4380 * PERIOD, PERIOD)))
-    assert windows_of(slots, day, PERIOD, 0, -NEVER, NEVER).tolist() == list(range(PERIOD - day, 4380 * PERIOD, PERIOD))
-
-
 @given(
     st.dictionaries(st.integers(0, 30), st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=9), st.integers(1, 7)
 )
@@ -59,10 +53,6 @@ def test_what_is_missing_counts_in_the_window_that_begins_with_it(of: dict[int, 
         inside = [of[slot][0] for slot in of if start <= PERIOD * slot < start + size]
         assert accounting.received == sum(inside)
         assert accounting.missing == (of[start // PERIOD][1] if start // PERIOD in of else 0)
-
-
-def test_nothing_has_received_nothing() -> None:
-    assert fired_by(Partial(), times([0, 10]), 20).tolist() == [0, 0]
 
 
 def test_the_next_timer_is_at_the_next_end_and_then_when_all_is_freed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uldp.collector.id_table import _CLEARED, _FULL, _MIN_SLOTS, _PACE, BLOCK, IdTable, Links
+from uldp.collector.id_table import _CLEARED, _FULL, _PACE, BLOCK, IdTable, Links
 from uldp.schemas.arrays import Rows, Words
 
 Hash = tuple[int, int]
@@ -85,18 +85,7 @@ def test_hashes_that_differ_in_the_second_word_are_one_to_a_table_of_one() -> No
     assert exact.find(other).tolist() == [False]
 
 
-@pytest.mark.parametrize("position", [0, 1, 4999])
-def test_of_many_copies_the_first_is_new(position: int) -> None:
-    (words,) = random_hashes(5000)
-    words[position:] = words[position]
-    assert np.flatnonzero(IdTable(1).insert([words])).tolist() == list(range(position + 1))
-
-
 # Memory and time.
-
-
-def test_an_empty_table_is_small() -> None:
-    assert IdTable(2).nbytes < 100
 
 
 @pytest.mark.parametrize(("columns", "row", "most"), [(1, 12, 20), (2, 20, 28.2)])
@@ -158,10 +147,3 @@ def test_an_addition_clears_so_many_slots_at_the_most(monkeypatch: pytest.Monkey
             clearing += 1
     # Of 128 slots and twice as many each time, up to 4,096.
     assert clearing == sum(slots // 64 - 1 for slots in (128, 256, 512, 1024, 2048, 4096))
-
-
-def test_slots_are_as_many_as_the_hashes_need() -> None:
-    table, (words,) = IdTable(1), random_hashes(5000)
-    table.insert([words])
-    assert len(table._heads) == _MIN_SLOTS * 2**8
-    assert len(words) <= _FULL * len(table._heads)

@@ -86,20 +86,6 @@ def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge
     assert accounting(together) == {slot: line for decoded in apart for slot, line in accounting(decoded).items()}
 
 
-@pytest.mark.parametrize("late", range(3))
-def test_one_late_report_among_collections_of_one_each(late: int) -> None:
-    names = ["one", "two", "three"]
-    sent = [
-        build.message(Report(name, 1, bytes([number] * 16), START, 1), START + (2 * HOUR if number == late else 0))
-        for number, name in enumerate(names)
-    ]
-    together = ReportReader(SPECS, judge_lateness=True).decode(sent)
-    assert {each.collection: len(each) for each in together.columns} == {
-        name: 1 for name in names if name != names[late]
-    }
-    assert [message.data for message in together.late] == [sent[late].data]
-
-
 @pytest.mark.parametrize("last", [False, True])
 def test_an_empty_batch_among_others_leaves_nothing(last: bool) -> None:
     empty = encode_batch("two", 1, np.empty((0, 2), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))

@@ -65,34 +65,9 @@ def one_by_one(parts: list[tuple[int, Partial]]) -> dict[int, Value]:
     return {start: value(partial) for start, partial in sums.items()}
 
 
-@given(partials(), partials(), partials())
-def test_parts_of_a_window_are_a_commutative_monoid(a: Partial, b: Partial, c: Partial) -> None:
-    assert value(a + b) == value(b + a)
-    assert value((a + b) + c) == value(a + (b + c))
-    assert value(a + Partial()) == value(Partial() + a) == value(a)
-
-
-def test_parts_add_symbol_by_symbol() -> None:
-    a = build.part(np.array([1, 2]), Accounting(received=3, counted=3), improbable=1)
-    b = build.part(np.array([10, 0]), Accounting(received=12, counted=10, late=2), improbable=2)
-    assert value(a + b)[:3] == ([11, 2], Accounting(received=15, counted=13, late=2), Signals(improbable_reports=3))
-
-
-def test_a_sum_leaves_its_parts_as_they_were() -> None:
-    a, b = build.part(np.array([1, 2])), build.part(np.array([3, 4]))
-    _ = a + b
-    assert (value(a)[0], value(b)[0]) == ([1, 2], [3, 4])
-
-
 @given(PARTS)
 def test_parts_of_slices_add_slice_by_slice(parts: list[tuple[int, Partial]]) -> None:
     assert values(span(parts)) == one_by_one(parts)
-
-
-@given(PARTS)
-def test_the_accounting_and_the_signals_of_slices_are_those_of_all(parts: list[tuple[int, Partial]]) -> None:
-    whole = sum((partial for _, partial in parts), Partial())
-    assert value(span(parts))[1:3] == value(whole)[1:3]
 
 
 @given(PARTS, PARTS, PARTS)
@@ -153,12 +128,3 @@ def test_numbers_are_given_by_column(sparse: bool) -> None:
         assert counts == rows[row].tolist()
         assert accounting == Accounting(received=row + 3, counted=row + 3)
         assert (sum(signals.past), sum(signals.early), signals.improbable_reports) == (2, row + 1, row)
-
-
-def test_nothing_has_no_reports() -> None:
-    assert value(Partial()) == (None, Accounting(), Signals(), None)
-    assert list(Partial().slices()) == []
-
-
-def test_numbers_that_nobody_gives_are_0() -> None:
-    assert not numbers_of(3).any()

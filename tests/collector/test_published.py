@@ -8,7 +8,7 @@ import pytest
 
 from tests import build
 from uldp.collector.partial import Partial
-from uldp.collector.published import Histories, History, differs, early_step, is_whole, public, reports_of
+from uldp.collector.published import Histories, History, early_step, is_whole, public, reports_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.pane import Accounting, Superseded
@@ -62,22 +62,6 @@ def test_a_table_of_few_reports_holds_early_panes_back() -> None:
     steps = [part(5, 0, 0, 0), part(20, 0, 1, 0), part(20, 0, 5, 0), part(26, 0, 9, 0), part(30, 0, 10, 0)]
     found = [reports_of(RECORD, pane) for pane in published(RECORD, steps)]
     assert found == [(5, 0), (20, 5)]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "apart", "with_equals"),
-    [
-        ((), (1,), True, True),
-        ((5,), (5,), False, True),
-        ((5,), (9,), False, False),
-        ((5,), (10,), True, True),
-        ((5, 0), (10, 1), True, True),
-        ((5, 6), (10, 6), False, True),
-    ],
-)
-def test_differs(before: tuple[int, ...], after: tuple[int, ...], apart: bool, with_equals: bool) -> None:
-    assert differs(before, after, LEAST, or_equals=False) is apart
-    assert differs(before, after, LEAST, or_equals=True) is with_equals
 
 
 def test_tables_of_few_reports_are_not_public() -> None:

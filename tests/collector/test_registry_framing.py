@@ -118,12 +118,3 @@ def test_messages_with_our_header_are_not_copied(monkeypatch: pytest.MonkeyPatch
         packed = PackedMessages.of([Message(data, START) for data in sent])
         ReportReader(SPECS.values(), judge_lateness=True, registry_ids=ids).decode(packed)
         assert parsed.pop().buffer is packed.bodies.buffer
-
-
-def test_messages_beside_a_framed_one_keep_their_own_reasons() -> None:
-    sent = [framed(report(), 7), framed(report(1), 7), b"junk" * 20]
-    rejected = decode(*sent, ids={}).rejected
-    assert {(record.reason, record.bodies) for record in rejected} == {
-        (Reason.REGISTRY_FRAMING, (sent[0], sent[1])),
-        (Reason.NOT_AVRO, (sent[2],)),
-    }

@@ -81,24 +81,6 @@ def test_ids_are_forgotten_when_a_sixteenth_of_them_has_expired(expiring: dict[i
     assert forget_at(expiring) == at
 
 
-@pytest.mark.parametrize(
-    ("sizes", "bag"),
-    [
-        ([0, 0, 0], 0),
-        ([FILL - 1, 0, 0], 0),
-        ([FILL, 0, 0], 1),
-        ([FILL, 1, 0], 1),
-        ([FILL, FILL + 7, 0], 2),
-        ([FILL, FILL + 7, FILL], 1),  # round again
-        ([FILL, FILL + 7, 1], 2),
-        ([2 * FILL, 2 * FILL + 7, FILL], 2),
-        ([3 * FILL, 0, 3 * FILL], 1),  # it was freed
-    ],
-)
-def test_a_shard_fills_a_bag_before_the_next(sizes: list[int], bag: int) -> None:
-    assert bag_to_fill(sizes) == bag
-
-
 @given(st.integers(1, 9), st.lists(st.integers(1, FILL // 2)))
 def test_bags_differ_by_one_filling_at_the_most(bags: int, added: list[int]) -> None:
     sizes, filled = [0] * bags, []

@@ -14,7 +14,7 @@ from uldp.collector.repeats import CELLS, MOST_OF_A_CELL, Sketched, cell_share, 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
-from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Packed, Payloads
 
 N, EQUAL = 20_000, 200
@@ -63,17 +63,6 @@ def test_200_equal_payloads_of_20_000_are_improbable_and_honest_ones_are_not(nam
 )
 def test_payloads_that_honest_devices_repeat_have_no_sketch(mechanism: Mechanism) -> None:
     assert Sketched.of(mechanism) is None
-
-
-@pytest.mark.parametrize("name", ["oue", "sue"])
-def test_two_reports_of_bits_are_equal_as_often_as_all_payloads_say(name: str) -> None:
-    mechanism = mechanism_of(name, size=8)
-    assert isinstance(mechanism, PureMechanism)
-    channel = mechanism.channel
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
-    p, q = float(channel.p[0]), float(channel.q[0])
-    of_each = [float((np.where(bits == 1, each, 1 - each).prod(axis=1) ** 2).sum()) for each in (p, q)]
-    assert mechanism.repeat_probability == pytest.approx(max(of_each))
 
 
 EXACT = [name for name, each in examples().items() if not each.protocol.mechanism.memory]

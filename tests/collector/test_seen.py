@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from uldp.collector import seen
-from uldp.collector.id_table import BLOCK, Hashes
-from uldp.collector.seen import Lot, SeenIds
+from uldp.collector.id_table import BLOCK
+from uldp.collector.seen import SeenIds
 from uldp.schemas.arrays import ReportIds, Words
 
 Id = tuple[int, int]
@@ -124,12 +124,6 @@ def test_ids_with_equal_hashes_are_copies_unless_all_bits_are_kept(monkeypatch: 
         assert known.add(other, exact=exact).new.tolist() == [exact]
 
 
-def test_sets_are_apart() -> None:
-    first, second = SeenIds(SECRET), SeenIds(SECRET)
-    assert first.add(random_ids(100)).new.all()
-    assert second.add(random_ids(100)).new.all()
-
-
 # Memory.
 
 
@@ -144,11 +138,3 @@ def test_an_id_takes_few_bytes_and_what_has_expired_takes_none(exact: bool, most
     assert known.nbytes <= most * len(known)
     known.forget(2)
     assert (len(known), known.nbytes) == (0, 0)
-
-
-def test_a_lot_has_a_word_or_two() -> None:
-    found: list[tuple[Lot, Hashes]] = []
-    known = SeenIds(SECRET)
-    for exact in (False, True):
-        found += known.add(random_ids(5, seed=exact), 1, exact).lots
-    assert [(lot, len(hashes)) for lot, hashes in found] == [(Lot(1, False), 1), (Lot(1, True), 2)]

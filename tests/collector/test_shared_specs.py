@@ -13,17 +13,6 @@ from uldp.collector.shared_specs import SharedSpecs
 SPECS = [build.spec(collection=name) for name in ("a", "b")]
 
 
-def test_the_keys_are_those_of_the_specs() -> None:
-    assert list(SharedSpecs(SPECS).served) == [("a", 1), ("b", 1)]
-    assert list(SharedSpecs(SPECS)) == SPECS
-
-
-def test_shared_specs_are_not_shared_again() -> None:
-    shared = SharedSpecs(SPECS)
-    assert SharedSpecs.of(shared) is shared
-    assert SharedSpecs.of(SPECS) is not shared
-
-
 def test_all_copies_in_a_process_are_one_object() -> None:
     shared = SharedSpecs(SPECS)
     assert pickle.loads(pickle.dumps(shared)) is shared

@@ -91,10 +91,3 @@ def test_a_record_whose_attributes_have_too_many_cells_together_is_refused() -> 
         r" use a domain with fewer attributes, or attributes with fewer values$",
     ):
         serve([record])
-
-
-@pytest.mark.usefixtures("most")
-def test_tags_count_too() -> None:
-    tagged = spec(domain={"size": 100}, sensitive=[0], tags=[{"name": "home"}])
-    with pytest.raises(ValueError, match=r"^collection c version 1: urr has 101 cells"):
-        serve([tagged])

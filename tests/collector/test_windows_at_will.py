@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.build import HOUR, START
-from tests.collector.decoding import BITS, RETIRED, SLIDING, SYMBOL, YEAR, accounting, decode, report
+from tests.collector.decoding import BITS, RETIRED, SLIDING, SYMBOL, YEAR, accounting, decode
 from uldp.collector.judge import MAX_MESSAGE_SLICES
 from uldp.collector.reader import Decoded
 from uldp.schemas.codec.encode import encode_batch
@@ -44,11 +44,6 @@ def test_the_detail_names_the_time_and_the_limit() -> None:
     (rejected,) = decode(batch(np.arange(MAX_MESSAGE_SLICES + 1)), judge_lateness=False).rejected
     time = START - MAX_MESSAGE_SLICES * HOUR
     assert rejected.detail == f"event time {time} is not in the newest 600 time slices of its message"
-
-
-def test_many_reports_of_few_slices_are_counted() -> None:
-    slices = np.repeat(np.arange(MAX_MESSAGE_SLICES) * 2, 5)  # every other hour of 2,000
-    assert counted(decode(batch(slices), judge_lateness=False)) == slices.tolist()
 
 
 def test_each_message_has_a_limit_of_its_own() -> None:
@@ -107,11 +102,3 @@ def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
         found.append(len(counted(decoded)))
         message = Message(decoded.rejected[0].bodies[0], START) if decoded.rejected else message
     assert found == [MAX_MESSAGE_SLICES, MAX_MESSAGE_SLICES, 500]
-
-
-def test_messages_of_one_report_have_any_slices() -> None:
-    sent = [
-        Message(report(time=START - hour * HOUR, id_=hour.to_bytes(16)), START)
-        for hour in range(2 * MAX_MESSAGE_SLICES)
-    ]
-    assert len(counted(decode(*sent, judge_lateness=False))) == 2 * MAX_MESSAGE_SLICES
