@@ -16,7 +16,6 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
-from uldp.schemas.specs.specfile import SpecError
 
 
 def keys(bits: int, size: int = 10, **more: Any) -> dict[str, Any]:
@@ -90,18 +89,3 @@ def test_a_device_keeps_its_design_whatever_it_holds() -> None:
     day = 86_400_000
     reports = [device.report(number % 7, event_time_ms=build.START + number * day) for number in range(30)]
     assert len({report_store().decode(data)[1]["payload"][:2] for data in reports}) == 1
-
-
-@pytest.mark.parametrize(
-    ("bits", "size", "text"),
-    [
-        (None, 10, "bit-flip needs bits, the number of bits of a report, for example bits: 16"),
-        (0, 10, "mechanism.bits: must be 1 or more (got 0)"),
-        (11, 10, "mechanism.bits: there are only 10 values; write 10 or less, or choose sue for all bits"),
-        (9, 10_000, "mechanism.bits: 9 bits of 10,000 values need more than 1,024 designs; write 10 or more"),
-    ],
-)
-def test_mistakes_are_named(bits: Any, size: int, text: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        build.spec(**keys(bits, size))
-    assert text in str(caught.value)

@@ -1,7 +1,6 @@
 """HRR, linear hashing and projective geometry response: laws of their payloads, and what the fold makes of them."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.specfile import SpecError
 
 EPSILONS = (0.1, 1.0, math.log(4), 4.0)
 MECHANISMS: dict[str, FoldedMechanism] = {
@@ -128,21 +126,6 @@ def test_a_payload_that_forgers_repeat_is_improbable(name: str) -> None:
     forged = cells.copy()
     forged[3] += 1000
     assert protocol.decoder.p_values(forged, n + 1000)[Flag.IMPROBABLE_COUNTS] < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("keys", "text"),
-    [
-        ({"name": "linear-olh", "size": (1 << 20) + 1}, "takes at most 1,048,576 values, got 1,048,577; use hrr, or"),
-        ({"name": "hrr", "size": (1 << 23) + 1}, "takes at most 8,388,608 values, got 8,388,609; use oue, or"),
-        ({"name": "pgr", "epsilon": 0}, "mechanism.epsilon: must be 1e-06 or more"),
-        ({"name": "hrr", "theta": 0.5}, "hrr takes no theta"),
-    ],
-)
-def test_what_a_spec_cannot_say(keys: dict[str, Any], text: str) -> None:
-    mechanism = {"epsilon": 1.0} | {key: value for key, value in keys.items() if key != "size"}
-    with pytest.raises(SpecError, match=text):
-        build.spec(domain={"size": keys.get("size", 20)}, mechanism=mechanism)
 
 
 def test_a_space_that_would_lose_too_much_is_refused() -> None:

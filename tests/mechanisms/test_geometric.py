@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tests import build
-from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.geometric.spec import mean_decoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
-from uldp.schemas.specs.specfile import SpecError
 
 SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
 
@@ -53,16 +50,6 @@ def test_one_payload_of_many_reports_is_improbable(step: int, forged: int) -> No
     cells[mechanism.margin + step] += forged
     (p_value,) = mean_decoder(mechanism, 0.0, 1.0).p_values(cells, n).values()
     assert p_value < ALARM_LEVEL
-
-
-def test_a_spec_says_what_it_takes() -> None:
-    number = {"number": {"low": -1, "high": 1}}
-    spec = build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 1.0})
-    assert build_protocol(spec).mechanism.size == 17
-    with pytest.raises(SpecError, match=r"mechanism\.epsilon: must be 0\.01 or more"):
-        build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 0.001})
-    with pytest.raises(SpecError, match="mechanism: a device keeps no response of geometric"):
-        build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 1.0, "lasting_epsilon": 2.0})
 
 
 def test_an_epsilon_without_noise_beyond_the_grid_is_refused() -> None:

@@ -19,7 +19,6 @@ from uldp.mechanisms.families.summation.randomizer import (
 )
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.specfile import SpecError
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0)
 ALL = np.ones(3, dtype=np.bool_)
@@ -126,20 +125,3 @@ def test_forged_sums_are_improbable() -> None:
     assert decoder.p_values(honest, n)[Flag.IMPROBABLE_COUNTS] == 1
     for forged in (honest + 400 * np.eye(20, dtype=np.int64)[0] * 20, honest - 700 * np.eye(20, dtype=np.int64)[1]):
         assert decoder.p_values(forged, n)[Flag.IMPROBABLE_COUNTS] < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "size", "text"),
-    [
-        ({"name": "the", "theta": 0.5}, 5, "mechanism.theta: must be more than 0.5 and less than 1, such as 0.75"),
-        (
-            {"name": "she"},
-            100_001,
-            "she sends two bytes for each value, so it takes at most 100,000 .*; use linear-olh",
-        ),
-        ({"name": "she", "epsilon": 0.002}, 5, "mechanism.epsilon: must be 0.0025 or more"),
-    ],
-)
-def test_what_a_spec_cannot_say(mechanism: dict[str, Any], size: int, text: str) -> None:
-    with pytest.raises(SpecError, match=text):
-        build.spec(domain={"size": size}, mechanism={"epsilon": 1.0} | mechanism)

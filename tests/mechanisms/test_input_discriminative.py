@@ -16,7 +16,6 @@ from uldp.mechanisms.families.input_discriminative.randomizer import (
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL, Privacy
 from uldp.schemas.arrays import Symbols
-from uldp.schemas.specs.specfile import SpecError
 
 CASES = [
     ((1.0,), (5,)),
@@ -122,42 +121,3 @@ def test_a_spec_names_groups_by_labels_or_indices() -> None:
 
 def test_a_group_of_one_value_has_no_pair() -> None:
     assert InputDiscriminativeEncoding([1.0, 4.0], groups((3, 1))).guarantee.epsilon == 1.0
-
-
-@pytest.mark.parametrize(
-    ("of", "text"),
-    [
-        ([{"epsilon": 1.0}], "mechanism.groups: must have 2 entries or more"),
-        ([{"epsilon": 1.0}, {"epsilon": 2.0}], "mechanism.groups: 1: missing values; only one group holds"),
-        ([{"epsilon": 1.0}, {"values": ["hi"], "epsilon": 2.0}], "mechanism.groups: 1.values: 'hi' is not a label of"),
-        ([{"epsilon": 1.0}, {"values": [2, "hiv"], "epsilon": 2.0}], "1.values: 'hiv' occurs twice"),
-        ([{"values": [0], "epsilon": 1.0}, {"values": [1], "epsilon": 2.0}], "'hiv' is in no group; leave values out"),
-        ([{"epsilon": 1.0}, {"values": [0, 1, 2, 3], "epsilon": 2.0}], "0: the other groups name all values"),
-        ([{"epsilon": 1.0}, {"values": [0], "epsilon": 1.0}], "two groups have the same epsilon; merge them"),
-    ],
-)
-def test_mistakes_in_groups_are_named(of: list[dict[str, Any]], text: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        build.spec(**SPEC | {"mechanism": {"name": "idue", "groups": of}})
-    assert text in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("keys", "text"),
-    [
-        (
-            {"mechanism": SPEC["mechanism"] | {"epsilon": 1.0}},
-            "idue has an epsilon for each of its groups; move epsilon",
-        ),
-        (
-            {"mechanism": SPEC["mechanism"] | {"lasting_epsilon": 5.0}},
-            "no response of idue, because each group would need a lasting",
-        ),
-        ({"estimator": "norm-sub"}, "norm-sub cannot be the first of idue: it shifts values that have little noise"),
-        ({"sensitive": ["hiv"]}, "idue protects every value; write sensitive: all"),
-    ],
-)
-def test_keys_that_do_not_fit_are_refused(keys: dict[str, Any], text: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        build.spec(**SPEC | keys)
-    assert text in str(caught.value)

@@ -1,7 +1,5 @@
 """Noise by distance, and the decoder of a matrix."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.specfile import SpecError
 
 #: (size, epsilon, columns)
 CASES = [
@@ -141,35 +138,3 @@ def test_the_page_says_that_far_values_are_not_protected() -> None:
     text = guarantee(build.spec(domain={"size": 25}, mechanism={"name": "metric", "epsilon": 0.5, "columns": 5}))
     assert "(d-privacy, which does not protect far values from each other)" in text
     assert "epsilon 0.5 for each unit of their distance, up to 2.828 for the farthest" in text
-
-
-@pytest.mark.parametrize(
-    ("keys", "text"),
-    [
-        (
-            {"domain": {"size": 4097}},
-            "domain: metric has a probability for each pair of values, so it takes at most 4,096",
-        ),
-        (
-            {"mechanism": {"columns": 4}},
-            "mechanism.columns: 4 columns do not divide 25 values into full rows; the nearest",
-        ),
-        ({"mechanism": {"columns": 26}}, "into full rows; the nearest number that does is 25"),
-        ({"mechanism": {"columns": 4}, "domain": {"size": 7}}, "remove columns, because no number does"),
-        (
-            {"domain": {"size": 25, "columns": 5}},
-            "mechanism.columns: distances are those on a line, but the domain is a grid of 5 columns; write",
-        ),
-        (
-            {"mechanism": {"columns": 25}, "domain": {"size": 25, "columns": 5}},
-            "those on a grid of 25 columns, but the domain is a grid of 5 columns; write columns: 5 in both, or remove",
-        ),
-        ({"mechanism": {"lasting_epsilon": 2.0}}, "no response of metric, because the noise on it would need a table"),
-        ({"budget": {"epsilon": 4, "every": "1d"}}, "budget: the epsilon of metric is for a unit of distance"),
-    ],
-)
-def test_mistakes_are_named(keys: dict[str, Any], text: str) -> None:
-    mechanism = {"name": "metric", "epsilon": 1.0} | keys.get("mechanism", {})
-    with pytest.raises(SpecError) as caught:
-        build.spec(**{"domain": {"size": 25}} | keys | {"mechanism": mechanism})
-    assert text in str(caught.value)

@@ -158,15 +158,6 @@ def test_what_is_no_ranking_of_all_candidates_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "error"), [([0, 1], ValueError), ([0, 1, 1], ValueError), ("a>b>c", TypeError), ([0, 1, 2.0], TypeError)]
-)
-def test_what_a_device_may_not_hold(value: object, error: type[Exception]) -> None:
-    with pytest.raises(error) as raised:
-        Ranking(of=["a", "b", "c"]).check(value, "")
-    assert str(value) not in str(raised.value)
-
-
-@pytest.mark.parametrize(
     ("of", "message"),
     [
         (["a", "a"], "label 'a' occurs twice"),

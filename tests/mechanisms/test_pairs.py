@@ -12,7 +12,6 @@ from numpy.random import Generator, default_rng
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
-from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import PairEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES_OF_KEYS, best_chosen
@@ -25,7 +24,6 @@ from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
 
 LOW, HIGH = -10.0, 30.0
@@ -211,34 +209,3 @@ def test_the_best_size_has_the_least_variance_of_a_key(keys: int, held: int, eps
 def test_a_wrong_pair_of_a_table_is_named(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="^" + message.replace(";", "[;]").replace("(", r"\(")):
         spec_of().variables[""].kind.read(text)
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ([1, 2], TypeError, "the value is a list, not a mapping of keys to numbers"),
-        ({1: "3"}, TypeError, "the number of a key is a str, not a number"),
-        ({9: 3.0}, ValueError, "an item is outside of the domain 0 to 5"),
-        ({1: math.nan}, ValueError, "a number is not finite"),
-        ({1: math.inf}, ValueError, "a number is not finite"),
-    ],
-)
-def test_a_wrong_value_of_a_device_is_refused_without_being_named(
-    value: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=f"^{message}$"):
-        Device(spec_of(), {}).report(value, build.START)
-
-
-@pytest.mark.parametrize(
-    ("domain", "message"),
-    [
-        ({"low": 3, "high": 3}, "low must be less than high, got 3 and 3"),
-        ({"at_most": 7}, "there are 6 different keys, got 7; write 6 or fewer"),
-        ({"of": {"labels": ["a=b", "c"]}}, "the label 'a=b' is empty or has ';' or '=', which stands between keys"),
-    ],
-)
-def test_a_wrong_domain_of_pairs_is_named(domain: dict[str, Any], message: str) -> None:
-    pairs = {"of": {"size": 6}, "at_most": 2, "low": LOW, "high": HIGH} | domain
-    with pytest.raises(SpecError, match=message.replace("(", r"\(")):
-        build.spec(domain={"pairs": pairs}, mechanism={"name": "set-ss", "epsilon": 1.0})

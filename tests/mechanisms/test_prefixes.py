@@ -24,7 +24,6 @@ from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, of_length, st
 from uldp.mechanisms.strings.spelling import Spelling
 from uldp.mechanisms.strings.walk import screen
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.alphabet import characters
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
@@ -263,115 +262,6 @@ def test_a_window_without_reports_of_whole_strings_has_no_estimate() -> None:
 def test_an_alphabet_is_ranges_and_characters() -> None:
     assert characters("0-2-_.ac-e") == "-.012_acde"
     assert characters("ca-") == "-ac"
-
-
-WINDOW = {"size": "1h", "early_every": "1m"}
-MISTAKES = [
-    (
-        of({"longest": 8}),
-        "domain.strings: prefixes needs to know how strings are spelled; add alphabet, such as a-z0-9, or pieces_file",
-    ),
-    (of({"longest": 8, "alphabet": ""}), "domain.strings.alphabet: no characters; write some, such as a-z0-9"),
-    (
-        of({"longest": 8, "alphabet": "z-a"}),
-        "domain.strings.alphabet: the range 'z-a' runs backwards; write a - alone at the end",
-    ),
-    (of({"longest": 8, "alphabet": "aa"}), "domain.strings.alphabet: 'a' occurs twice; remove one"),
-    (
-        of({"longest": 8, "alphabet": "a\u202e"}),
-        "domain.strings.alphabet: '\\u202e' is a character that nobody sees; remove it",
-    ),
-    (
-        of({"longest": 8, "alphabet": "\x20-\U0010ffff"}),
-        "domain.strings.alphabet: the range ' -\\U0010ffff' has more than 16,384 characters",
-    ),
-    (
-        of({"longest": 8, "alphabet": "ab" * 4000}),
-        "domain.strings.alphabet: the text has more than 4,096 characters; write ranges, such as a-z",
-    ),
-    (
-        of({"longest": 8, "pieces": ["ab", ""]}),
-        "domain.strings.pieces: entry 2, '': it is empty; correct or remove it",
-    ),
-    (of({"longest": 8, "pieces": ["ab", "ab"]}), "domain.strings.pieces: 'ab' occurs twice; remove one"),
-    (
-        of({"longest": 8, "pieces": ["abcdefghi"]}),
-        (
-            "domain.strings.pieces: entry 1, 'abcdefghi': it has 9 bytes of UTF-8, and the longest string has "
-            "8; correct or remove it"
-        ),
-    ),
-    (
-        of({"longest": 64, "pieces": ["a" * 33]}),
-        (
-            f"domain.strings.pieces: entry 1, '{'a' * 33}': it has 33 bytes of UTF-8, and 32 are the most; "
-            "correct or remove it"
-        ),
-    ),
-    (
-        of({"longest": 8, "alphabet": "ab", "pieces": ["bc"]}),
-        "domain.strings.pieces: entry 1, 'bc': it has a character that is not in alphabet; correct or remove it",
-    ),
-    (
-        of(step=5),
-        (
-            "mechanism.step: up to 5 of 8 pieces behind each of 32 prefixes are 1,198,368 strings to score, "
-            "and 131,072 is the most; write step: 4, or a smaller discover.keep"
-        ),
-    ),
-    (
-        of({"longest": 8, "alphabet": chr(0x4E00) + "-" + chr(0x4E00 + 9999)}, step=1),
-        (
-            "mechanism.step: up to 1 of 10,000 pieces behind each of 32 prefixes are 320,032 strings to score, "
-            "and 131,072 is the most; write fewer pieces, or a smaller discover.keep"
-        ),
-    ),
-    (
-        of(cohorts=65_536),
-        (
-            "mechanism.cohorts: 4 lengths and whole strings, of 65,536 cohorts with 56 buckets, have "
-            "18,350,080 cells, and 16,777,216 is the most; write cohorts: 59918"
-        ),
-    ),
-    (
-        of({"longest": 65_536, "alphabet": "a-z"}, cohorts=1, buckets=2, depth=256),
-        (
-            "mechanism.cohorts: a search that scores 22,496 strings at each of 256 lengths by 1 cohorts takes "
-            "minutes; write fewer cohorts or pieces, or a smaller depth, step or discover.keep"
-        ),
-    ),
-    (
-        of(STRINGS, {"discover": {"most": 1024}}, cohorts=32_768, depth=1, buckets=2),
-        (
-            "discover.most: 1,024 strings have 33,554,432 positions in 32,768 cohorts, and 16,777,216 is the "
-            "most; write 512"
-        ),
-    ),
-    (of(STRINGS, {"discover": {"keep": 0}}), "discover.keep: must be 1 or more (got 0)"),
-    (
-        of(STRINGS, {"window": WINDOW}),
-        (
-            "window.early_every: prefixes looks for strings for seconds, so early panes have no estimates; "
-            "remove it, or take shorter windows"
-        ),
-    ),
-    (of(STRINGS, {"sensitive": ["a"]}), "prefixes protects every string alike; remove sensitive"),
-    (
-        of(name="cohort-olh") | {"mechanism": {"name": "cohort-olh", "epsilon": 1.0}},
-        "domain.strings: cohort-olh spells no strings; remove alphabet and pieces, or use prefixes",
-    ),
-    (
-        {"discover": {"keep": 3}, "domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0}},
-        "discover: rr finds no strings; remove it, or choose prefixes",
-    ),
-]
-
-
-@pytest.mark.parametrize(("keys", "text"), MISTAKES, ids=lambda value: value[:40] if isinstance(value, str) else "")
-def test_each_mistake_is_one_line_of_key_and_remedy(keys: dict[str, Any], text: str) -> None:
-    with pytest.raises((SpecError, RequestError)) as caught:
-        build_protocol(build.spec(**keys))
-    assert str(caught.value).removeprefix("spec: ").removeprefix("collection c version 1: ") == text
 
 
 def test_pieces_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests import build
 from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, SetHashing, best_buckets
-from uldp.schemas.specs.specfile import SpecError
 
 
 def law_of(function: Sequence[int], held: Sequence[int], buckets: int, hit: Fraction) -> list[Fraction]:
@@ -49,17 +47,3 @@ def test_the_best_number_of_buckets_has_the_least_mean_variance(held: int, epsil
 
     best = best_buckets(held, epsilon)
     assert variance(best) <= min(map(variance, range(held + 1, 4 * best)))
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"lasting_epsilon": 0.5}, "must be at least epsilon"),
-        ({"buckets": 3}, "buckets: must be more than at_most, 3, and at most 65,536, or auto"),
-    ],
-)
-def test_each_mistake_is_named(more: dict[str, float], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        build.spec(
-            domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-olh", "epsilon": 1.0, **more}
-        )

@@ -9,9 +9,7 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
-from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
-from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
@@ -19,7 +17,6 @@ from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats, Mask, Symbols
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import TableName
 
 
@@ -164,48 +161,3 @@ def test_one_forged_report_moves_the_mean_size_by_the_heaviest_report(chosen: in
     all_of_them[: chosen - most] += 1
     moved = [float(decoder.mean_size(cells, n).values[0]) for cells in (none, all_of_them)]
     assert n * (moved[0] - moved[1]) == pytest.approx(decoder.heaviest(decoder.size_table(none, n, 0.0)))
-
-
-def test_a_report_with_more_symbols_than_items_would_say_nothing() -> None:
-    domain = {"set": {"of": {"size": 9}, "at_most": 3}}
-    spec = build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 9})
-    assert build_protocol(spec).mechanism.statistic_size == 12
-    with pytest.raises(SpecError, match=r"w: a report has 1 to 9 of the 12 symbols .* write 9 or less, or auto"):
-        build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 1.0, "w": 10})
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "text"),
-    [
-        ({3, 9}, ValueError, "an item is outside of the domain 0 to 8"),
-        ([3, 3], ValueError, "the value has an item twice"),
-        (3, TypeError, "the value is a int, not a set, a list or a tuple of items"),
-        (["3"], TypeError, "an item is a str, not an int: its index, 0 to 8"),
-    ],
-)
-def test_a_device_names_no_item_in_an_error(value: object, error: type[Exception], text: str) -> None:
-    spec = build.spec(domain={"set": {"of": {"size": 9}, "at_most": 3}}, mechanism={"name": "set-ss", "epsilon": 1.0})
-    with pytest.raises(error, match=text) as raised:
-        Device(spec, {}).report(value, build.START)  # type: ignore[arg-type]
-    assert not {"3", "9"} & set(str(raised.value).split()) or "0 to" in text
-
-
-@pytest.mark.parametrize(
-    ("domain", "more", "text"),
-    [
-        ({"of": {"size": 9}, "at_most": 10}, {}, "domain.set.at_most: there are 9 different items, got 10"),
-        ({"of": {"size": 9, "labels": ["a", "b"]}, "at_most": 1}, {}, "domain.set.of: give one of size, labels"),
-        ({"of": {"labels": ["a", "b;c"]}, "at_most": 1}, {}, "domain.set.of: the label 'b;c' is empty or has ';'"),
-        (
-            {"of": {"size": 10_001}, "at_most": 3},
-            {},
-            "at most 10,000 values, got 10,001; use set-olh for sets, or merge values",
-        ),
-        ({"of": {"size": 9}, "at_most": 3}, {"sensitive": [1]}, "set-ss protects every set alike; remove sensitive"),
-    ],
-)
-def test_each_mistake_is_one_line(domain: dict[str, object], more: dict[str, object], text: str) -> None:
-    with pytest.raises(SpecError) as raised:
-        build.spec(domain={"set": domain}, mechanism={"name": "set-ss", "epsilon": 1.0}, **more)
-    assert text in str(raised.value)
-    assert "\n" not in str(raised.value)

@@ -17,7 +17,6 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.specfile import SpecError
 
 OF = {"set": {"set": {"of": {"size": 12}, "at_most": 3}}}
 OF["pairs"] = {"pairs": {"of": {"size": 12}, "at_most": 3, "low": 0.0, "high": 1.0}}
@@ -78,9 +77,3 @@ def test_a_tenth_of_cut_sets_raises_the_flag_as_seldom_as_its_p_value_says() -> 
     )
     for level in (0.5, 0.1, 0.01):
         assert (p_values <= level).mean() <= level + 4 * math.sqrt(level * (1 - level) / 400)
-
-
-@pytest.mark.parametrize("sizes", [0, 0.0009, 0.51, "auto"])
-def test_each_share_of_sizes_that_is_too_small_or_large_is_refused(sizes: float | str) -> None:
-    with pytest.raises(SpecError, match="sizes"):
-        sized(sizes=sizes)

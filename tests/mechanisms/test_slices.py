@@ -18,7 +18,6 @@ from uldp.schemas.arrays import Counts
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.slices import attributes_of, slice_of
-from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
 
 #: 50 slices of 100 values, of a mechanism that partitions its reports and of one that does not.
@@ -107,25 +106,6 @@ def test_an_unknown_slice_is_an_impossible_payload() -> None:
     assert symbols.possible(np.array([5000 - 1, 5000], np.uint32)).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("by", "text"),
-    [
-        (None, "by is a NoneType, not a mapping with"),
-        ({"os": "ios"}, "by needs a value for each of"),
-        ({"os": "ios", "country": "c1", "age": "3"}, "by needs a value for each of"),
-        ({"os": "io", "country": "c1"}, "by.os has no value 'io'"),
-    ],
-)
-def test_a_device_needs_each_public_attribute(by: Any, text: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=text):
-        Device(spec_of("rr", by=BY), {}).report(1, build.START, by=by)
-
-
-def test_a_collection_without_public_attributes_takes_none() -> None:
-    with pytest.raises(ValueError, match="no public attributes"):
-        Device(spec_of("rr"), {}).report(1, build.START, by={"os": "ios"})
-
-
 @pytest.mark.parametrize("name", ["rr", "oue"])
 def test_a_device_keeps_one_response_in_all_slices(name: str) -> None:
     # With so large a difference of budgets, the noise of each report is hardly there, and the response shows.
@@ -171,28 +151,3 @@ def test_slices_of_few_reports_are_not_published_and_do_not_follow_from_the_othe
 def test_the_device_half_has_public_attributes() -> None:
     halves = [spec_of("rr"), spec_of("rr", by=BY), spec_of("rr", by={**BY, "os": ["ios", "android"]})]
     assert len({each.device_digest for each in halves}) == 3
-
-
-@pytest.mark.parametrize(
-    ("keys", "text"),
-    [
-        ({"by": {}}, "by"),
-        ({"by": {"os": ["ios"]}}, "by.os"),
-        ({"by": {"os": ["ios", "ios"]}}, "by.os: label 'ios' occurs twice"),
-        ({"by": {"version": [1.0, 1.1]}}, "by.version"),
-        ({"by": {"os": ["a=b", "c"]}}, "none of = , ;"),
-        ({"by": {"a": [str(n) for n in range(64)], "b": [str(n) for n in range(65)]}}, "4,160 slices, and 4,096 is"),
-        (
-            {
-                "domain": {"record": {"os": {"size": 2}, "b": {"size": 2}}},
-                "mechanism": {"name": "sample-one", "epsilon": 1, "of": {"os": {"name": "rr"}, "b": {"name": "rr"}}},
-                "by": {"os": ["a", "b"]},
-            },
-            "by.os: an attribute of the record has this name",
-        ),
-    ],
-)
-def test_mistakes_are_named(keys: dict[str, Any], text: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        build.spec(**keys)
-    assert text in str(caught.value)

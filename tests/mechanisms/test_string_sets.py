@@ -10,7 +10,6 @@ from numpy.random import Generator, default_rng
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.encodings.set_encoding import padded
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
 from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
@@ -19,7 +18,6 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, string_symbol
 from uldp.schemas.arrays import Counts, Mask
-from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
 
 LONGEST = 12
@@ -73,21 +71,6 @@ def test_strings_with_one_prefix_are_one_and_a_larger_set_is_cut_uniformly() -> 
     assert isinstance(encoding, StrataEncoding)
     of_parts = encoding.of_each_part([pair])
     assert [(part < STRING_SYMBOLS).sum() for part in of_parts] == [1, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ("w1", TypeError, "the value is a str, not a set, a list or a tuple of strings"),
-        ([1], TypeError, "an item is a int, not a string"),
-        (["a", "a"], ValueError, "the value has an item twice"),
-        (["a" * 13], ValueError, "the value has more than 12 bytes of UTF-8"),
-        (["\ud800"], ValueError, "the value is not valid Unicode"),
-    ],
-)
-def test_a_device_refuses_what_is_no_set_of_strings(value: object, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        Device(build.spec(**keys_of()), {}).report(value, build.START)  # type: ignore[arg-type]
 
 
 # Estimates.
@@ -162,51 +145,3 @@ def test_a_search_finds_the_strings_of_sets() -> None:
 
 
 # Specs.
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        (
-            keys_of("set-ss"),
-            "set-ss is for sets of items, and the domain is sets of strings; choose one of set-olh, prefixes",
-        ),
-        (
-            keys_of(cohorts=65_536, buckets=300),
-            "mechanism.cohorts: .* than 16,777,216 cells; write 55924 or fewer",
-        ),
-        (keys_of(buckets=3), "mechanism.buckets: must be more than at_most, 3, and at most 65,536, or auto"),
-        (
-            keys_of("prefixes", buckets=3),
-            "mechanism.buckets: must be more than at_most, 3; write more",
-        ),
-        (keys_of(lasting_epsilon=4.0), "devices keep no responses to sets of strings; remove it"),
-        (keys_of(strings={"alphabet": "aa"}), "domain.set.of.strings.alphabet: 'a' occurs twice; remove one"),
-        (keys_of() | {"candidates": ["a" * 13]}, "candidates: entry 1, .*: the string has 13 bytes of UTF-8"),
-        (
-            {"domain": {"set": {"of": {"size": 9}, "at_most": 3}}}
-            | {"mechanism": {"name": "set-olh", "epsilon": 1.0, "cohorts": 8}},
-            "mechanism.cohorts: a report about listed items has a hash function of its own; remove it",
-        ),
-        (
-            {"domain": {"pairs": {"of": {"strings": {"longest": 9}}, "at_most": 3, "low": 0, "high": 1}}}
-            | {"mechanism": {"name": "set-ss", "epsilon": 1.0}},
-            "of: keys with numbers are of a list; give size, labels or labels_file in place of strings",
-        ),
-    ],
-)
-def test_each_mistake_is_named(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        build.spec(**keys)
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        (keys_of(strings={"alphabet": "a-z"}), "domain.set.of.strings: set-olh spells no strings"),
-        (keys_of("prefixes"), "domain.set.of.strings: prefixes needs to know how strings are spelled"),
-    ],
-)
-def test_a_mechanism_says_how_it_takes_strings(keys: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        build_protocol(build.spec(**keys))

@@ -9,7 +9,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.tree.decoder import TreeDecoder
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.schemas.specs.specfile import SpecError
 
 NUMBER = {"domain": {"number": {"low": 0, "high": 100}}, "mechanism": {"name": "tree", "epsilon": 1.0, "bins": 1000}}
 N = 20_000
@@ -43,32 +42,3 @@ def test_few_reports_without_one_about_a_bin_have_no_tables() -> None:
     cells[0] = 1
     assert isinstance(protocol.decoder, TreeDecoder)
     assert protocol.decoder.tables(cells, 1, "auto") == ()
-
-
-@pytest.mark.parametrize(
-    ("keys", "text"),
-    [
-        (
-            NUMBER | {"ranges": [[0, 10.04]]},
-            "ranges.0: 10.04 is inside of a bin; the nearest edge of the 1,000 bins is 10",
-        ),
-        (NUMBER | {"ranges": [[10, 0]]}, "ranges.0: a range goes from a lower to a higher number, got 10 and 0"),
-        (NUMBER | {"ranges": [[0, 1], [0, 1]]}, "ranges.1: 0 to 1 occurs twice; remove one"),
-        (
-            {"mechanism": {"name": "tree", "epsilon": 1.0}, "ranges": [[3, 1]]},
-            "ranges.0: the values are in the order of the domain, and 3 comes after 1",
-        ),
-        (
-            {"mechanism": {"name": "tree", "epsilon": 1.0, "bins": 8}},
-            "mechanism.bins: the values of the domain are the bins; remove bins",
-        ),
-        (
-            {"mechanism": {"name": "rr", "epsilon": 1.0}, "ranges": [[0, 1]]},
-            "ranges: rr estimates no ranges; choose tree, or remove ranges",
-        ),
-    ],
-)
-def test_each_mistake_is_one_line(keys: dict[str, object], text: str) -> None:
-    with pytest.raises(SpecError) as error:
-        build.spec(**keys)
-    assert str(error.value) == f"spec: {text}"
