@@ -39,28 +39,6 @@ def test_lists_and_labels_are_as_good_as_arrays_and_indices() -> None:
     np.testing.assert_array_equal(urr.counts(by_index.tolist()), urr.counts(by_index))
 
 
-@pytest.mark.parametrize("values", [[0.5], np.array([0.5]), ["0"], [None], [True, "x"]])
-def test_what_is_no_index_is_no_value(values: object) -> None:
-    """A half would else become the value 0 without a word."""
-    with pytest.raises((TypeError, ValueError)):
-        uldp.protocol("rr", size=3, epsilon=1.0).perturb(values)  # type: ignore[arg-type]
-
-
-def test_a_column_of_a_data_frame_is_an_array() -> None:
-    class Column:
-        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-            return np.array([0, 1, 2, 1])
-
-    rr = uldp.protocol("rr", size=3, epsilon=1.0)
-    np.testing.assert_array_equal(rr.perturb(Column(), seed=1), rr.perturb([0, 1, 2, 1], seed=1))
-
-
-def test_lists_of_sets_are_columns_of_sets() -> None:
-    apps = uldp.protocol("set-ss", domain={"set": {"of": {"size": 6}, "at_most": 2}}, epsilon=1.0)
-    rows = np.array([[0, 1], [2, -1]] * 50)
-    np.testing.assert_array_equal(apps.perturb([[0, 1], [2]] * 50, seed=1), apps.perturb(rows, seed=1))
-
-
 def test_equal_seeds_give_equal_samples_and_no_seed_gives_another() -> None:
     rr = uldp.protocol("rr", size=3, epsilon=1.0)
     one, same, other = (rr.perturb(VALUES, seed=seed) for seed in (1, 1, None))

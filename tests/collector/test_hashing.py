@@ -105,37 +105,6 @@ def test_both_words_name_the_id() -> None:
         assert second ^ ((of_high // half + a) * (of_high + b)) % whole == of_low
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ((0, 0), (1, 0)),
-        ((0, 0), (2**31, 0)),
-        ((0, 0), (0, 1)),
-        ((0, 0), (2**32, 0)),
-        ((0, 0), (0, 2**63)),
-        ((5, 5), (2**63 + 5, 2**63 + 5)),
-        ((1, 2), (2, 1)),
-        ((2**64 - 1, 0), (0, 2**64 - 1)),
-        ((2**32, 1), (1, 2**32)),
-    ],
-)
-@pytest.mark.parametrize("shift", [60, 28])
-def test_hashes_of_any_two_ids_are_uniform_and_independent(
-    one: tuple[int, int], other: tuple[int, int], shift: int
-) -> None:
-    """Over the keys, each of the 256 pairs of 4 upper bits of a half is as likely: a chi-square test at 5 sigma."""
-    draws = 2**17
-    key = np.random.default_rng(3).integers(0, 2**64, (8, draws), dtype=np.uint64)
-
-    def bits(id_: tuple[int, int]) -> Words:
-        low, high = (np.full(draws, word, dtype=np.uint64) for word in id_)
-        return hash_words(key, low, high)[0] >> np.uint64(shift) & np.uint64(15)
-
-    cells = np.bincount((16 * bits(one) + bits(other)).astype(np.intp), minlength=256)
-    chi_square = ((cells - draws / 256) ** 2 / (draws / 256)).sum()
-    assert abs(chi_square - 255) < 5 * np.sqrt(2 * 255)
-
-
 def test_hashes_never_change() -> None:
     """The state of running jobs depends on them: if this fails, raise STATE in uldp.pipelines.jobs.identity."""
     low, high = (np.array(column, dtype=np.uint64) for column in ([0, 2**64 - 1], [7, 2**63]))

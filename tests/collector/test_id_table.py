@@ -101,17 +101,6 @@ def test_memory_is_bounded_by_the_hashes(columns: int, row: int, most: float) ->
         assert table.nbytes <= most * (len(table) + 1000)
 
 
-def test_copies_take_no_memory() -> None:
-    table, hashes = IdTable(1), random_hashes(1000)
-    add(table, hashes)
-    before = table.nbytes
-    for word in random_hashes(20, seed=2)[0]:
-        add(table, [np.concatenate([np.full(2000, word), *hashes])])
-    assert len(table) == 1020
-    # The table has slots for the 2000 hashes of a call, and for those of before; the rows grow by 20.
-    assert table.nbytes <= before + 8 / _FULL * 4096 + 13 * 200 + 12 * 2000
-
-
 def test_an_addition_moves_so_many_rows_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are, so a table takes no pause to grow."""
     table, linked = IdTable(1), [0]

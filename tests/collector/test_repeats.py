@@ -1,6 +1,5 @@
 """The sketch of payloads: equal ones are found at a share that no test of the counts sees, and honest ones are not."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -12,7 +11,6 @@ from tests import build
 from tests.mechanisms.protocols import examples
 from uldp.collector.repeats import CELLS, MOST_OF_A_CELL, Sketched, cell_share, payload_cells, repeats_p_value
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.set_selection.randomizer import SetSelection
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Packed, Payloads
@@ -116,21 +114,6 @@ def test_strata_are_sketched_by_the_parts_whose_payloads_are_seldom() -> None:
     of_sizes = strata.perturb(np.full((200, 3), strata.first_symbols[1]), rng)
     rows = sketched.rows(cast(Packed, np.concatenate([of_items, of_sizes])))
     assert rows.tolist() == [True] * 300 + [False] * 200
-
-
-@pytest.mark.parametrize(("size", "chosen"), [(30, 4), (53, 3), pytest.param(60, 5, marks=pytest.mark.nightly)])
-def test_no_cell_has_more_of_honest_reports_than_its_bound(size: int, chosen: int) -> None:
-    """The whole law of payloads, hashed into cells: sets of a device that holds three of the symbols."""
-    mechanism = SetSelection(size, 1.0, 3, chosen)
-    places = np.array(list(itertools.combinations(range(size), chosen)))[: 1 << 20]
-    sets = np.zeros((len(places), 8 * -(-size // 8)), dtype=np.uint8)
-    np.put_along_axis(sets, places, 1, axis=1)
-    least = mechanism.largest_probability / math.e
-    law = np.where((places < 3).any(axis=1), mechanism.largest_probability, least)
-    if len(places) == math.comb(size, chosen):
-        assert law.sum() == pytest.approx(1)
-    shares = np.bincount(payload_cells(np.packbits(sets, axis=1)), law, CELLS)
-    assert shares.max() <= cell_share(mechanism)
 
 
 @pytest.mark.parametrize("width", [1, 5, 7, 8, 9, 13, 16, 79, 513])

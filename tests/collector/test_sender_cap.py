@@ -15,7 +15,6 @@ from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.origins import Origins
 from uldp.collector.reader import ReportReader
 from uldp.collector.sender_cap import CountedOfSenders, by_sender, first_of_senders, over_limit
-from uldp.schemas.codec.packed import NumberedRuns, PackedMessages
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message, Report
 from uldp.schemas.rejected import Rejected
@@ -171,17 +170,6 @@ def test_any_sender_is_one_sender(sender: str) -> None:
 def test_reports_without_a_sender_are_those_of_one() -> None:
     (part,) = decoded([message(number, None, build.report(number, 0)) for number in range(4)])
     assert CountedOfSenders().admit(served(), part)[0].tolist() == [True, True, False, False]
-
-
-def test_numbers_of_a_packed_source_are_read_as_columns() -> None:
-    rows = np.array([0, 0, 1])
-    packed = PackedMessages.of([message(0, "a", build.report(number, 0)) for number in range(3)])
-    source = NumberedRuns.of(["t/0/", "t/1/"], rows, np.array([5, 6, 5]))
-    packed = PackedMessages(packed.bodies, packed.publish_times, packed.attributes, source)
-    origins = Origins.of(packed, np.array([9, 9, 9], dtype=np.uint64))
-    again = origins.messages([b"x", b"y", b"z"])
-    assert [again.source(row) for row in range(3)] == ["t/0/5", "t/0/6", "t/1/5"]
-    assert isinstance(again.source, NumberedRuns)
 
 
 def test_a_sliding_window_gives_each_period_a_part_of_the_limit() -> None:

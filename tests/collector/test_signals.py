@@ -54,26 +54,6 @@ def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> N
     assert improbable_counts(signals, groups, 4).tolist() == [improbable[group] for group in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "past", "early"),
-    [
-        (0.0, (1,), ()),
-        (0.999, (1,), ()),
-        (-0.001, (), (1,)),
-        (1.0, (0, 1), ()),
-        (-1.999, (), (0, 1)),
-        (2.0, (0, 0, 1), ()),
-        (3600.0, (*[0] * 12, 1), ()),
-        (2.0**22, (*[0] * 23, 1), ()),
-        (2.0**40, (*[0] * 23, 1), ()),
-    ],
-)
-def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
-    signals = signal_bits(np.array([START - round(1000 * seconds)]), np.array([START]), np.array([True]))
-    (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
-    assert published_signals(skew, 0, None, START) == Signals(early=early, past=past)
-
-
 def test_the_digest_of_a_key_is_stable() -> None:
     assert f"{sender_digest('gateway-1', SENDER_KEY):016x}" == "95a142e83aefedc9"
     assert sender_digest("gateway-1", SENDER_KEY) != sender_digest("gateway-1", bytes(32))

@@ -44,15 +44,6 @@ def test_each_device_has_a_ledger_and_values_without_labels_their_index() -> Non
     assert statistic.n == 1200
 
 
-def test_a_seed_gives_the_same_payloads() -> None:
-    def cells(seed: int) -> list[int]:
-        collector = Collector([SPEC])
-        collector.add(fake_messages(SPEC, TRUTH, START, seed=seed))
-        return [*map(int, next(iter(collector.statistics())).cells)]
-
-    assert cells(1) == cells(1) != cells(2)
-
-
 def test_it_is_a_matcher_of_beam() -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         messages = pipeline | beam.Create(fake_messages(SPEC, TRUTH, START, seed=1))

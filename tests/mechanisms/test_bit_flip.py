@@ -11,7 +11,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
-from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits, design_widths
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.flags import Flag
@@ -34,16 +34,6 @@ def test_a_design_of_one_bit_has_all_of_epsilon_and_others_half_for_each(w: int,
     assert mechanism.channel.p == pytest.approx(root / (root + 1), rel=1e-12)
     assert mechanism.channel.q == pytest.approx(1 / (root + 1), rel=1e-12)
     assert mechanism.guarantee == Guarantee(Privacy.LDP, epsilon)
-
-
-@pytest.mark.parametrize(
-    ("size", "bits", "widths"), [(10, 3, [3, 3, 3, 1]), (8, 4, [4, 4]), (5, 5, [5]), (2, 1, [1, 1])]
-)
-def test_designs_divide_the_values(size: int, bits: int, widths: list[int]) -> None:
-    assert design_widths(size, bits) == widths
-    mechanism = protocol(bits, size).mechanism
-    assert mechanism.form.width == 2 + -(-bits // 8)
-    assert mechanism.statistic_size == size + len(widths)
 
 
 def test_possible_payloads_name_a_design_and_have_zero_padding() -> None:

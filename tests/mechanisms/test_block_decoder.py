@@ -57,19 +57,6 @@ def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bo
     return (low <= truth) & (truth <= high)
 
 
-def test_the_variance_of_equal_inputs_is_that_of_the_mechanism() -> None:
-    decode, n = decoder(), 10**12
-    block = decode.block
-    j = np.arange(block.statistic_size)
-    p = block.noise / block.statistic_size + (1 - block.noise) / block.width * (j < block.width)
-    cells = np.rint(n * p).astype(np.int64)
-    mean = decode.linear(cells, int(cells.sum()))
-    step = (HIGH - LOW) / block.grid
-    assert mean.values == pytest.approx([LOW], abs=1e-6)
-    assert mean.variance == pytest.approx(block.variance(np.array([0])) * step**2 / n, rel=1e-6)
-    np.testing.assert_allclose(mean.times(np.array([[2.0, 3.0]])), [2, 3] * mean.variance[:, np.newaxis], rtol=1e-12)
-
-
 @pytest.mark.parametrize("part", [0.8, 1.0])
 def test_the_variance_of_spread_outputs_is_that_of_the_sample(part: float) -> None:
     """But not more than numbers of the range can have: half of them at either end."""

@@ -80,16 +80,6 @@ def test_auto_is_a_part_of_a_distribution_near_the_unbiased_estimate(mechanism: 
     assert auto[TableName.FOUND].values.tolist() == found.tolist()
 
 
-@each
-def test_another_list_of_candidates_reads_the_same_cells(mechanism: str) -> None:
-    one, other = (decoder_of(mechanism, 3.0, names) for names in (NAMES[:10], [*NAMES[5:10], "nobody"]))
-    cells = cells_of(one, 50_000)
-    first, second = one.linear(cells, 50_000), other.linear(cells, 50_000)
-    error = np.sqrt(first.variance[5:] + second.variance[:5])
-    assert (np.abs(first.values[5:] - second.values[:5]) < 5 * error).all()
-    assert decoder_of(mechanism, 3.0, []).tables(cells, 50_000, "auto")[0].values.tolist() == [1.0]
-
-
 def test_strings_that_no_cohort_tells_apart_share_what_they_have() -> None:
     buckets = hash_positions(np.array(0), np.array([string_symbol(name, 16) for name in NAMES]), 1, 17)[:, 0]
     alike = [NAMES[i] for i in np.flatnonzero(buckets == buckets[0])[:2]]

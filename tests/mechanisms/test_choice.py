@@ -108,13 +108,6 @@ def test_the_better_candidate_is_taken(first: int) -> None:
     assert chosen(order, counts, 20_000, scoring_of(channel, counts, 20_000)).tolist() == TRUTH.tolist()
 
 
-def test_one_report_has_the_first_candidate() -> None:
-    channel, counts = EXACT["rr"].channel, np.eye(K, dtype=np.int64)[3]
-    first = candidates(channel)[0]
-    rows, scoring = counts[np.newaxis], scoring_of(channel, counts, 1)
-    assert chosen(candidates(channel), counts, 1, scoring).tolist() == first(rows, 1, scoring.box(rows, 1))[0].tolist()
-
-
 @pytest.mark.parametrize("n", [40, 41, 10**10, 10**10 + 1])
 @pytest.mark.parametrize("draw", [part_of_cells, part_of_each])
 def test_halves_have_the_moments_of_a_sample(draw: Callable[..., Counts], n: int) -> None:

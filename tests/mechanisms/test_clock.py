@@ -79,16 +79,6 @@ def test_a_clock_that_is_set_ahead_buys_no_budget(tmp_path: Path) -> None:
     assert reports(path, clock) == 4
 
 
-def test_a_clock_that_was_ahead_when_the_machine_started_is_not_the_measure(tmp_path: Path) -> None:
-    path, clock = tmp_path / "ledger.json", SetClock(ahead=62 * DAY)
-    Device(SPEC, {}, ledger=FileLedger(path, clock=clock)).report(1, clock.now())
-    clock.ahead = 0
-    assert reports(path, clock) == 3  # the clock is set back, which frees nothing
-    clock.ahead = 62 * DAY
-    with pytest.raises(ClockError):
-        reports(path, clock)
-
-
 def test_a_restart_of_the_machine_begins_anew(tmp_path: Path) -> None:
     path, clock = tmp_path / "ledger.json", SetClock(ahead=-10 * DAY)
     assert reports(path, clock) == 4

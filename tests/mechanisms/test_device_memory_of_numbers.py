@@ -1,6 +1,5 @@
 """Devices that report numbers, sets, hashes and records again: what they keep beside their responses."""
 
-import json
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -149,13 +148,6 @@ def test_a_device_reports_one_attribute_of_its_record_for_ever() -> None:
         # The place has not changed, so its device has spent the budget of one value.
         assert attribute != 2 or responses(ledger) == 1
     assert set(drawn) == {0, 1, 2}
-
-
-def test_a_ledger_of_before_needs_no_kept_draws(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.json"
-    spec = build.spec(domain=VALUES, sensitive="all", mechanism={"name": "oue"} | SHOWN)
-    Device(spec, {}, ledger=FileLedger(path, skew=None)).report(3, NOON)
-    assert len(json.loads(path.read_text())["kept"]) == 2  # the response, and when the device may report again
 
 
 def test_kept_draws_are_given_again_and_the_source_is_read_as_often() -> None:

@@ -31,19 +31,6 @@ def payload(message: bytes) -> Any:
     return report_store().decode(message)[1]["payload"]
 
 
-DUCHI, BLOCK = number("duchi"), number("block", bins=4)
-
-
-@pytest.mark.parametrize("far", [1, 1e9, 1e308])
-@pytest.mark.parametrize(("spec", "least", "most"), [(DUCHI, 0, 1), (BLOCK, 0, 4)], ids=["duchi", "block"])
-def test_a_number_outside_of_the_range_becomes_the_nearest_end(
-    spec: CollectionSpec, least: int, most: int, far: float
-) -> None:
-    device = Device(spec, {})
-    for value, end in ((-10, least), (-10 - far, least), (24, most), (24 + far, most)):
-        assert payload(device.report(value, NOON)) == end
-
-
 def test_an_attribute_that_is_not_drawn_is_checked_too() -> None:
     # Otherwise an error, or its absence, would say which attribute the device has drawn.
     device = Device(record(share=1e-6), {})

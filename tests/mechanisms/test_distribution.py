@@ -26,19 +26,6 @@ def test_levels_at_the_edges_of_an_atom_are_covered_with_many_bins() -> None:
     assert figures.width < 2 * figures.fits_width
 
 
-def test_ten_times_the_reports_give_smaller_errors() -> None:
-    few, many = (measure("beta", bins=24, n=n, trials=3).error for n in (20_000, 200_000))
-    assert many < few / 1.5
-
-
-@pytest.mark.parametrize("n", [1, 3, 100])
-def test_few_reports_have_wide_intervals(n: int) -> None:
-    block = Block(1.0, 24)
-    distribution = Distribution(block, np.random.default_rng(1).multinomial(n, block.law(np.full(25, 1 / 25))), n)
-    quantiles = distribution.quantiles()
-    assert (quantiles.high - quantiles.low > 0.2).all()
-
-
 def test_an_atom_is_in_the_two_bins_that_a_report_may_be_rounded_to() -> None:
     block, n = Block(1.0, 24), 10**7
     law = block.law(np.where(np.arange(25) == 7, 0.3, np.where(np.arange(25) == 8, 0.7, 0)))

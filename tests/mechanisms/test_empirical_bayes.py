@@ -66,18 +66,6 @@ def test_a_value_without_noise_that_no_report_names_keeps_the_share_0(name: str)
     assert (estimate[:30] > 0).any()
 
 
-def test_a_class_of_few_symbols_has_no_prior() -> None:
-    few = RandomizedResponse(np.arange(K) < SMALLEST_CLASS - 1, 1.0).channel
-    enough = RandomizedResponse(np.arange(K) < SMALLEST_CLASS, 1.0).channel
-    for channel, equal in ((few, True), (enough, False)):
-        counts = window(channel, 1000)
-        unbiased = channel.unbiased(counts, 1000)[channel.q > 0]
-        estimate = empirical_bayes(channel, counts, 1000)[channel.q > 0]
-        # The projection moves symbols of nearly the same variance by nearly the same.
-        moved = (unbiased - estimate)[estimate > 0]
-        assert (np.ptp(moved) < 0.05) == equal
-
-
 def test_bots_belong_to_no_class() -> None:
     # Two bots of 30 sensitive symbols hide much. A prior that has 28 small shares would pull them down.
     channel, n = RandomizedResponse(np.ones(30, dtype=np.bool_), 1.0).channel, 20_000

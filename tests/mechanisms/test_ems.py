@@ -123,16 +123,6 @@ def test_fits_at_once_are_those_alone() -> None:
         np.testing.assert_allclose(shares, fit(channel, each, smoothing), rtol=1e-9, atol=1e-15)
 
 
-def test_a_start_that_is_near_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    channel, n, parts = channel_of(1.0, 64), 10**5, np.array(SMOOTHINGS[1:])
-    cells = np.tile(draw(channel, hump(64), n, np.random.default_rng(17)), (len(parts), 1))
-    fits = ems(channel, cells, parts)
-    monkeypatch.setattr("uldp.mechanisms.estimators.ems.MAX_STEPS", 15)
-    near, far = (np.abs(ems(channel, cells, parts, start) - fits).sum(axis=1) for start in (fits, None))
-    assert (near < 0.05).all()
-    assert (near < far).all()
-
-
 def test_a_peak_is_smoothed_less_than_a_hump() -> None:
     channel, rng = channel_of(1.0, 64), np.random.default_rng(16)
     truths = np.eye(64)[20], hump(64)

@@ -8,19 +8,14 @@ from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
-    auto,
     empirical,
     estimate_intermediate,
-    norm_sub,
     threshold,
 )
-from uldp.mechanisms.estimators.likelihood import em, exact_mle
-from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.specs.estimators import OF_SYMBOLS
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)
@@ -48,12 +43,6 @@ def test_threshold_by_hand() -> None:
     assert threshold(BITS, counts, 10_000) == pytest.approx(np.array([0.4, 0.0186, 0.002]) / 0.4206)
 
 
-def test_threshold_shares_nothing_if_nothing_remains() -> None:
-    counts = np.array([7500, 2500, 1250])
-    assert empirical(BITS, counts, 10_000) == pytest.approx([1.0, 0.0, 0.25])
-    assert threshold(BITS, counts, 10_000) == pytest.approx([0.8, 0.0, 0.2])
-
-
 def test_threshold_keeps_an_empty_symbol_as_often_as_bonferroni_says() -> None:
     # 19 of 20 symbols are empty and their bits independent: P(some is kept) = 1 - (1 - 0.05/20)^19 = 0.0465.
     channel = UnaryEncoding(np.ones(20, dtype=np.bool_), 1.0, OUE_THETA).channel
@@ -73,22 +62,6 @@ def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
     assert empirical(URR.channel, counts, n).sum() == pytest.approx(1)
     for estimator in ("auto", "threshold", "norm-sub", "wls", "mle", "em"):
         assert on_simplex(estimate_intermediate(estimator, URR.channel, counts, n)), estimator
-
-
-def test_each_name_has_its_estimator() -> None:
-    counts, n = np.array([30, 20, 25, 15, 10]), 100
-    expected = {
-        "auto": auto(URR.channel, counts, n),
-        "empirical": empirical(URR.channel, counts, n),
-        "threshold": threshold(URR.channel, counts, n),
-        "norm-sub": norm_sub(URR.channel, counts, n),
-        "wls": wls(URR.channel, counts, n),
-        "mle": exact_mle(URR.channel, counts, n),
-        "em": em(URR.channel, counts, n),
-    }
-    assert set(expected) == set(OF_SYMBOLS)
-    for name in OF_SYMBOLS:
-        np.testing.assert_array_equal(estimate_intermediate(name, URR.channel, counts, n), expected[name])
 
 
 @pytest.mark.parametrize("name", ["mle", "em"])

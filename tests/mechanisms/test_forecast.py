@@ -44,27 +44,6 @@ def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
     assert PureDecoder(MECHANISMS["rr"], WITHOUT_TAGS).expected_l1(equal_shares(K), 10, "empirical") == 2
 
 
-def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
-    mechanism = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0)
-    without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)), np.empty(0))
-    r, n = falling_shares(LARGEST + 1), 10**9
-    decoder, channel = PureDecoder(mechanism, without_tags), mechanism.channel
-    assert decoder.expected_l1(r, n, "auto") == channel.expected_l1(r, n) < 2
-    facts = dict(decoder.describe(1_000, "auto"))
-    assert facts["errors"].startswith("of auto at n = 1,000: expected l1 at most 2 if the shares fall as")
-    (warning,) = decoder.warnings(1_000, 1_000, "auto")
-    assert warning.startswith("the expected l1 error of auto is at most 2 at n = 1,000")
-    assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"
-
-
-def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
-    # All users are behind one tag, and its background is right: there is no error but that of the tag's mass.
-    pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis], np.array([np.inf]))
-    decoder = PureDecoder(RandomizedResponse(np.array([False] * 4 + [True]), 1.0), pum)
-    hidden = np.array([0, 0, 0, 0, 1.0])
-    assert decoder.expected_l1(hidden, 1000, "wls") < 1e-9 < decoder.expected_l1(equal_shares(5), 1000, "wls")
-
-
 @pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
 def test_the_least_flagged_share_of_forgers_separates_windows(name: str) -> None:
     channel, r, n = MECHANISMS[name].channel, falling_shares(K), 1_000_000

@@ -1,6 +1,7 @@
 """Intervals and tails of one proportion, held against SciPy's statistics, exact fractions and their own promise."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -43,33 +44,6 @@ def test_a_tail_is_the_sum_of_its_outcomes(data: st.DataObject, n: int, p: Fract
     assert lower_tail(successes, n, float(p)) == pytest.approx(float(wanted), rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize(("successes", "n"), [(-1, 3), (4, 3)])
-def test_successes_are_among_the_trials(successes: int, n: int) -> None:
-    with pytest.raises(ValueError, match="successes must be from 0 to n"):
-        clopper_pearson([successes], n, 0.95)
-    with pytest.raises(ValueError, match="successes must be from 0 to n"):
-        lower_tail(successes, n, 0.5)
-
-
-def test_no_trial_says_nothing() -> None:
-    with pytest.raises(ValueError, match="one trial or more"):
-        clopper_pearson([0], 0, 0.95)
-    with pytest.raises(ValueError, match="one trial or more"):
-        lower_tail(0, 0, 0.5)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
-def test_levels_are_inside_of_0_and_1(level: float) -> None:
-    with pytest.raises(ValueError, match="coverage must be inside"):
-        clopper_pearson([1], 2, level)
-
-
-@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
-def test_probabilities_are_from_0_to_1(probability: float) -> None:
-    with pytest.raises(ValueError, match="probability must be in"):
-        lower_tail(1, 2, probability)
-
-
 @pytest.mark.parametrize("n", [10**11, 10**12, 1 << 40])
 def test_any_number_of_trials_has_ends(n: int) -> None:
     successes = np.array([0, 1, 10**9, 10**10 + 1, n // 3, n // 2, n - 10**10 - 1, n - 1, n])
@@ -88,3 +62,22 @@ def test_some_count_outside_is_judged_by_bonferroni_over_both_tails_of_all(count
     few, many = stats.binom.cdf(counts, n, least), stats.binom.sf(np.array(counts) - 1, n, most)
     wanted = min(1.0, 2 * len(counts) * min(*few, *many))
     assert outside_p_value(np.array(counts), n, least, most) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda: clopper_pearson([-1], 3, 0.95), "successes must be from 0 to n"),
+        (lambda: lower_tail(4, 3, 0.5), "successes must be from 0 to n"),
+        (lambda: clopper_pearson([0], 0, 0.95), "one trial or more"),
+        (lambda: lower_tail(0, 0, 0.5), "one trial or more"),
+        *(
+            (lambda level=level: clopper_pearson([1], 2, level), "coverage must be inside")
+            for level in (0, 1, math.nan)
+        ),
+        *((lambda p=p: lower_tail(1, 2, p), "probability must be in") for p in (-0.1, 1.1, math.nan)),
+    ],
+)
+def test_what_is_refused(ask: Callable[[], object], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        ask()

@@ -70,20 +70,6 @@ def charged(spec: CollectionSpec, values: Sequence[int]) -> float:
     return spent(ledger)
 
 
-@pytest.mark.parametrize(("k", "epsilon", "lasting"), [(50, 0.5, 4.0), (20, 1.0, 4.0), (200, 0.5, 2.0)])
-def test_two_equal_reports_spend_more_than_twice_one_and_at_most_the_lasting_budget(
-    k: int, epsilon: float, lasting: float
-) -> None:
-    responses = Responses(k, epsilon, lasting)
-
-    def loss(reports: int) -> float:
-        return math.log(responses.probability(0, [0] * reports) / responses.probability(1, [0] * reports))
-
-    assert loss(1) == pytest.approx(epsilon, abs=ROUNDING)
-    assert 2 * epsilon < loss(2) < loss(3) < loss(9) <= lasting + ROUNDING
-    assert loss(2) <= charged(of_values(k, epsilon, lasting), [0, 0]) + ROUNDING == pytest.approx(lasting)
-
-
 def test_the_example_of_the_docs() -> None:
     responses = Responses(10_000, 0.5, 4.0)
     two = [responses._kept[own] * responses._sent[1] ** 2 for own in (True, False)]

@@ -11,10 +11,8 @@ from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.families.levels.decoder import DIFFER_LEVEL, LevelsDecoder
-from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
@@ -106,26 +104,11 @@ def test_levels_that_are_alike_are_pooled_but_in_one_window_of_twenty() -> None:
     assert all((table.stderr < 1.1 * decoder.decoders[1].forecast(2500)).all() for table in pooled)
 
 
-def test_the_page_names_each_level() -> None:
-    assert "a report names it: epsilon 0.5 at strict, 2 at open." in guarantee(build.spec(**keys()))
-
-
 def test_expected_shares_are_no_part_of_the_channel() -> None:
     shared = {"strict": {"epsilon": 0.5, "share": 0.1}, "open": {"epsilon": 2.0, "share": 0.9}}
     assert build.spec(**keys(shared)).device_digest == build.spec(**keys()).device_digest
     other = {"strict": {"epsilon": 0.6}, "open": {"epsilon": 2.0}}
     assert build.spec(**keys(other)).device_digest != build.spec(**keys()).device_digest
-
-
-@pytest.mark.parametrize("unset", [False, True])
-def test_a_spec_written_out_is_the_same_spec(unset: bool) -> None:
-    once = build.spec(**keys(of={"name": "olh"}))
-    again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True, exclude_unset=unset))
-    assert again.device_digest == once.device_digest
-    for written, given in zip(strata(again).parts, strata(once).parts, strict=True):
-        assert isinstance(written, LocalHashing)
-        assert isinstance(given, LocalHashing)
-        assert written.buckets == given.buckets
 
 
 def test_a_parameter_of_all_levels_is_another_device_half_than_a_default_of_each() -> None:

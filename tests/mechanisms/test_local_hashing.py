@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
-from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, default_buckets, hash_symbols
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.schemas.arrays import Counts, Packed, Symbols
 
 SEEDS = 1 << 20
@@ -17,15 +17,6 @@ TRIPLES = [(0, 1, 2), (3, 7, 515), (0, 624, 312), (100, 200, 300), (5, 65_541, 9
 
 def payload(seed: int, bucket: int) -> Packed:
     return np.frombuffer(seed.to_bytes(4, "little") + bucket.to_bytes(2, "little"), dtype=np.uint8)
-
-
-def split_mix(state: int) -> int:
-    """The next output of SplitMix64, in exact integers."""
-    word = 2**64 - 1
-    z = (state + 0x9E3779B97F4A7C15) & word
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & word
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & word
-    return z ^ (z >> 31)
 
 
 def chi_square_score(counts: Counts) -> float:
@@ -40,36 +31,12 @@ def hashes_of(symbols: tuple[int, ...], buckets: int) -> list[Symbols]:
     return [hash_symbols(seeds, np.array([symbol]), buckets) for symbol in symbols]
 
 
-def test_hashes_are_the_outputs_of_split_mix_64() -> None:
-    # The first outputs of the reference implementation from state 0.
-    assert [split_mix(z * 0x9E3779B97F4A7C15) for z in range(3)] == [
-        0xE220A8397B1DCDAF,
-        0x6E789E6AA1B965F4,
-        0x06C45D188009454F,
-    ]
-    seeds, symbols = np.array([0, 0, 1, 2**32 - 1, 77]), np.array([0, 2, 0, 624, 999_999])
-    for buckets in (2, 4, 1000, MOST_BUCKETS):
-        expected = [
-            (split_mix((seed << 32) + z * 0x9E3779B97F4A7C15) % 2**32 * buckets) >> 32
-            for seed, z in zip(seeds.tolist(), symbols.tolist(), strict=True)
-        ]
-        assert hash_symbols(seeds, symbols, buckets).tolist() == expected
-
-
 @pytest.mark.parametrize("buckets", [2, 4, 8])
 @pytest.mark.parametrize("triple", TRIPLES)
 def test_hashes_over_random_seeds_are_independent_in_threes(triple: tuple[int, int, int], buckets: int) -> None:
     # The covariance of two support counts depends on two hashes and on that of the true symbol.
     x, y, z = hashes_of(triple, buckets)
     assert chi_square_score(np.bincount((x * buckets + y) * buckets + z, minlength=buckets**3)) < 5
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "buckets"), [(0.01, 2), (0.5, 3), (1.0, 4), (2.0, 8), (11.0, 59_875), (50.0, MOST_BUCKETS)]
-)
-def test_default_buckets_are_e_to_the_epsilon_plus_one(epsilon: float, buckets: int) -> None:
-    assert default_buckets(epsilon) == buckets
-    assert LocalHashing(9, epsilon).buckets == buckets
 
 
 @pytest.mark.parametrize("buckets", [2, 4, 300, MOST_BUCKETS])

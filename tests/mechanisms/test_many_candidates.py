@@ -6,7 +6,6 @@ import pytest
 from benchmarks.candidates import decoder_of, draw_cells
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.strings import cohort_channel
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
@@ -100,28 +99,6 @@ def ends_of(table: Table) -> tuple[Floats, Floats]:
     assert table.low is not None
     assert table.high is not None
     return table.low, table.high
-
-
-@each
-def test_auto_has_those_found_alone(mechanism: str) -> None:
-    of = decoder(mechanism)
-    share, unexplained, _, found = of.tables(cells_of(of), N, "auto")
-    linear = of.estimate(cells_of(of), N)
-    assert np.isin(np.flatnonzero(share.values), linear.together).all()
-    assert share.values[:5] == pytest.approx(linear.values[:5], rel=0.1)
-    assert share.values.min() >= 0
-    assert 0 <= unexplained.values[0] <= 1 - share.values.sum() + 1e-12
-    low, high = ends_of(unexplained)
-    assert low[0] <= 0.3 <= high[0]
-    assert found.values.sum() >= 5
-
-
-@each
-def test_blocks_of_positions_change_nothing(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = decoder(mechanism)
-    whole = of.linear(cells_of(of), N).values
-    monkeypatch.setattr(cohort_channel, "_POSITIONS_AT_ONCE", 1)
-    assert of.linear(cells_of(of), N).values == pytest.approx(whole, abs=1e-12)
 
 
 def test_few_candidates_are_all_fitted_together_and_many_are_not() -> None:

@@ -89,20 +89,14 @@ def test_what_is_no_number_is_refused_without_a_word_about_it(number: float) -> 
     assert str(caught.value) == "a value is not a finite number"
 
 
-def test_a_number_cannot_be_hidden() -> None:
-    with pytest.raises(ValueError, match="a number has no tags"):
-        NumberEncoding(0, 1, 4).encode([Held(np.array([0.5, 0.2]), np.array([-1, 0]))], np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
-    ("low", "high"), [(1, 1), (2, 1), (0, math.nan), (-math.inf, 0), (0, math.inf), (-1.7e308, 1.7e308)]
+    ("low", "high", "grid", "text"),
+    [
+        *((*ends, 4, "a range needs finite numbers, low below high") for ends in ((1, 1), (2, 1), (0, math.nan))),
+        *((*ends, 4, "a range needs finite numbers") for ends in ((-math.inf, 0), (0, math.inf), (-1.7e308, 1.7e308))),
+        *((0, 1, grid, r"a grid has 1 to 2\^16 steps") for grid in (-1, 0, 2**16 + 1)),
+    ],
 )
-def test_a_range_is_finite_and_not_empty(low: float, high: float) -> None:
-    with pytest.raises(ValueError, match="a range needs finite numbers, low below high"):
-        NumberEncoding(low, high, 4)
-
-
-@pytest.mark.parametrize("grid", [-1, 0, 2**16 + 1])
-def test_a_grid_has_steps(grid: int) -> None:
-    with pytest.raises(ValueError, match=r"a grid has 1 to 2\^16 steps"):
-        NumberEncoding(0, 1, grid)
+def test_what_is_no_range_or_grid_is_refused(low: float, high: float, grid: int, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        NumberEncoding(low, high, grid)

@@ -25,7 +25,7 @@ from uldp.mechanisms.estimators.ordered import (
     smooth,
 )
 from uldp.mechanisms.families.tree.decoder import TreeDecoder
-from uldp.mechanisms.families.tree.linear import fit_of, halves
+from uldp.mechanisms.families.tree.linear import halves
 from uldp.mechanisms.pooling.tree import Tree, widths_of
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
@@ -210,18 +210,6 @@ def test_equal_counts_have_equal_estimates_within_their_simultaneous_intervals()
     low, high = decoder.linear(cells, N).interval(1 - 0.05 / 48)
     assert ((low - 1e-9 <= shares.values) & (shares.values <= high + 1e-9)).all()
     assert seed_of(cells) != seed_of(cells[::-1])
-
-
-def test_the_published_shares_are_a_mixture_of_two_candidates() -> None:
-    protocol, decoder = tree()
-    linear = decoder.linear(window(protocol, default_rng(1)), N)
-    fits = np.array(candidates(fit_of(linear)))
-    shares = ordered_shares(fit_of(linear), lambda rng: halves(linear, rng), 3)
-    weights, residual, *_ = np.linalg.lstsq(fits.T, shares)
-    assert residual == pytest.approx([0], abs=1e-15)
-    assert weights.min() > -1e-9
-    assert (weights > 1e-9).sum() <= 2
-    assert weights.sum() == pytest.approx(1)
 
 
 def test_reports_that_cannot_be_divided_have_the_nearest_shares() -> None:

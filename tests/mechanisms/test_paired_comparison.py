@@ -53,15 +53,6 @@ def test_a_cycle_is_seen_although_all_scores_are_equal() -> None:
     assert found[TableName.SCORE].values == pytest.approx(np.ones(K), abs=1e-3)
 
 
-def test_a_score_is_nearly_the_sum_of_a_row_if_each_pair_has_as_many_reports() -> None:
-    found = tables(np.array([310, 190, 160, 340, 255, 245]))
-    beats, score = found[TableName.BEATS], found[TableName.SCORE]
-    assert score.values == pytest.approx(beats.values.reshape(K, K).sum(axis=1), abs=1e-4)
-    assert score.stderr == pytest.approx(np.sqrt((beats.stderr.reshape(K, K) ** 2).sum(axis=1)), rel=0.01)
-    assert beats.keys is not None
-    assert beats.keys[:3] == ("a > a", "a > b", "a > c")
-
-
 class OfAllWindows(NamedTuple):
     """The law of the scores of n reports, from each number that the cells may have.
 

@@ -149,15 +149,6 @@ def test_the_mean_of_honest_reports_is_within_the_ends_that_allow_for_forged_one
     assert unmoved[0] == pytest.approx(low)
 
 
-@pytest.mark.parametrize(("keys", "held", "epsilon"), [(20, 1, 4.0), (20, 3, 1.0), (100, 8, 0.5), (5, 4, 2.0)])
-def test_a_key_that_nobody_holds_has_both_symbols_supported_seldomer_than_apart(
-    keys: int, held: int, epsilon: float
-) -> None:
-    for chosen in range(1, 2 * keys):
-        channel = SetSelection(2 * keys + held, epsilon, held, chosen).channel
-        assert channel.pair_probabilities()[1] <= float(channel.q[0]) ** 2
-
-
 def test_a_client_that_rounds_to_the_nearest_end_fails() -> None:
     protocol, n = build_protocol(spec_of()), 20_000
     payloads = protocol.perturb([repeated(column_of(spec_of(), {0: HIGH, 3: HIGH}), n)], default_rng(6))

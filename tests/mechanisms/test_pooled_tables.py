@@ -100,15 +100,6 @@ def test_means_of_different_mechanisms_are_one_mean() -> None:
     assert np.mean(covered) >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / windows)
 
 
-def test_attributes_of_records_are_pooled_one_by_one() -> None:
-    rng = default_rng(5)
-    versions = [counted("record of symbols", rng), counted("record of symbols", rng)]
-    alone = [version.decoder.tables(version.cells, version.n, "empirical") for version in versions]
-    pooled = pooled_tables(versions).tables
-    assert [key(table) for table in pooled] == [key(table) for table in alone[0]]
-    assert [table.n for table in pooled] == [one.n + other.n for one, other in zip(*alone, strict=True)]
-
-
 def test_an_attribute_without_reports_of_a_version_comes_from_the_others() -> None:
     version = counted("record of symbols", default_rng(6))
     nothing = VersionCounts(version.decoder, np.zeros_like(version.cells), 0)

@@ -95,14 +95,6 @@ def test_weights_and_shares_sum_to_one(parts: list[ShareEstimate]) -> None:
     assert mean.mean.n.tolist() == [sum(part.reports for part in parts)] * SIZE
 
 
-@given(versions(least=2))
-def test_the_order_of_versions_does_not_matter(parts: list[ShareEstimate]) -> None:
-    mean, other_mean = pool(parts), pool(parts[1:] + parts[:1])
-    assert other_mean.mean.values == pytest.approx(mean.mean.values, rel=1e-6, abs=1e-9)
-    assert other_mean.mean.variance == pytest.approx(mean.mean.variance, rel=1e-6, abs=1e-12)
-    assert other_mean.r == pytest.approx(mean.r, rel=1e-6, abs=1e-9)
-
-
 @given(versions(least=1))
 def test_one_version_alone_is_itself(parts: list[ShareEstimate]) -> None:
     (part,) = parts[:1]
@@ -122,16 +114,6 @@ def test_versions_with_one_channel_are_one_version(parts: list[ShareEstimate]) -
     mean = pool(parts)
     assert mean.mean.values == pytest.approx(parts[0].channel.unbiased(cells, n), abs=1e-9)
     assert mean.r == pytest.approx(wls(parts[0].channel, cells, n), abs=1e-9)
-
-
-@given(versions(least=2))
-def test_covariances_are_those_of_a_weighted_sum(parts: list[ShareEstimate]) -> None:
-    mean = pool(parts)
-    one = np.eye(SIZE)
-    wanted = sum(
-        np.diag(weight) @ part.times(one) @ np.diag(weight) for weight, part in zip(mean.weights, parts, strict=True)
-    )
-    assert mean.mean.times(one) == pytest.approx(np.asarray(wanted), abs=1e-12)
 
 
 @cache

@@ -13,17 +13,15 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.prefixes.decoder import PrefixShares, WalkDecoder
 from uldp.mechanisms.protocol.decoder import Cost
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
-from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, of_length, string_symbol
+from uldp.mechanisms.strings.cohorts import OTHER, hash_positions, string_symbol
 from uldp.mechanisms.strings.spelling import Spelling
-from uldp.mechanisms.strings.walk import screen
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts
 from uldp.schemas.specs.alphabet import characters
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.table import Table, TableName
@@ -200,46 +198,6 @@ def test_a_string_is_as_seldom_more_frequent_than_its_prefixes_as_its_p_value_sa
     for level in (0.5, 0.1, 0.02):
         expected = level * len(p_values)
         assert sum(p <= level for p in p_values) <= expected + 3 * math.sqrt(expected)
-
-
-def test_forgers_who_draw_length_and_cohort_are_honest_users_of_another_distribution() -> None:
-    """So no test of the reports tells them apart: see docs/threats.md. In each cohort, of the buckets of all users."""
-    channel, forged = CohortHashing(4.0, 56, 512).cohort_channel, 0.01
-    p, q, g = channel.p, channel.q, channel.positions
-    own, known = np.arange(g) == 7, np.random.default_rng(2).dirichlet(np.ones(g))
-
-    def law(rare: float, frequent: float, holders: float) -> Floats:
-        """Return the law of buckets; the strings of ``rare`` users are too many to be alike in a bucket."""
-        assert rare + frequent + holders == pytest.approx(1)
-        return np.asarray(q + (p - q) * (rare / g + frequent * known + holders * own))
-
-    mixed = (1 - forged) * law(0.2, 0.8, 0.0) + forged * own
-    looks = law((1 - forged) * 0.2 - forged * g * q / (p - q), (1 - forged) * 0.8, forged / (p - q))
-    np.testing.assert_allclose(mixed, looks, rtol=1e-12)
-
-
-def test_large_shares_do_not_make_their_collisions_frequent() -> None:
-    """Two thirds of the users hold one string: its collisions in 16 cohorts are found unless it is taken out."""
-    protocol, n = protocol_of(cohorts=16), 30_000
-    texts = ["banana"] * (2 * n // 3) + np.random.default_rng(3).choice(["cab", "dab", "fade"], n // 3).tolist()
-    assert found(protocol, cells_of(protocol, texts), n) == {"banana", "cab", "dab", "fade"}
-
-
-def test_stages_keep_the_strings_that_all_cohorts_score_best() -> None:
-    """With 1,024 cohorts, not all strings are scored by all."""
-    protocol, n = protocol_of(cohorts=1024, depth=1), 60_000
-    decoder, strata = protocol.decoder, protocol.mechanism
-    assert isinstance(decoder, WalkDecoder)
-    assert isinstance(strata, Strata)
-    cells, reports = strata.split_cells(cells_of(protocol, ["ab", "cd", "ef"] * (n // 3)))[0]
-    channel = decoder.walk.channel
-    supports = cells.reshape(channel.cohorts, channel.positions)
-    names = [*(f"no {number}" for number in range(3_000)), "ab", "cd", "ef"]
-    symbols = np.array([of_length(0, name, 8) for name in names])
-    best = screen(channel, supports, symbols, np.array([OTHER]), 3)
-    assert {names[row] for row in best.rows} == {"ab", "cd", "ef"}
-    assert best.values == pytest.approx([1 / 3] * 3, abs=5 * best.error + 0.02)
-    assert reports == supports.sum()
 
 
 def test_a_search_is_final_so_early_panes_have_no_estimates() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import optimize
 
-from uldp.mechanisms.estimators.by_name import norm_sub
 from uldp.mechanisms.estimators.projection import nearest_fit, wls
 from uldp.mechanisms.estimators.simplex import box_of, onto_simplex
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
@@ -83,13 +82,6 @@ def test_no_distribution_fits_better_by_the_variances_at_the_fit(name: str) -> N
         assert r[free] == pytest.approx(best, abs=2e-4)
         assert distance <= least * (1 + 1e-6) + 1e-12
         assert least_distance == pytest.approx(N * distance, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", ["rr", "oue", "ss", "olh"])
-def test_equally_noisy_symbols_are_moved_alike(name: str) -> None:
-    channel = MECHANISMS[name].channel
-    for counts in windows(name):
-        assert wls(channel, counts, N) == pytest.approx(norm_sub(channel, counts, N), abs=1e-9)
 
 
 @given(

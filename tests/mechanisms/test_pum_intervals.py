@@ -105,13 +105,6 @@ def test_a_tag_without_strength_adds_its_mass_to_the_upper_end_alone(mechanism: 
     np.testing.assert_allclose(high, VISIBLE + home / SIZE + work, atol=1e-4)
 
 
-def test_a_value_that_no_background_names_may_still_be_hidden() -> None:
-    channel, at_one = MECHANISMS["urr"].channel, np.eye(SIZE)[[9, 9]]
-    counts = windows(MECHANISMS["urr"], np.random.default_rng(6))[0]
-    found = pum_intervals(pum(at_one, 50.0, 50.0), estimate_of(channel, counts, N))
-    assert (found.share[1] > found.visible[1])[np.arange(SIZE) != 9].all()
-
-
 def tables_of(model: Pum, counts: Counts, n: int = N, **keys: Any) -> dict[TableName, Table]:
     decoder = PureDecoder(MECHANISMS["urr"], model, **keys)
     return {table.name: table for table in decoder.tables(counts, n, "empirical")}
@@ -160,16 +153,6 @@ def test_the_band_begins_with_what_is_visible_and_ends_with_all_tags() -> None:
     assert visible.low is not None
     np.testing.assert_allclose(band.low, visible.low.clip(0.0), atol=1e-15)
     assert (band.high > band.values).all()
-
-
-@pytest.mark.parametrize("n", [1, 30])
-def test_published_ends_are_shares(n: int) -> None:
-    counts = np.bincount(np.arange(n) % 3, minlength=SIZE + 2)
-    for table in tables_of(flat(np.nan, 5.0), counts, n).values():
-        if table.low is not None and table.high is not None:
-            assert (table.low >= np.minimum(table.values, 0)).all()
-            assert (table.low <= table.high).all()
-            assert (table.high <= np.maximum(table.values, 1)).all()
 
 
 def test_simultaneous_intervals_hold_at_once() -> None:

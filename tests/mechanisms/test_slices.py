@@ -96,16 +96,6 @@ def test_no_honest_mix_is_flagged(name: str) -> None:
         assert min(protocol.decoder.p_values(cells, 4000).values()) > ALARM_LEVEL
 
 
-def test_an_unknown_slice_is_an_impossible_payload() -> None:
-    bits, symbols = (build_protocol(spec_of(name, by=BY)).mechanism for name in ("oue", "rr"))
-    payload = bits.perturb(np.array([0]), np.random.default_rng(0))
-    assert payload[0, :2].tolist() == [0, 0]
-    two = np.array([payload[0], payload[0]], dtype=np.uint8)
-    two[:, 0] = [49, 50]
-    assert bits.possible(two).tolist() == [True, False]
-    assert symbols.possible(np.array([5000 - 1, 5000], np.uint32)).tolist() == [True, False]
-
-
 @pytest.mark.parametrize("name", ["rr", "oue"])
 def test_a_device_keeps_one_response_in_all_slices(name: str) -> None:
     # With so large a difference of budgets, the noise of each report is hardly there, and the response shows.

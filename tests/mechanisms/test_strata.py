@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from uldp.mechanisms.families.randomized_response.randomizer import RandomizedRe
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.protocol.cells import SparseCells, as_dense
 from uldp.mechanisms.protocol.encoding import Encoding, Held
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Payloads, Values
@@ -179,46 +178,6 @@ def test_draws_follow_the_shares_to_the_last_unit() -> None:
     strata = Strata([response(2)] * 3, [0.5, 0.25, 0.25])
     given = [0, ends[0] - 1, ends[0], ends[1] - 1, ends[1], (1 << 53) - 1]
     assert strata.draw(6, Fixed(given)).tolist() == [0, 0, 1, 1, 2, 2]
-
-
-@dataclass(frozen=True)
-class Rounding(Encoding):
-    """Rounds numbers to integers at random."""
-
-    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        values = columns[0].values
-        return np.floor(values + randomness.random(len(values))).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Together(Encoding):
-    """Two variables as one, of which the second has three values."""
-
-    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        one, other = (column.values for column in columns)
-        return np.asarray(3 * one + other, dtype=np.int64)
-
-
-def test_a_part_reads_any_columns() -> None:
-    strata = Strata([response(5), response(15), response(5)], [0.5, 0.25, 0.25])
-    own = pum(5)
-    sources = [StratumSource(own, (1,)), StratumSource(Together(), (1, 0)), StratumSource(own, (1,))]
-    encoding = StrataEncoding(sources, strata)
-    columns = [held(np.array([2, 0, 1])), held(np.array([4, 3, 0]))]
-    draws = Fixed([0, 1 << 52, (1 << 53) - 1])
-    assert encoding.encode(columns, draws).tolist() == [4, 5 + 3 * 3 + 0, 20 + 0]
-    one = [held(np.array([2])), held(np.array([4]))]
-    law = encoding.law(one, strata.size)
-    assert {index: law[index] for index in np.flatnonzero(law).tolist()} == {4: 0.5, 5 + 14: 0.25, 20 + 4: 0.25}
-
-
-def test_parts_with_one_encoding_of_one_column_share_its_draws() -> None:
-    strata, own = Strata([response(2), response(2)], [0.5, 0.5]), Rounding()
-    encoding = StrataEncoding([StratumSource(own, (0,))] * 2, strata)
-    n, rng, again = 1000, np.random.default_rng(7), np.random.default_rng(7)
-    symbols = encoding.encode([held(np.full(n, 0.3))], rng)
-    assert (symbols % 2).tolist() == (0.3 + again.random(n) >= 1).astype(int).tolist()
-    assert (symbols // 2).tolist() == strata.draw(n, again).tolist()
 
 
 @pytest.mark.parametrize("drawn", [0, 1 << 52])

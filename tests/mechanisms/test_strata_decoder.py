@@ -152,17 +152,6 @@ def test_strata_that_are_not_drawn_by_their_shares_are_improbable(shares: tuple[
     assert (strata_p_values(20_000, 100, shares) < 1e-6).all()
 
 
-def test_strata_of_the_most_reports_have_a_p_value() -> None:
-    n = 1 << 40
-    strata = Strata([RR, RR], [0.3, 0.7])
-    decoder = StrataDecoder(("a", "b"), [Stub(), Stub()], strata)
-    sd = np.sqrt(n * 0.3 * 0.7)
-    for score, two_sided in ((0.0, 1.0), (3.0, 2.6998e-3), (-6.0, 1.9732e-9)):
-        own = round(n * 0.3 + score * sd)
-        p_value = decoder.p_values(np.array([own, 0, 0, 0, n - own, 0, 0, 0]), n)[Flag.IMPROBABLE_STRATA]
-        assert p_value == pytest.approx(min(1.0, 2 * two_sided), rel=1e-3)  # of two tests
-
-
 def test_p_values_of_parts_are_corrected_for_their_number() -> None:
     bits, counts = Flag.IMPROBABLE_PAYLOADS, Flag.IMPROBABLE_COUNTS
     stubs = [Stub(p_values={bits: 0.01}), Stub(p_values={bits: 0.2, counts: 0.6}), Stub(p_values={counts: 0.7})]

@@ -42,15 +42,6 @@ def learned(counts: Counts, n: int, known: Zoning) -> ZoneShares:
     return learn(known, 0, reports(counts, n))
 
 
-def test_measured_shares_are_near_the_truth_and_as_far_off_as_they_say() -> None:
-    shares, variances = np.array([reports(counts).shares() for counts in windows()]).swapaxes(0, 1)
-    error = shares.std(axis=0, ddof=1)
-    # The quotient of two estimates has a bias of the order of its variance.
-    assert (np.abs(shares.mean(axis=0) - TRUE) < 5 * error / np.sqrt(WINDOWS) + 2 * error**2).all()
-    z = np.log(shares.var(axis=0, ddof=1) / variances.mean(axis=0)) / np.sqrt(2 / WINDOWS)
-    assert np.abs(z).max() < 5
-
-
 def test_the_more_reports_the_less_the_background_counts() -> None:
     far = [
         np.abs(learned(windows(n)[0], n, zoning()).shares - TRUE).sum() for n in (100, 10_000, 1_000_000, 100_000_000)
@@ -95,21 +86,3 @@ def test_nothing_is_known_without_background_and_reports() -> None:
     assert of.shares.tolist() == [0.25] * 4
     assert np.isnan(of.strength)
     assert np.isinf(of.stderr).all()
-
-
-def test_zones_of_one_value_each_have_the_strength_of_the_reports() -> None:
-    nest = ProjectiveResponse(2, 1.0)
-    pum = Pum(np.array([True, False]), ("home",), np.full((1, 2), np.nan), np.array([np.nan]))
-    alone = Zoning(pum, (Zones(("a", "b"), np.arange(2)),), (nest,))
-    mechanism = NestedResponse(np.array([True, False]), 2.0, [nest])
-    law = mechanism.law(np.array([0.0, 0.5, 0.25, 0.25]))
-    strengths = []
-    for n in (10_000, 1_000_000):
-        counts = np.rint(n * law).astype(np.int64)[2:]
-        of = learn(
-            alone, 0, BotReports(nest, counts, n, float(mechanism.channel.gain[2]), float(mechanism.channel.q[2]))
-        )
-        assert of.background == pytest.approx([0.5, 0.5], abs=1e-3)
-        strengths.append(of.strength)
-        assert of.strength == pytest.approx(0.25 / of.stderr[0] ** 2, rel=0.01)
-    assert strengths[1] == pytest.approx(100 * strengths[0], rel=0.02)

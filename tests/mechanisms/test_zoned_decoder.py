@@ -102,14 +102,6 @@ def test_what_zones_exclude_is_not_in_the_band(tmp_path: Path) -> None:
     assert found[TableName.BOUND].values[0] == pytest.approx(2 * (zones.sum() - zones[6] - zones[7]))
 
 
-@pytest.mark.parametrize("mechanism", ["urap", "uoue"])
-def test_mechanisms_of_bits_take_zones_too(mechanism: str, tmp_path: Path) -> None:
-    of = protocol(tmp_path, "zones", mechanism, estimator="wls")
-    found = {table.name: table for table in of.decoder.tables(cells(of, 200_000), 200_000, "wls")}
-    for name, truth in ((TableName.HIDDEN, np.full(2, HIDDEN)), (TableName.ZONE, true_zones())):
-        assert (np.abs(found[name].values - truth) < 6 * found[name].stderr).all()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_check_says_what_a_report_tells_of_the_zone(kind: str, tmp_path: Path) -> None:
     lines = [text for heading, text in protocol(tmp_path, kind).decoder.describe(N, "auto") if heading == "zones"]

@@ -9,8 +9,7 @@ from uldp.mechanisms.decoders.pure import ShareEstimate, share_estimate
 from uldp.mechanisms.kernels.intervals import clopper_pearson
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import law_of
-from uldp.mechanisms.laws.estimate import Estimate, joined, weighted
-from uldp.schemas.arrays import Floats
+from uldp.mechanisms.laws.estimate import joined, weighted
 
 K = 4
 RR = Channel(np.full(K, 0.7), np.full(K, 0.1), False)
@@ -25,18 +24,6 @@ def estimate(name: str, n: int, response: Channel | None = None) -> ShareEstimat
     found = share_estimate(law_of(channel, None if response is None else law_of(response)), COUNTS[name], n)
     (part,) = found.parts
     return replace(found, parts=(replace(part, theta=part.distribution),))
-
-
-def same(one: Estimate, other: Estimate, w: Floats) -> None:
-    for each, of_other in zip(one.sums(w), other.sums(w), strict=True):
-        assert each == pytest.approx(of_other, nan_ok=True)
-
-
-def test_cumulants_of_values_are_those_of_sums_of_one() -> None:
-    parts = [estimate("rr", 100), estimate("bits", 200)]
-    for whole in (*parts, joined(parts), weighted(parts, np.array([[0.3], [0.7]])), joined(parts).at(slice(2, 6))):
-        for each, of_sum in zip(whole.cumulants, whole.sums(np.eye(len(whole.values))), strict=True):
-            assert each == pytest.approx(of_sum, nan_ok=True)
 
 
 def test_cumulants_of_independent_parts_add_up() -> None:
@@ -64,17 +51,6 @@ def test_the_product_is_the_quadratic_form_of_the_variance() -> None:
         parts[0].repeated(3),
     ):
         assert whole.variance_of(W) == pytest.approx((W * whole.times(W)).sum(axis=0))
-
-
-def test_a_weighted_mean_is_as_its_map() -> None:
-    parts, weights = [estimate("rr", 100), estimate("bits", 200)], np.array([[0.3], [0.7]])
-    mean = weighted(parts, weights)
-    by_map = joined(parts).mapped(
-        mean.values, lambda w: np.vstack([weight * w for weight in weights]), lambda moved: np.zeros((K, 1))
-    )
-    same(mean, by_map, W)
-    for each, of_map in zip(mean.cumulants, by_map.cumulants, strict=True):
-        assert each == pytest.approx(of_map, nan_ok=True)
 
 
 def test_values_of_one_part_have_its_exact_intervals() -> None:

@@ -11,15 +11,12 @@ from tests import build
 from tests.mechanisms.questions.test_sums import TRUTH, shares, windows
 from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import (
-    WHOLE,
     benjamini_hochberg,
     compare,
     holm,
     smallest_change,
 )
 from uldp.mechanisms.questions.span import Version
-
-LATER = np.array([0.25, 0.25, 0.2, 0.15, 0.15])
 
 
 def test_a_change_of_the_named_size_is_found_in_four_of_five_cases() -> None:
@@ -52,23 +49,3 @@ def test_corrections_are_those_of_scipy_or_of_the_paper(correct: Any) -> None:
         for rank, at in enumerate(order):
             expected[at] = min(1.0, max((40 - i) * p_values[order[i]] for i in range(rank + 1)))
     assert correct(p_values) == pytest.approx(expected)
-
-
-def test_a_change_of_the_whole_is_seen() -> None:
-    version = Version(build.spec(mechanism={"name": "oue", "epsilon": 2}))
-    before, after = (
-        windows(version, default_rng(1).choice(5, 5000, p=p), 5000, seed)[0] for p, seed in ((TRUTH, 2), (LATER, 3))
-    )
-    whole = list(rows_of(compare(shares(version, before, 5000), shares(version, after, 5000))))[-1]
-    assert whole.quantity == WHOLE
-    assert whole.p_value is not None
-    assert whole.p_value < 1e-6
-
-
-def test_with_tags_what_is_compared_is_what_was_measured() -> None:
-    version = Version(build.spec(sensitive=[0, 1], tags=[{"name": "home"}]))
-    before, after = (shares(version, np.array(cells)) for cells in ([30, 30, 20, 30, 20, 20], [30, 30, 10, 30, 20, 30]))
-    *differences, _ = rows_of(compare(before, after))
-    assert [(each.quantity, each.label) for each in differences[-2:]] == [("visible", "4"), ("hidden", "home")]
-    assert [each.estimate for each in differences] == pytest.approx(after.linear.values - before.linear.values)
-    assert {each.against for each in differences} == {"v1 hour"}

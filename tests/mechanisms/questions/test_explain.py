@@ -1,14 +1,10 @@
 """The steps of an estimate name the numbers that it follows from."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from tests import build
 from tests.mechanisms.questions.test_sums import shares
-from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.questions.explain import explain, find
 from uldp.mechanisms.questions.shares import of_values
 from uldp.mechanisms.questions.span import Version
@@ -64,17 +60,3 @@ def test_a_mean_is_explained_and_has_no_values() -> None:
         find([of], "a")
     with pytest.raises(RequestError, match=r"c has no values to sum: what is estimated is the mean$"):
         of_values([of])
-
-
-def test_strings_are_to_be_named() -> None:
-    keys: dict[str, Any] = {
-        "domain": {"strings": {"longest": 4, "alphabet": "ab"}},
-        "mechanism": {"name": "prefixes", "epsilon": 4.0, "cohorts": 16, "step": 2, "depth": 2},
-    }
-    version, rng = Version(build.spec(candidates=["bb", "abab"], **keys)), np.random.default_rng(1)
-    texts, mechanism = np.array(["aaaa"] * 140 + ["abab"] * 60, dtype=np.object_), version.protocol.mechanism
-    symbols = version.protocol.encoding.encode([Held(texts, np.full(200, -1))], rng)
-    cells = as_dense(mechanism.statistic(mechanism.perturb(symbols, rng)))
-    assert "published" in steps("abab", shares(version, cells, len(texts)))
-    with pytest.raises(RequestError, match=r"no string of c is named, so there is none to ask about; add --candidates"):
-        shares(Version(build.spec(**keys)), cells, len(texts))

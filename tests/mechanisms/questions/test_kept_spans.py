@@ -4,14 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.random import default_rng
 
 from tests import build
 from tests.build import HOUR, START
 from tests.mechanisms.questions.test_kept import KEPT, RUNS, WINDOWS, N, simulated
-from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.questions.answer import rows_of
 from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
@@ -22,7 +18,6 @@ from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
-from uldp.schemas.table import TableName
 
 SETS = KEPT["ss with a permanent response"]
 VERSION = Version(SETS.spec)
@@ -93,17 +88,3 @@ def test_two_windows_have_spent_the_lasting_budget() -> None:
     one, other = (next(shares_of(each)) for each in (before, after))
     found = {(each.spent, each.spent_one_value) for each in rows_of(compare(one, other))}
     assert found == {(both, guarantee.lasting)}
-
-
-def test_a_string_is_found_among_those_of_its_own_attribute() -> None:
-    candidates = {"query": ["maps", "news"], "word": [f"w{number}" for number in range(50)]}
-    domain = {name: {"strings": {"longest": 8}, "candidates": listed} for name, listed in candidates.items()}
-    of = {name: {"name": "cohort-olh", "cohorts": 16} for name in candidates}
-    keys = {"name": "sample-one", "epsilon": 2.0, "lasting_epsilon": 3.0, "of": of}
-    spec = build.spec(domain={"record": domain}, mechanism=keys)
-    protocol, rng, n = build_protocol(spec), default_rng(7), 2_000
-    columns = [Held(np.array(listed, dtype=np.object_)[:1].repeat(n), np.full(n, -1)) for listed in candidates.values()]
-    cells = as_dense(protocol.mechanism.tally([protocol.perturb(columns, rng)], np.zeros(n, np.int64), 1)[0])
-    tables = protocol.decoder.tables(cells, n, "auto")
-    tested = {table.of: protocol.decoder.tested(table) for table in tables if table.name is TableName.P_VALUE}
-    assert tested == {(name,): len(listed) for name, listed in candidates.items()}

@@ -35,16 +35,6 @@ def test_the_smoother_is_the_posterior_given_all_observations(number: int) -> No
     assert variances[:, number] == pytest.approx(of, abs=1e-4)
 
 
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("t", range(T))
-def test_the_filter_is_the_posterior_given_those_up_to_a_time(t: int, number: int) -> None:
-    model = levels()
-    means, variances = model.filtered
-    expected, of = posterior(model, number, t + 1)
-    assert means[t, number] == pytest.approx(expected[t], abs=1e-4)
-    assert variances[t, number] == pytest.approx(of[t], abs=1e-4)
-
-
 def test_the_likelihood_is_that_of_all_observations_but_for_a_constant() -> None:
     model = levels()
     for number in (0, 1):

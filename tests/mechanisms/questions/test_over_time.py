@@ -31,13 +31,6 @@ def test_the_filter_knows_no_later_window() -> None:
     assert (np.abs(whole.smoothed[:7] - part.smoothed) > 1e-6).any()
 
 
-def test_windows_of_few_reports_weigh_less() -> None:
-    y = np.array([[0.0], [9.0], [0.0], [0.0], [0.0]])
-    n = np.array([[100.0], [1.0], [100.0], [100.0], [100.0]])
-    found = smooth(y, 100 / n, n, np.zeros_like(y), np.ones(5))
-    assert abs(found.smoothed).max() < 1
-
-
 def test_noise_that_devices_keep_does_not_average_out() -> None:
     keeping = spec(domain={"size": 4}, mechanism={"name": "oue", "epsilon": 1.0, "lasting_epsilon": 1.2})
     protocol, rng = build_protocol(keeping), default_rng(4)

@@ -5,18 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.random import default_rng
 
 from tests import build
 from tests.build import HOUR, START
-from tests.mechanisms.questions.test_sums import TRUTH, N, windows
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
-from uldp.mechanisms.questions.answer import rows_of
-from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Every, zone_of
 from uldp.mechanisms.questions.rollup import RollUp, pool_up
-from uldp.mechanisms.questions.shares import Shares, shares_of
-from uldp.mechanisms.questions.smoothed import smoothed
+from uldp.mechanisms.questions.shares import shares_of
 from uldp.mechanisms.questions.span import Span, Version
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
@@ -25,7 +20,6 @@ from uldp.schemas.statistic import Statistic
 
 FIRST: dict[str, Any] = {"mechanism": {"name": "rr", "epsilon": 1}, "limits": {"min_reports": 10}}
 SECOND: dict[str, Any] = {"version": 2, "mechanism": {"name": "oue", "epsilon": 2}, "limits": {"min_reports": 10}}
-RUNS = 200
 #: The midnight before ``START``, which is 09:00.
 DAY = START - 9 * HOUR
 
@@ -41,15 +35,6 @@ def pooled(*counted: tuple[Version, list[Statistic]], every: Every | None = None
 
 def versions() -> tuple[Version, Version]:
     return Version(build.spec(**FIRST)), Version(build.spec(**SECOND))
-
-
-def drawn(seed: int, runs: int = RUNS) -> list[Shares]:
-    """The pooled shares of windows of two versions, with N reports of each."""
-    first, second = versions()
-    held = [default_rng(seed + of).choice(len(TRUTH), runs * N, p=TRUTH) for of in (0, 1)]
-    pairs = zip(windows(first, held[0], N, seed + 2), windows(second, held[1], N, seed + 3), strict=True)
-    pools = [pooled((first, [statistic(first, one, N)]), (second, [statistic(second, two, N)])) for one, two in pairs]
-    return [next(shares_of(pool)) for (pool,) in pools]
 
 
 def test_the_tables_are_those_of_the_pooled_counts() -> None:
@@ -79,17 +64,6 @@ def test_a_version_with_few_reports_in_a_day_is_joined_with_its_neighbours() -> 
     assert [span.n for span in found[-1].spans] == [100, 34]
 
 
-def test_windows_are_smoothed_over_versions() -> None:
-    first, second = versions()
-    cells = np.array([400, 200, 200, 100, 100])
-    of_first = [statistic(first, cells, 1000, START + t * HOUR) for t in range(3)]
-    of_second = [statistic(second, cells, 1000, START + t * HOUR) for t in range(2, 5)]
-    answers = list(rows_of(smoothed(pooled((first, of_first), (second, of_second)))))
-    assert {(each.start, each.versions) for each in answers} == {
-        (START + t * HOUR, versions) for t, versions in enumerate([(1,), (1,), (1, 2), (2,), (2,)])
-    }
-
-
 @pytest.mark.parametrize(
     ("keys", "why"),
     [
@@ -103,10 +77,3 @@ def test_versions_that_do_not_fit_are_refused(keys: dict[str, Any], why: str) ->
     other = replace(statistic(second, cells, 40), window_start=START - HOUR)
     with pytest.raises(RequestError, match=why):
         pooled((first, [statistic(first, [20] * 5, 100)]), (second, [other]))
-
-
-def test_an_explanation_is_of_one_version() -> None:
-    (shares,) = drawn(1, runs=1)
-    assert [part.span for part in shares.parts] == list(shares.span.of_versions)
-    with pytest.raises(RequestError, match="an explanation is of one version"):
-        list(explain(shares, 0, "empirical"))

@@ -8,7 +8,6 @@ from numpy.random import default_rng
 
 from tests import build
 from tests.build import HOUR, START
-from tests.mechanisms.questions.test_sums import N, shares, windows
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.questions import (
@@ -16,13 +15,11 @@ from uldp.mechanisms.questions import (
     Shares,
     Span,
     Version,
-    groups_of,
     quantiles,
     range_of,
     ranges,
     rows_of,
     shares_of,
-    sums,
     table_answers,
 )
 from uldp.schemas.arrays import Floats
@@ -44,19 +41,6 @@ def of_numbers(numbers: Floats, sizes: int = 1, **mechanism: Any) -> Shares:
 
 def drawn(n: int = 4_000) -> Floats:
     return 80 * default_rng(3).beta(2, 5, n)
-
-
-def test_a_range_of_a_tree_has_the_error_of_its_levels() -> None:
-    tree = of_numbers(drawn(), **TREE)
-    (answer,) = rows_of(ranges(tree, [range_of(tree, "10:45")], "empirical"))
-    members = np.zeros((16, 1))
-    members[2:9] = 1
-    assert (answer.label, answer.quantity, answer.n) == ("10 to 45", "range", 4_000)
-    assert answer.unbiased == pytest.approx(float((tree.linear.values @ members)[0]))
-    assert answer.stderr == pytest.approx(float(np.sqrt(tree.linear.variance_of(members)[0])))
-    # The errors of bins depend on each other: their squares alone are another sum.
-    assert answer.stderr is not None
-    assert answer.stderr < 0.8 * np.sqrt((members[:, 0] ** 2) @ tree.linear.variance)
 
 
 @pytest.mark.parametrize("name", ["tree", "block"])
@@ -87,16 +71,6 @@ def test_devices_that_keep_responses_make_ranges_of_several_windows_wider() -> N
     assert 1.2 * alone.stderr < together.stderr < 2 * alone.stderr  # 2 if reports were the responses
 
 
-def test_a_range_of_values_in_the_order_of_their_domain_is_their_sum() -> None:
-    version = Version(build.spec(mechanism={"name": "rr", "epsilon": 1}))
-    of_values = shares(version, windows(version, default_rng(1).choice(5, N), N, 2)[0])
-    (answer,) = rows_of(ranges(of_values, [range_of(of_values, "1:3")], "auto"))
-    (same,) = rows_of(sums(of_values, groups_of(of_values, {"1 to 3": [1, 2, 3]})))
-    assert answer == same
-    with pytest.raises(RequestError, match="rr has no quantiles; tree has, and block"):
-        list(quantiles(of_values, [0.5], "auto"))
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -109,9 +83,3 @@ def test_a_range_of_values_in_the_order_of_their_domain_is_their_sum() -> None:
 def test_what_is_no_range_is_refused(text: str, why: str) -> None:
     with pytest.raises(RequestError, match=f"--range '{text}': {why}"):
         range_of(of_numbers(drawn(100), **TREE), text)
-
-
-def test_a_mean_alone_has_no_ranges() -> None:
-    mean = of_numbers(drawn(200), name="duchi", epsilon=2)
-    with pytest.raises(RequestError, match="duchi has no ranges of numbers; tree has, and block"):
-        range_of(mean, "0:80")

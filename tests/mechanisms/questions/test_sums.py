@@ -9,9 +9,7 @@ from numpy.random import default_rng
 from tests import build
 from tests.build import HOUR, START
 from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.questions.answer import rows_of
-from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.shares import Shares, shares_of
 from uldp.mechanisms.questions.span import Span, Version
@@ -92,23 +90,3 @@ def _with(folder: Any, name: str) -> Any:
 
     keys = build.MINIMAL | {"sensitive": [0, 1], "tags": [{"name": "home", "background": name}]}
     return CollectionSpec.parse(keys | {"limits": {"min_reports": 1}}, base=folder)
-
-
-def test_of_a_set_a_sum_is_the_mean_number_of_items() -> None:
-    """Of all items it is the mean size of sets; its error is at least that of the table of sizes."""
-    domain = {"set": {"of": {"labels": ["a", "b", "c"]}, "at_most": 2}}
-    version = Version(build.spec(domain=domain, mechanism={"name": "set-ss", "epsilon": 2.0}))
-    held, rng = Held(np.tile([0, 1], (400, 1)), np.full(400, -1)), default_rng(2)
-    symbols, mechanism = version.protocol.encoding.encode([held], rng), version.protocol.mechanism
-    of = shares(version, as_dense(mechanism.statistic(mechanism.perturb(symbols, rng))), 400)
-    size = next(table for table in of.span.tables("empirical") if table.name == "mean_size")
-    both, whole = rows_of(sums(of, groups_of(of, {"a and b": [0, 1], "all": [0, 1, 2]})))
-    assert {both.quantity, whole.quantity} == {"mean_size"}
-    assert whole.unbiased == pytest.approx(size.values[0])
-    assert whole.stderr is not None
-    assert size.stderr[0] <= whole.stderr < 1.05 * size.stderr[0]
-    assert both.low is not None
-    assert both.high is not None
-    assert both.low <= 2.0 <= both.high
-    (change, *_) = rows_of(compare(of, of, groups_of(of, {"all": [0, 1, 2]})))
-    assert change.quantity == "mean_size"
