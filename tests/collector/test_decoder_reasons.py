@@ -43,7 +43,6 @@ def key_of(data: bytes) -> tuple[str, int] | None:
 
 CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.NOT_AVRO, b"", "starts with nothing, not c301"),
-    (Reason.NOT_AVRO, b'{"a": 1}', "starts with 7b22, not c301"),
     (Reason.NOT_AVRO, MAGIC + b"1234567", "9 bytes end inside the header, which has 10"),
     *(
         (Reason.NOT_AVRO, data, f"; it looks like {words}")
@@ -62,7 +61,6 @@ CASES: list[tuple[Reason, bytes, str]] = [
     ),
     (Reason.REGISTRY_FRAMING, b"\0\0\0\0\x07" + report()[HEADER_SIZE:], "00 and the schema id 7 of 4 bytes"),
     (Reason.REGISTRY_FRAMING, b"\0" + bytes(7) + b"\x07" + report()[HEADER_SIZE:], "00 and the schema id 7 of 8 bytes"),
-    (Reason.REGISTRY_FRAMING, b"\0\1\0\0\0" + report(key=("x" * 64, 1))[HEADER_SIZE:], "id 16777216 of 4 bytes"),
     (Reason.NOT_AVRO, bytes(500), "starts with 0000, not c301"),
     (Reason.UNKNOWN_SCHEMA, header(load_schema("message")) + b"\0\0\0", "fingerprint c6bb28b27986b4f9"),
     (Reason.TRUNCATED, report()[:-1], f"{len(report()) - 1} bytes end inside the body"),
@@ -72,12 +70,6 @@ CASES: list[tuple[Reason, bytes, str]] = [
         ReportBatch(*SYMBOL.key, ID, bytes(8), symbols=bytes(3)).encode(),
         "16 bytes of ids, 8 of times and 3 of symbols",
     ),
-    (
-        Reason.MALFORMED,
-        ReportBatch(*SYMBOL.key, ID, bytes(9), symbols=bytes(4)).encode(),
-        "16 bytes of ids, 9 of times",
-    ),
-    (Reason.MALFORMED, ReportBatch(*SYMBOL.key, ID * 2, bytes(8), symbols=bytes(4)).encode(), "32 bytes of ids"),
     (Reason.MALFORMED, ReportBatch(*BITS.key, ID * 2, bytes(16), bits=bytes(5)).encode(), "5 of bits"),
     (Reason.TOO_LARGE, report() + bytes(MAX_MESSAGE_BYTES), f"the limit is {MAX_MESSAGE_BYTES}"),
     (Reason.UNKNOWN_COLLECTION, report(key=("nobody", 1)), "'nobody' version 1"),
@@ -87,26 +79,19 @@ CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.RETIRED_VERSION, report(key=RETIRED.key), "'symbol' version 7"),
     (Reason.WRONG_PAYLOAD, report(b"\0\0"), "2 bytes, but urr reports a symbol"),
     (Reason.WRONG_PAYLOAD, report(3, key=BITS.key), "a symbol, but urap reports bytes"),
-    (Reason.WRONG_PAYLOAD, report(b"\0\0", START + HOUR), "2 bytes, but urr reports a symbol"),
     (Reason.WRONG_LENGTH, report(b"\0", key=BITS.key), "1 bytes, not 2"),
     (Reason.WRONG_LENGTH, report(b"\0\0\0", key=BITS.key), "3 bytes, not 2"),
     (Reason.OUT_OF_DOMAIN, report(11), "symbol 11 of 11"),
-    (Reason.OUT_OF_DOMAIN, report(2**31 - 1), f"symbol {2**31 - 1} of 11"),
     (Reason.OUT_OF_DOMAIN, report(-1), "symbol -1 of 11"),
     *((Reason.IMPOSSIBLE_PAYLOAD, report(bits, key=BITS.key), "not an output of urap") for bits in IMPOSSIBLE_PAYLOAD),
     (Reason.INVALID_TIME, report(time=-1), "event time -1"),
     (Reason.INVALID_TIME, report(time=YEAR_9000), f"event time {YEAR_9000}"),
-    (Reason.INVALID_TIME, report(11, time=YEAR_9000), f"event time {YEAR_9000}"),
     (Reason.TOO_EARLY, report(time=START + 10 * MINUTE + 1), "event time is 600001 ms ahead"),
     (Reason.INVALID_TIME, report(time=START * 1000), f"event time {START}000; it looks like microseconds since 1970"),
     (Reason.INVALID_TIME, report(time=START * 10**6 + 1), "it looks like nanoseconds since 1970, and must be milli"),
     (Reason.EXPIRED, report(time=START - YEAR - 1), f"{YEAR + 1} ms before the stream's clock"),
     (Reason.EXPIRED, report(time=START // 1000), "it looks like seconds since 1970, and must be milliseconds"),
-    (Reason.EXPIRED, report(time=START // 1000, key=YOUNG.key), "it looks like seconds since 1970"),
     (Reason.EXPIRED, report(time=START - 2 * HOUR - 1, key=YOUNG.key), "7200001 ms before"),
-    (Reason.EXPIRED, report(99, time=START - 3 * HOUR, key=YOUNG.key), "10800000 ms before"),
-    (Reason.WRONG_PAYLOAD, report(b"\0\0", START - 3 * HOUR, key=YOUNG.key), "bytes, but urr"),
-    (Reason.TOO_EARLY, report(11, time=START + 10 * MINUTE + 1), "event time is 600001 ms ahead"),
 ]
 
 

@@ -120,19 +120,3 @@ def test_an_addition_moves_so_many_rows_at_the_most(monkeypatch: pytest.MonkeyPa
         most = max(most, linked[0])
     assert len(table) > 2 * most
     assert most == 100 * (_PACE + 1)
-
-
-def test_an_addition_clears_so_many_slots_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No row moves to slots before all are cleared: the first would touch all of their pages."""
-    monkeypatch.setattr("uldp.collector.id_table._CLEARED", 64)
-    table, (words,) = IdTable(1), random_hashes(5000)
-    clearing = 0
-    for word in words:
-        before = table._cleared if len(table._next) else 0
-        table.insert([word.reshape(1)])
-        if table._cleared < len(table._next):
-            assert table._cleared == before + 64
-            assert not table._moved
-            clearing += 1
-    # Of 128 slots and twice as many each time, up to 4,096.
-    assert clearing == sum(slots // 64 - 1 for slots in (128, 256, 512, 1024, 2048, 4096))

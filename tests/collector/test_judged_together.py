@@ -86,16 +86,6 @@ def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge
     assert accounting(together) == {slot: line for decoded in apart for slot, line in accounting(decoded).items()}
 
 
-@pytest.mark.parametrize("last", [False, True])
-def test_an_empty_batch_among_others_leaves_nothing(last: bool) -> None:
-    empty = encode_batch("two", 1, np.empty((0, 2), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
-    others = [message for message in batches() if key_of(message) != ("two", 1)]
-    sent = [*others, Message(empty, START)] if last else [Message(empty, START), *others]
-    together = ReportReader(SPECS, judge_lateness=False).decode(sent)
-    assert columns(together) == columns(ReportReader(SPECS, judge_lateness=False).decode(others))
-    assert not ReportReader(SPECS, judge_lateness=True).decode([Message(empty, START)]).columns
-
-
 def test_rules_are_those_of_windows_times_and_channels() -> None:
     by_name = dict(zip((each.collection for each in SPECS), RULES, strict=True))
     assert by_name["one"] == by_name["two"] == by_name["three"]

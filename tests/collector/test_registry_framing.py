@@ -6,7 +6,6 @@ import pytest
 
 from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
-from tests.reports import reports_of
 from uldp.collector.parse import MessageParser, ParsedReports
 from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES, Unparsed
 from uldp.collector.reader import Decoded, ReportReader
@@ -60,16 +59,6 @@ def test_framed_messages_come_out_as_those_with_our_header(sent: list[bytes]) ->
     assert (theirs.received, theirs.late, theirs.rejected) == (ours.received, ours.late, ours.rejected)
     assert accounting(theirs) == accounting(ours)
     assert outcomes(theirs) == outcomes(half) == outcomes(ours)
-
-
-def test_late_and_rejected_records_need_no_ids_to_be_read() -> None:
-    decoded = decode(framed(LATE), framed(MIXED))
-    assert [len(reports_of(late.data)) for late in decoded.late] == [1]
-    assert [len(reports_of(data)) for rejected in decoded.rejected for data in rejected.bodies] == [1, 1]
-    assert (
-        decode(*(data for record in decoded.rejected for data in record.bodies), ids={}).rejected_reports
-        == decoded.rejected_reports
-    )
 
 
 @pytest.mark.parametrize(

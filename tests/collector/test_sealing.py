@@ -13,7 +13,7 @@ from uldp.collector.sealing import WindowSum, flags_of, p_values_of, seal
 from uldp.collector.signals import SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Payloads
-from uldp.schemas.flags import Flag
+from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 
 
@@ -47,10 +47,26 @@ def test_few_reports(limit: int, raised: list[Flag]) -> None:
     assert flags(of, honest(of, 100)) == raised
 
 
-@pytest.mark.parametrize(("limit", "raised"), [(0.2, []), (0.19, [Flag.REJECTED_RATIO])])
-def test_rejected_ratio(limit: float, raised: list[Flag]) -> None:
-    of = target(max_rejected_ratio=limit)
-    assert flags(of, honest(of, 80) + build.part(accounting=Accounting(received=20, rejected=20))) == raised
+@pytest.mark.parametrize(
+    ("limits", "raised"),
+    [
+        ({}, []),
+        ({"max_rejected_ratio": 0.2, "max_duplicate_ratio": 0.3}, []),
+        ({"max_rejected_ratio": 0.19, "max_duplicate_ratio": 0.3}, [Flag.REJECTED_RATIO]),
+        ({"max_rejected_ratio": 0.2, "max_duplicate_ratio": 0.29}, [Flag.DUPLICATE_RATIO]),
+    ],
+)
+def test_ratios_are_of_the_received_reports(limits: dict[str, float], raised: list[Flag]) -> None:
+    of = target(**limits)
+    others = build.part(accounting=Accounting(received=60, duplicate=30, late=10, rejected=20))
+    assert flags(of, honest(of, 40) + others) == raised
+
+
+def test_a_collection_does_not_stop_at_duplicates() -> None:
+    """Otherwise whoever sends copies would silence it."""
+    limits = build.spec(limits={"max_duplicate_ratio": 0.1, "max_rejected_ratio": 0.1, "when_exceeded": "stop"}).limits
+    assert not withheld(limits, [Flag.DUPLICATE_RATIO])
+    assert withheld(limits, [Flag.DUPLICATE_RATIO, Flag.REJECTED_RATIO])
 
 
 def test_a_window_of_which_all_is_rejected_has_too_few_reports_and_too_many_rejected() -> None:

@@ -86,15 +86,6 @@ def test_an_earlier_reason_stays_and_opens_no_more_windows(key: tuple[str, int],
     assert sum(each.rejected for each in accounting(decoded).values()) == 4_000
 
 
-def test_it_is_found_before_lateness() -> None:
-    """So a stream and a backfill reject the same reports."""
-    decoded = decode(batch(np.arange(4_000)))
-    assert {each.reason: each.reports for each in decoded.rejected} == {
-        Reason.TOO_MANY_WINDOWS: 4_000 - MAX_MESSAGE_SLICES
-    }
-    assert decoded.late_reports + len(counted(decoded)) == MAX_MESSAGE_SLICES
-
-
 def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
     message, found = batch(np.arange(2 * MAX_MESSAGE_SLICES + 500)), []
     for _ in range(3):

@@ -6,11 +6,6 @@ from scipy.optimize import LinearConstraint, minimize
 from uldp.schemas.arrays import Counts, Floats
 
 
-def log_likelihood(r: Floats, Q: Floats, histogram: Counts) -> float:
-    seen = histogram > 0
-    return float(histogram[seen] @ np.log(r @ Q[:, seen]))
-
-
 def optimality_gap(r: Floats, Q: Floats, histogram: Counts) -> float:
     """Upper bound on how far r is from the maximum of the mean log-likelihood.
 

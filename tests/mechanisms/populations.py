@@ -52,10 +52,12 @@ class Holders:
     Attributes:
         variable: The variable.
         turned: By how many places the shares of values are turned, which makes another population.
+        unlisted: The share of users with a string that nobody asks for. Its collisions are the same in all windows.
     """
 
     variable: Variable
     turned: int = 0
+    unlisted: float = UNLISTED
 
     @property
     def size(self) -> int:
@@ -70,7 +72,7 @@ class Holders:
             sizes = self._sets.sum(axis=1)
             return np.asarray(self._odds * np.minimum(1, kind.held / np.maximum(sizes, 1)) @ self._sets)
         if isinstance(kind, Strings):
-            return (1 - UNLISTED) * self._open
+            return (1 - self.unlisted) * self._open
         hidden = HIDDEN * len(self.variable.tags)
         return np.asarray((1 - hidden) * self._open + hidden * self._hidden)
 
@@ -118,7 +120,7 @@ class Holders:
             return Held(kind.low + places * (kind.high - kind.low), nowhere)
         if isinstance(kind, Strings):
             texts = np.array([*self.variable.candidates, _OTHER], dtype=np.object_)
-            return Held(texts[rng.choice(len(texts), n, p=np.append(self.shares, UNLISTED))], nowhere)
+            return Held(texts[rng.choice(len(texts), n, p=np.append(self.shares, self.unlisted))], nowhere)
         hides = rng.random(n) < HIDDEN * len(self.variable.tags)
         values = rng.choice(self.size, n, p=self._open)
         values[hides] = rng.choice(self.size, np.count_nonzero(hides), p=self._hidden)
@@ -138,6 +140,36 @@ class Holders:
         numbers = kind.low + (kind.high - kind.low) * rng.beta(1 + items.clip(0) % 4, 3)
         return np.stack([items, numbers], axis=2)
 
+    @property
+    def linear(self) -> Floats:
+        """What ``decoder.linear`` estimates: a mean, scores, or shares, those behind a tag apart."""
+        if isinstance(self.variable.kind, Number):
+            return self.mean
+        if isinstance(self.variable.kind, Ranking):
+            return np.asarray(self._beats.sum(axis=1))
+        if not self.variable.tags:
+            return self.shares
+        (tag,), (zones,) = self.variable.tags, self.variable.zones
+        of_bots = (
+            np.ones(1) if zones is None or tag.zone_epsilon is not None else np.bincount(zones.of_value, self._hidden)
+        )
+        return np.append((1 - HIDDEN) * self._open, HIDDEN * of_bots)
+
+    @property
+    def mean(self) -> Floats:
+        """Shape (1,): the mean of numbers, those out of range at its end."""
+        kind = self.variable.kind
+        assert isinstance(kind, Number)
+        place = _ABOVE + (1 - _ABOVE) * _SHAPE[0] / sum(_SHAPE)
+        return np.array([kind.low + place * (kind.high - kind.low)])
+
+    @property
+    def _beats(self) -> Floats:
+        """Shape (k, k): the shares of users who rank one candidate above another."""
+        beats = self._worths[:, np.newaxis] / (self._worths[:, np.newaxis] + self._worths)
+        np.fill_diagonal(beats, 0)
+        return np.asarray(beats)
+
     def truth(self, table: Table) -> Floats | None:
         """Return what a table of the variable estimates, shape of its values; None if it is no number of users."""
         return None if table.name not in _TRUTHS else _TRUTHS[table.name](self, table)
@@ -156,13 +188,11 @@ class Holders:
     def of_means(self, table: Table) -> Floats:
         """Return the mean of numbers, or those of the numbers of keys, in the order of the table."""
         kind = self.variable.kind
-        assert isinstance(kind, Number | Pairs)
         if isinstance(kind, Number):
-            places = np.array([_ABOVE + (1 - _ABOVE) * _SHAPE[0] / sum(_SHAPE)])
-        else:
-            keys = [self.variable.labels.index(key) for key in table.keys or ()]
-            places = (1 + np.array(keys) % 4) / (4 + np.array(keys) % 4)
-        return np.asarray(kind.low + places * (kind.high - kind.low))
+            return self.mean
+        assert isinstance(kind, Pairs)
+        keys = np.array([self.variable.labels.index(key) for key in table.keys or ()])
+        return np.asarray(kind.low + (1 + keys % 4) / (4 + keys % 4) * (kind.high - kind.low))
 
     def of_sizes(self, table: Table) -> Floats:
         """Return the shares of users with each number of items, in ranges such as ``2 to 3`` and ``6 or more``."""
@@ -175,9 +205,7 @@ class Holders:
 
     def of_pairs(self, table: Table) -> Floats:
         """Return the shares of users who rank one candidate above another, or the mean scores of candidates."""
-        beats = self._worths[:, np.newaxis] / (self._worths[:, np.newaxis] + self._worths)
-        np.fill_diagonal(beats, 0)
-        return np.asarray(beats.sum(axis=1) if table.name is TableName.SCORE else beats.ravel())
+        return np.asarray(self._beats.sum(axis=1) if table.name is TableName.SCORE else self._beats.ravel())
 
     def of_bins(self, table: Table) -> Floats:
         """Return the shares below edges, in ranges, or the quantiles, from what the keys of the table say."""

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from tests.build import spec
+from tests.mechanisms.populations import Holders
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.marginals.decoder import MarginalsDecoder
 from uldp.mechanisms.protocol.encoding import Held
@@ -25,8 +26,7 @@ from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.kinds import Number, Pairs, Ranking, Sets, Strings, StringSets
-from uldp.schemas.specs.variable import Variable
+from uldp.schemas.specs.kinds import Pairs, Sets, StringSets
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,13 @@ class Example:
     protocol: LdpProtocol
     truth: Floats
 
+    @cached_property
+    def _holders(self) -> list[Holders]:
+        return _holders(self.spec)
+
     def hold(self, rng: Generator, n: int) -> list[Held]:
         """Draw what n devices hold of each variable, i.i.d."""
-        return [_hold(variable, rng, n) for variable in self.spec.variables.values()]
+        return [holders.hold(rng, n) for holders in self._holders]
 
 
 def of_one_device(example: Example, rng: Generator) -> list[Held]:
@@ -66,7 +70,7 @@ def of_one_device(example: Example, rng: Generator) -> list[Held]:
 @cache
 def examples() -> dict[str, Example]:
     """Return an example of each mechanism that a spec can name, and of its variants: the same to all tests."""
-    return {name: _example(spec(**keys)) for name, keys in specs().items()}
+    return {name: example_of(spec(**keys)) for name, keys in specs().items()}
 
 
 def specs() -> dict[str, dict[str, Any]]:
@@ -82,8 +86,13 @@ def first_specs() -> dict[str, dict[str, Any]]:
     return {keys["mechanism"]["name"]: keys for keys in reversed(specs().values())}
 
 
-def _example(spec: CollectionSpec) -> Example:
-    protocol, truths = build_protocol(spec), [_truth(variable) for variable in spec.variables.values()]
+def _holders(spec: CollectionSpec) -> list[Holders]:
+    return [Holders(variable, unlisted=0.0) for variable in spec.variables.values()]
+
+
+def example_of(spec: CollectionSpec) -> Example:
+    """Return the protocol of a spec, with devices."""
+    protocol, truths = build_protocol(spec), [holders.linear for holders in _holders(spec)]
     if isinstance(protocol.decoder, MarginalsDecoder):  # attributes are independent here
         tables = protocol.decoder.asked.tables
         truths = [reduce(np.multiply.outer, [truths[each] for each in table]).ravel() for table in tables]
@@ -284,77 +293,3 @@ _SPECS: dict[str, dict[str, Any]] = {
         search=(_STRINGS | _ASKED, {"name": "cohort-olh", "cohorts": 32}),
     ),
 }
-
-_SHARES = {
-    2: np.array([0.3, 0.7]),
-    3: np.array([0.2, 0.5, 0.3]),
-    8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15]),
-    40: np.append(np.full(39, 0.02), 0.22),
-}
-#: The share of users that hold each item of sets.
-_HOLDING = np.array([0.6, 0.3, 0.1, 0.0, 0.05, 0.2, 0.4, 0.1])
-#: The share of users that hide their value behind the tag, if there is one.
-_HIDDEN = 0.2
-
-
-#: The places of four candidates in some rankings, and the shares of users who hold these.
-RANKINGS = np.array([[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [3, 2, 1, 0]])
-_OF_RANKINGS = np.array([0.4, 0.25, 0.25, 0.1])
-
-
-def _hold(variable: Variable, rng: Generator, n: int) -> Held:
-    kind = variable.kind
-    if isinstance(kind, Strings):
-        texts = np.array(variable.candidates, dtype=np.object_)
-        return Held(texts[rng.choice(len(texts), n, p=_SHARES[len(texts)])], np.full(n, -1))
-    if isinstance(kind, StringSets):
-        texts = np.array(variable.candidates, dtype=np.object_)
-        there = rng.random((n, len(texts))) < _HOLDING[: len(texts)]
-        behind = np.argsort(~there, axis=1, kind="stable")
-        sets = np.where(there, texts, np.array(None, dtype=np.object_))
-        return Held(np.take_along_axis(sets, behind, axis=1), np.full(n, -1))
-    if isinstance(kind, Sets):
-        # Each item alone, so that some sets are larger than a device reports.
-        there = rng.random((n, variable.size)) < _HOLDING[: variable.size]
-        items = np.where(there, np.arange(variable.size), variable.size)
-        items.sort(axis=1)
-        items = np.where(items < variable.size, items, -1)
-        if isinstance(kind, Pairs):
-            # The first keys have small numbers; some are outside of the range.
-            numbers = kind.low + (kind.high - kind.low) * rng.beta(1 + items.clip(0), 3, items.shape) * 1.1
-            return Held(np.stack([items, numbers], axis=2), np.full(n, -1))
-        return Held(items, np.full(n, -1))
-    if isinstance(kind, Ranking):
-        return Held(RANKINGS[rng.choice(len(RANKINGS), n, p=_OF_RANKINGS)], np.full(n, -1))
-    if not isinstance(kind, Number):
-        hidden = rng.random(n) < _HIDDEN * len(variable.tags)
-        return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
-    # Most are near the lower end. A tenth is at 1.5, outside of [0, 1]; the others have the mean 1/4.
-    places = np.where(rng.random(n) < 0.1, 1.5, rng.beta(1, 3, n))
-    return Held(kind.low + places * (kind.high - kind.low), np.full(n, -1))
-
-
-def _reported(shares: Floats, most: int) -> Floats:
-    """The share of devices that report each item, of a set that is cut to ``most`` items at random."""
-    found = np.zeros(len(shares))
-    for there in itertools.product([False, True], repeat=len(shares)):
-        held = np.array(there)
-        probability = float(np.prod(np.where(held, shares, 1 - shares)))
-        found += probability * held * min(1.0, most / max(held.sum(), 1))
-    return found
-
-
-def _truth(variable: Variable) -> Floats:
-    kind = variable.kind
-    if isinstance(kind, Sets | StringSets):
-        return _reported(_HOLDING[: variable.size or len(variable.candidates)], kind.held)
-    if isinstance(kind, Number):
-        return np.array([kind.low + (0.1 + 0.9 / 4) * (kind.high - kind.low)])
-    if isinstance(kind, Ranking):
-        return np.asarray(_OF_RANKINGS @ (3 - RANKINGS), dtype=np.float64)
-    shares = _SHARES[variable.size or len(variable.candidates)]
-    if not variable.tags:
-        return shares
-    (tag,), (zones,) = variable.tags, variable.zones
-    bots = np.ones(1) if zones is None or tag.zone_epsilon is not None else np.bincount(zones.of_value, shares)
-    return np.append((1 - _HIDDEN) * shares, _HIDDEN * bots)

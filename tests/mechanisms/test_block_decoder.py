@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.estimators.ems import GridChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
@@ -45,15 +46,8 @@ def hump(bins: int) -> Floats:
     return shares
 
 
-def ends(table: Table) -> tuple[Floats, Floats]:
-    """The ends of the intervals."""
-    assert table.low is not None
-    assert table.high is not None
-    return table.low, table.high
-
-
 def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    low, high = ends(table)
+    low, high = ends_of(table)
     return (low <= truth) & (truth <= high)
 
 
@@ -109,7 +103,7 @@ def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
     assert (np.diff(quantile.values) > 0).all()
     z = NormalDist().inv_cdf(0.975)
     for table, whole in ((share, (0, 1)), (quantile, (LOW, HIGH))):
-        low, high = ends(table)
+        low, high = ends_of(table)
         np.testing.assert_allclose(high - low, 2 * z * table.stderr)
         assert ((whole[0] <= low) & (low <= table.values) & (table.values <= high) & (high <= whole[1])).all()
     (alone,) = decode.tables(cells, n, "empirical")

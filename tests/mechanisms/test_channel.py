@@ -8,13 +8,15 @@ from scipy import stats
 
 from tests import build
 from tests.mechanisms.estimates import estimate_of
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.specs.estimators import OF_COUNTS
 
-Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated
 USERS = 300
 
 
@@ -95,18 +97,6 @@ def test_losses_of_urap_are_equations_17_and_48(k: int, v: int, epsilon: float) 
     assert channel.variance(p, n).sum() == pytest.approx(l2, rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_interval_leaves_half_of_the_rest_on_each_side(mechanism: PureMechanism, level: float) -> None:
-    # At the ends, the count or one further out has just the probability (1 - level) / 2 (Clopper and Pearson).
-    channel, n = mechanism.channel, 200
-    counts = np.arange(mechanism.size) * (n // mechanism.size)
-    low, high = map(channel.support_probability, estimate_of(channel, counts, n).interval(level))
-    np.testing.assert_allclose(stats.binom.sf(counts[1:] - 1, n, low[1:]), (1 - level) / 2, rtol=1e-6)
-    np.testing.assert_allclose(stats.binom.cdf(counts, n, high), (1 - level) / 2, rtol=1e-6)
-    assert low[0] == pytest.approx(0, abs=1e-15)
-
-
 @pytest.mark.parametrize(("n", "most"), [(20, 0.99), (100, 0.975)])
 def test_interval_covers_at_its_level_or_more(n: int, most: float) -> None:
     # Exact coverage at level 0.95 for each r; it oscillates above the level with the binomial's steps.
@@ -157,3 +147,20 @@ def test_a_channel_must_carry_its_symbols(p: list[float], q: list[float]) -> Non
 def test_p_and_q_must_be_vectors_of_one_length(p: list[float], q: list[float]) -> None:
     with pytest.raises(ValueError, match="vectors of one length"):
         Channel(np.array(p), np.array(q), independent_bits=False)
+
+
+def test_a_report_of_several_symbols_supports_as_many_and_counts_do_not_determine_the_likelihood() -> None:
+    spec = build.spec(domain={"size": 5}, mechanism={"name": "ss", "epsilon": 0.5})
+    decoder, counts = build_protocol(spec).decoder, np.array([10, 4, 3, 2, 1])
+    decoder.check(counts, 10)
+    assert decoder.estimators == OF_COUNTS
+    with pytest.raises(ValueError, match="a report supports 2 symbols, but the counts sum to 21 with n = 10"):
+        decoder.check(counts + np.eye(5, dtype=np.int64)[1], 10)
+    with pytest.raises(ValueError, match="counts do not determine"):
+        exact_mle(build.pure_mechanism(spec).channel, counts, 10)
+
+
+@pytest.mark.parametrize(("p", "independent_bits"), [([0.5, 0.5, 0.5], True), ([0.5, 0.6, 0.5], False)])
+def test_a_channel_of_several_symbols_has_one_p_and_dependent_bits(p: list[float], independent_bits: bool) -> None:
+    with pytest.raises(ValueError, match="several supported symbols"):
+        Channel(np.array(p), np.full(3, 0.1), independent_bits, supported=2)

@@ -10,7 +10,6 @@ import pytest
 from tests import build
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, MemoryLedger
-from uldp.mechanisms.devices.randomness import KeptDraws
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -25,6 +24,8 @@ OF = {"app": {"name": "urr"}, "hours": {"name": "block", "bins": 8}, "place": {"
 #: One report spends the lasting budget, so that it shows the permanent response.
 SHOWN = {"epsilon": 1.0, "lasting_epsilon": 1.0}
 SPECS: dict[str, tuple[dict[str, Any], Any]] = {
+    "rr": ({"domain": VALUES, "mechanism": {"name": "rr"} | SHOWN}, 5),
+    "oue": ({"domain": VALUES, "mechanism": {"name": "oue"} | SHOWN}, 5),
     "ss": ({"domain": VALUES, "mechanism": {"name": "ss"} | SHOWN}, 5),
     "olh": ({"domain": VALUES, "mechanism": {"name": "olh"} | SHOWN}, 5),
     "set-ss": ({"domain": SETS, "mechanism": {"name": "set-ss"} | SHOWN}, {1, 5, 7}),
@@ -148,17 +149,3 @@ def test_a_device_reports_one_attribute_of_its_record_for_ever() -> None:
         # The place has not changed, so its device has spent the budget of one value.
         assert attribute != 2 or responses(ledger) == 1
     assert set(drawn) == {0, 1, 2}
-
-
-def test_kept_draws_are_given_again_and_the_source_is_read_as_often() -> None:
-    first = KeptDraws(np.array([], np.int64), np.random.default_rng(1))
-    made = [first.integers(0, 10, 1), first.integers(5, 1 << 40, 2)]
-    source = np.random.default_rng(9)
-    again = KeptDraws(np.concatenate(first.made), source)
-    assert [again.integers(0, 10, 1).tolist(), again.integers(5, 1 << 40, 2).tolist()] == [d.tolist() for d in made]
-    fresh = np.random.default_rng(9)
-    fresh.integers(0, 10, 1)
-    fresh.integers(5, 1 << 40, 2)
-    assert source.bit_generator.state == fresh.bit_generator.state
-    with pytest.raises(TypeError, match="draws integers only"):
-        again.random(1)

@@ -13,6 +13,7 @@ from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.families.levels.decoder import DIFFER_LEVEL, LevelsDecoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.pipelines.report.guarantee import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
@@ -102,6 +103,10 @@ def test_levels_that_are_alike_are_pooled_but_in_one_window_of_twenty() -> None:
     pooled = [decoder.tables(cells, 5000, "auto")[0] for cells in np.array(drawn)[p_values == 1]]
     # The inverse variances add up to less than that of the level with the larger epsilon.
     assert all((table.stderr < 1.1 * decoder.decoders[1].forecast(2500)).all() for table in pooled)
+
+
+def test_the_page_names_each_level() -> None:
+    assert "a report names it: epsilon 0.5 at strict, 2 at open." in guarantee(build.spec(**keys()))
 
 
 def test_expected_shares_are_no_part_of_the_channel() -> None:

@@ -5,11 +5,12 @@ import pytest
 
 from benchmarks.candidates import decoder_of, draw_cells
 from tests import build
+from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import TableName
 
 K, N = 1200, 40_000
 NAMES = [f"s{i}" for i in range(K)]
@@ -93,12 +94,6 @@ def test_intervals_cover_and_found_ones_are_held(mechanism: str) -> None:
     assert np.std(z) == pytest.approx(1, abs=0.1)
     # The frequent ones do not lose to those that chance makes large.
     assert abs(np.mean([of_window[:5] for of_window in z])) < 1
-
-
-def ends_of(table: Table) -> tuple[Floats, Floats]:
-    assert table.low is not None
-    assert table.high is not None
-    return table.low, table.high
 
 
 def test_few_candidates_are_all_fitted_together_and_many_are_not() -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.random import Generator, default_rng
 
 from tests import build
+from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.encodings.set_encoding import PairEncoding
@@ -91,12 +92,6 @@ def test_the_errors_of_keys_are_those_of_all_reports_of_all_devices(keys: int, h
     assert held > 1 or alone.variance[0] == pytest.approx(law @ centred**2)
 
 
-def ends_of(table: Table) -> tuple[Floats, Floats]:
-    assert table.low is not None
-    assert table.high is not None
-    return table.low, table.high
-
-
 def variance_of(channel: Channel, keys: int, r: Floats) -> float:
     """The variance of the share of the first key by one report."""
     return float(Keys(channel, np.ones((keys, 2)), np.arange(keys)).each(r).variance[0])
@@ -122,9 +117,8 @@ def test_the_mean_of_a_key_that_is_not_significant_is_withheld() -> None:
     found, mean = tables[TableName.FOUND].values, tables[TableName.MEAN]
     assert found[:2].tolist() == [1.0, 0.0]  # nobody holds key 1
     assert mean.keys == tuple(str(key) for key in np.flatnonzero(found))
-    assert mean.low is not None
-    assert mean.high is not None
-    assert mean.low[0] < 20.0 < mean.high[0]
+    low, high = ends_of(mean)
+    assert low[0] < 20.0 < high[0]
     assert mean.values[0] == pytest.approx(20.0, abs=4 * mean.stderr[0])
     _, few = window(default_rng(5), 30, share=0.3, positive=0.75)
     assert not few[TableName.FOUND].values.any()

@@ -9,6 +9,7 @@ from uldp.mechanisms.families.randomized_response.randomizer import RandomizedRe
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import (
     MIN_NOISE_VARIANCE,
+    Fit,
     counts_p_values,
     fit_counts,
 )
@@ -120,3 +121,21 @@ def test_few_reports_have_no_fit(name: str) -> None:
     for n in (0, 1, enough - 1, enough):
         fit = fit_counts(channel, n * np.eye(K, dtype=np.int64)[0], n)
         assert (fit is None) == (n < enough)
+
+
+def test_symbols_by_hand() -> None:
+    # RR with |Z| = 4 and E = 5: p = 5/8 and q = 1/8, so of 800 reports at least 100 of each symbol are expected.
+    channel = RandomizedResponse(mask(4, 4), np.log(5)).channel
+    # Three are below and held there, and the first takes the other 500: (40^2)/500 + (10^2 + 15^2 + 15^2)/100 = 8.7.
+    assert_fit(fit_counts(channel, np.array([540, 90, 85, 85]), 800), 8.7, 3)
+    # One is below. The others share 700 as they were counted, 300:240:200 of 740: 40^2/700 + 40^2/100.
+    assert_fit(fit_counts(channel, np.array([300, 240, 200, 60]), 800), 40**2 / 700 + 16, 1)
+    # None is below.
+    assert_fit(fit_counts(channel, np.array([300, 200, 199, 101]), 800), 0.0, 0)
+
+
+def assert_fit(fit: Fit | None, statistic: float, degrees: int) -> None:
+    assert fit is not None
+    assert fit.statistic == pytest.approx(statistic, rel=1e-9, abs=1e-9)
+    assert fit.degrees == degrees
+    assert fit.p_value == (pytest.approx(stats.chi2.sf(statistic, degrees), rel=1e-6) if degrees else 1)

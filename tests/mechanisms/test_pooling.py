@@ -95,19 +95,6 @@ def test_weights_and_shares_sum_to_one(parts: list[ShareEstimate]) -> None:
     assert mean.mean.n.tolist() == [sum(part.reports for part in parts)] * SIZE
 
 
-@given(versions(least=1))
-def test_one_version_alone_is_itself(parts: list[ShareEstimate]) -> None:
-    (part,) = parts[:1]
-    mean = pool([part])
-    assert mean.mean.values == pytest.approx(part.values)
-    assert mean.mean.variance == pytest.approx(part.variance)
-    assert mean.mean.interval(0.95)[0] == pytest.approx(part.interval(0.95)[0])
-    assert mean.mean.interval(0.95)[1] == pytest.approx(part.interval(0.95)[1])
-    w = default_rng(2).normal(size=(SIZE, 3))
-    assert mean.mean.times(w) == pytest.approx(part.times(w))
-    assert mean.r == pytest.approx(wls(part.channel, part.counts, part.reports), abs=1e-9)
-
-
 @given(versions(least=2, names=["urr 2"]))
 def test_versions_with_one_channel_are_one_version(parts: list[ShareEstimate]) -> None:
     cells, n = sum((part.counts for part in parts), np.zeros(SIZE, np.int64)), sum(part.reports for part in parts)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests import build
+from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.prefixes.decoder import PrefixShares, WalkDecoder
 from uldp.mechanisms.protocol.decoder import Cost
@@ -129,9 +130,7 @@ def test_what_many_hold_is_found_with_its_share_and_the_others_are_unexplained()
     assert set(share.keys or ()) == set(WORDS)
     assert isinstance(decoder, WalkDecoder)
     assert share.level == pytest.approx(1 - 0.05 * len(WORDS) / len(decoder.found(cells, n)))
-    assert share.low is not None
-    assert share.high is not None
-    for key, low, high in zip(share.keys or (), share.low, share.high, strict=True):
+    for key, low, high in zip(share.keys or (), *ends_of(share), strict=True):
         assert low < shares[str(key)] / n < high
     (unexplained,) = table_of(tables, TableName.UNEXPLAINED).values
     assert unexplained == pytest.approx(0.3, abs=0.05)

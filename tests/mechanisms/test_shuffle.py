@@ -60,21 +60,6 @@ def test_the_divergence_is_that_of_the_exact_sums(epsilon: float, n: int, part: 
     assert exact * (1 - 1e-9) <= bound <= exact * (1 + 1e-5) + 1e-15
 
 
-def test_ranges_of_many_clones_give_an_upper_bound_that_is_near() -> None:
-    """A range of clones counts as its least number; the sum here has each number of clones by itself."""
-    epsilon, n, at = 1.0, 4_000, 0.05
-    p, factor = 1 / (exp(epsilon) + 1), exp(at)
-    c = np.arange(n)
-    log_all = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
-    of_c = np.exp(log_all[n - 1] - log_all[c] - log_all[n - 1 - c] + c * np.log(2 * p) + (n - 1 - c) * np.log1p(-2 * p))
-    exact = 0.0
-    for number in c[of_c > 1e-18]:
-        halves = np.exp(log_all[number] - log_all[: number + 1] - log_all[number::-1] - number * np.log(2))
-        law = (1 - p) * np.append(0.0, halves) + p * np.append(halves, 0.0)
-        exact += of_c[number] * np.maximum(law - factor * law[::-1], 0.0).sum()
-    assert exact <= Clones(epsilon, n).hockey_stick(at) <= 1.01 * exact
-
-
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 4.0, 20.0])
 def test_more_reports_never_give_more(epsilon: float) -> None:
     numbers = [*range(1, 130, 3), *(round(10 ** (each / 12)) for each in range(25, 109))]

@@ -1,17 +1,19 @@
 """The decoder of strata: tables, errors and tests of a record, against the decoders of its parts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
 
+from tests.mechanisms.estimates import say_the_same
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
-from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.mechanism import PureMechanism
@@ -19,7 +21,6 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import ARRAYS, Table
 
 APPS, HOURS, CITIES = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.4, 0.1, 0.1, 0.0])
 TRUTHS = (APPS, HOURS, CITIES)
@@ -47,38 +48,11 @@ def statistics(n: int, runs: int, seed: int) -> list[Counts]:
     return [as_dense(cells) for cells in STRATA.tally([payloads], np.repeat(np.arange(runs), n), runs)]
 
 
-def same(one: Table, other: Table) -> bool:
-    bare = dict.fromkeys(ARRAYS)
-    return replace(one, **bare) == replace(other, **bare) and all(  # type: ignore[arg-type]
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ARRAYS
-    )
-
-
-class Stub(Decoder):
+def stub(p_values: Mapping[Flag, float] | None = None) -> Any:
     """A decoder that knows one estimator and returns given p-values."""
-
-    def __init__(self, estimator: str = "mean", p_values: Mapping[Flag, float] | None = None) -> None:
-        self.estimators = (estimator,)
-        self._p_values = p_values or {}
-
-    def check(self, cells: Counts, n: int) -> None: ...
-
-    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        raise NotImplementedError
-
-    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        assert n > 0
-        return self._p_values
-
-    def forecast(self, n: int) -> Floats:
-        raise NotImplementedError
-
-    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        raise NotImplementedError
-
-    def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
-        assert estimator == self.estimators[0]
-        return ()
+    found = create_autospec(Decoder, instance=True, estimators=("mean",))
+    found.p_values.return_value = p_values or {}
+    return found
 
 
 def test_tables_are_those_of_the_parts_with_their_own_n() -> None:
@@ -88,7 +62,7 @@ def test_tables_are_those_of_the_parts_with_their_own_n() -> None:
     assert sum(table.n for table in tables) == 3000
     for table, part, (own, n) in zip(tables, PARTS, STRATA.split_cells(cells), strict=True):
         (alone,) = pure(part).tables(own, n, "norm-sub")
-        assert same(table, replace(alone, of=table.of))
+        assert say_the_same(table, replace(alone, of=table.of))
 
 
 def test_an_estimator_of_no_part_is_refused() -> None:
@@ -126,7 +100,7 @@ def test_check_refuses_cells_that_no_reports_give(changes: dict[int, int], n: in
         DECODER.check(cells, n)
 
 
-RESPONSES = StrataDecoder(NAMES, [Stub()] * 3, Strata([RR] * 3, SHARES))
+RESPONSES = StrataDecoder(NAMES, [stub()] * 3, Strata([RR] * 3, SHARES))
 
 
 def strata_p_values(n: int, runs: int, shares: tuple[float, ...]) -> Floats:
@@ -154,7 +128,7 @@ def test_strata_that_are_not_drawn_by_their_shares_are_improbable(shares: tuple[
 
 def test_p_values_of_parts_are_corrected_for_their_number() -> None:
     bits, counts = Flag.IMPROBABLE_PAYLOADS, Flag.IMPROBABLE_COUNTS
-    stubs = [Stub(p_values={bits: 0.01}), Stub(p_values={bits: 0.2, counts: 0.6}), Stub(p_values={counts: 0.7})]
+    stubs = [stub({bits: 0.01}), stub({bits: 0.2, counts: 0.6}), stub({counts: 0.7})]
     decoder = StrataDecoder(NAMES, stubs, STRATA)
     (cells,) = statistics(100, 1, seed=1)
     p_values = decoder.p_values(cells, 100)
@@ -164,7 +138,7 @@ def test_p_values_of_parts_are_corrected_for_their_number() -> None:
 
 
 def test_the_least_share_can_be_tested() -> None:
-    decoder = StrataDecoder(("a", "b"), [Stub()] * 2, Strata([RR] * 2, [1 - 1e-9, 1e-9]))
+    decoder = StrataDecoder(("a", "b"), [stub()] * 2, Strata([RR] * 2, [1 - 1e-9, 1e-9]))
     none, three = (np.array([100 - few, 0, 0, 0, few, 0, 0, 0]) for few in (0, 3))
     assert decoder.p_values(none, 100)[Flag.IMPROBABLE_STRATA] == 1.0
     assert decoder.p_values(three, 100)[Flag.IMPROBABLE_STRATA] < 1e-6

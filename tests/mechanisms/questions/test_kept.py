@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from tests import build
 from tests.mechanisms.protocols import Example, examples
-from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.cells import as_dense
@@ -80,28 +78,6 @@ def test_the_variance_over_windows_is_that_of_devices_that_keep_their_responses(
     assert standardized(example, together, example.truth) == pytest.approx(1, abs=0.35)
     assert standardized(example, changes, np.zeros_like(example.truth)) == pytest.approx(1, abs=0.35)
     assert standardized(example, apart, example.truth).mean() > 1.1
-
-
-@pytest.mark.parametrize("name", ["rr", "oue"])
-def test_the_variance_is_the_published_formula(name: str) -> None:
-    spec = build.spec(domain={"size": 8}, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 2.0})
-    protocol = build_protocol(spec)
-    mechanism = protocol.mechanism
-    assert isinstance(mechanism, Memoized)
-    assert isinstance(mechanism.inner, PureMechanism)
-    assert isinstance(mechanism.once, PureMechanism)
-    inner, once = mechanism.inner.channel, mechanism.once.channel
-    (p, q), (p_once, q_once), t = (inner.p[0], inner.q[0]), (once.p[0], once.q[0]), 3
-    cells = np.round(1_000 * once.support_probability(examples()["rr"].truth)).astype(np.int64)
-    cells[0] += 1_000 - cells.sum() if name == "rr" else 0
-    r = np.clip(once.unbiased(cells, 1_000), 0, 1)
-    b, y = q + (p - q) * r, q_once + (p_once - q_once) * r
-    rho = ((p_once - q_once) / (p - q)) ** 2 * b * (1 - b) / (y * (1 - y))
-    v = protocol.decoder.linear(cells, 1_000).variance
-    window = (cells, (1_000,))
-    assert summed(protocol, (cells * t, (1_000,) * t)).variance == pytest.approx(v * (1 + (t - 1) * rho) / t)
-    assert difference(protocol, window, window, same_devices=True).variance == pytest.approx(2 * v * (1 - rho))
-    assert difference(protocol, window, window).variance == pytest.approx(2 * v)
 
 
 def test_an_estimate_without_a_law_of_responses_is_as_if_of_one_window() -> None:
