@@ -5,10 +5,8 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
-from uldp.collector.collections import YEAR_9000, ServedCollection, serve
+from uldp.collector.collections import ServedCollection, serve
 from uldp.schemas.specs.collection import CollectionSpec
-
-YEAR = 365 * 24 * HOUR
 
 
 def make_spec(**keys: object) -> CollectionSpec:
@@ -21,48 +19,11 @@ def target(**keys: object) -> ServedCollection:
     return serve([spec])[spec.key]
 
 
-SLIDING = {"size": "1h", "period": "15m", "allowed_lateness": "30m"}
-
-
-@pytest.mark.parametrize(("window", "slice_size"), [({"size": "1h"}, HOUR), (SLIDING, 15 * MINUTE)])
-def test_a_slice_is_the_finest_interval_that_windows_are_made_of(window: object, slice_size: int) -> None:
-    of = target(window=window)
-    assert of.slice_size == slice_size
-    times = np.array([0, slice_size - 1, slice_size, START + 5, -1])
-    starts = of.slice_start(times)
-    assert (starts <= times).all()
-    assert (times < starts + slice_size).all()
-    assert (starts % slice_size == 0).all()
-    assert of.last_of_slice(int(starts[3])) == starts[3] + slice_size - 1
-
-
-@pytest.mark.parametrize("window", [{"size": "1h", "allowed_lateness": "30m"}, SLIDING])
-def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> None:
-    # That window begins with the slice.
-    assert target(window=window).closes_after == HOUR + 30 * MINUTE
-
-
 @pytest.mark.parametrize("skew", [0, 5])
 def test_a_window_needs_what_was_published_within_its_reach(skew: int) -> None:
     """Its first report is ahead of its start by the skew, as was the first of which the job then knew the id."""
     of = target(limits={"max_clock_skew": f"{skew}m"})
     assert of.reach == of.sealed_after + of.remembered_for + 2 * skew * MINUTE
-
-
-@pytest.mark.parametrize(
-    ("limits", "earliest", "latest"),
-    [
-        ({"max_clock_skew": "5m"}, START - YEAR, START + 5 * MINUTE),
-        ({"max_clock_skew": "0s", "max_age": "2h"}, START - 2 * HOUR, START),
-        ({"max_clock_skew": "0s", "max_age": "36500d"}, 0, START),
-        ({"max_clock_skew": "0s", "max_age": "999999999d"}, 0, START),
-    ],
-)
-def test_event_times_that_a_report_may_claim(limits: object, earliest: int, latest: int) -> None:
-    bounds = target(limits=limits).event_times(np.array([START, YEAR_9000, HOUR]))
-    assert [bound[0] for bound in bounds] == [earliest, latest]
-    assert bounds[1][1] == YEAR_9000 - 1
-    assert bounds[0][2] == 0  # no report is from before 1970
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,11 @@
 """Messages in the framing of a schema registry count as those with our header do, if the decoder knows the ids."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
-from uldp.collector.parse import MessageParser, ParsedReports
-from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES, Unparsed
+from uldp.collector.plain_decoder import MAX_MESSAGE_BYTES
 from uldp.collector.reader import Decoded, ReportReader
-from uldp.schemas.codec.packed import Bodies, PackedMessages
 from uldp.schemas.framing import HEADER_SIZE, header, load_schema
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report
@@ -92,18 +88,3 @@ def test_without_ids_the_framing_has_its_reason() -> None:
     decoded = decode(*map(framed, SINGLES), ids={})
     assert {record.reason for record in decoded.rejected} == {Reason.REGISTRY_FRAMING}
     assert decoded.rejected_reports == len(SINGLES)
-
-
-def test_messages_with_our_header_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[Bodies] = []
-    parse = MessageParser.parse
-
-    def noting(parser: MessageParser, bodies: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
-        parsed.append(bodies)
-        return parse(parser, bodies)
-
-    monkeypatch.setattr(MessageParser, "parse", noting)
-    for sent, ids in (([*SINGLES, *BATCHES], IDS), ([*map(framed, SINGLES)], {})):
-        packed = PackedMessages.of([Message(data, START) for data in sent])
-        ReportReader(SPECS.values(), judge_lateness=True, registry_ids=ids).decode(packed)
-        assert parsed.pop().buffer is packed.bodies.buffer

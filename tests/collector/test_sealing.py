@@ -1,5 +1,7 @@
 """Flags against windows that earn them; corrections on a stream are in tests/transforms/test_aggregate.py."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,7 @@ def test_few_reports(limit: int, raised: list[Flag]) -> None:
         ({"max_rejected_ratio": 0.2, "max_duplicate_ratio": 0.29}, [Flag.DUPLICATE_RATIO]),
     ],
 )
-def test_ratios_are_of_the_received_reports(limits: dict[str, float], raised: list[Flag]) -> None:
+def test_ratios_are_of_the_received_reports(limits: dict[str, Any], raised: list[Flag]) -> None:
     of = target(**limits)
     others = build.part(accounting=Accounting(received=60, duplicate=30, late=10, rejected=20))
     assert flags(of, honest(of, 40) + others) == raised

@@ -194,24 +194,6 @@ def test_so_many_forgers_leave_nothing_known() -> None:
     assert (low[:-1].tolist(), high.tolist()) == ([0.0] * 4, [1.0] * 5)
 
 
-def test_the_ends_of_a_number_of_a_record_are_those_of_its_own_reports() -> None:
-    number = {"number": {"low": 0.0, "high": 10.0}}
-    keys = {"record": {"x": number, "y": {"size": 4}}}
-    of = {"x": {"name": "block", "bins": 24}, "y": {"name": "rr"}}
-    spec = build.spec(domain=keys, mechanism={"name": "sample-one", "epsilon": 1.0, "of": of}, estimator="ems")
-    protocol, rng, n = build_protocol(spec), np.random.default_rng(6), 8_000
-    hidden = np.full(n, -1)
-    reports = protocol.perturb([Held(10 * rng.random(n), hidden), Held(rng.integers(0, 4, n), hidden)], rng)
-    cells = protocol.mechanism.statistic(reports)
-    tables = {(each.name, each.of): each for each in protocol.decoder.tables(cells, n, "ems")}
-    quantiles = with_forgers(tables[TableName.QUANTILE, ("x",)], protocol.decoder, 0.01, cells, n)
-    least, low, high, most = ends(quantiles)
-    assert (least <= 10 * np.array(QUANTILE_LEVELS)).all()
-    assert (most >= 10 * np.array(QUANTILE_LEVELS)).all()
-    assert (least < low).any()
-    assert (most > high).any()
-
-
 @pytest.mark.parametrize("forged", [0.01, 0.016])
 def test_forgers_of_one_value_are_honest_users_of_another_distribution_under_rr(forged: float) -> None:
     """So no test of the counts can flag them: see docs/threats.md."""

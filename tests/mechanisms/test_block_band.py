@@ -1,7 +1,6 @@
 """Exact intervals of quantiles: by enumeration of all cells of a few reports, and at many reports by the law."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,34 +70,3 @@ def test_bounds_close_in_on_the_shares_at_many_reports(epsilon: float, bins: int
     truth = points.cumsum()
     assert ((low <= truth + 1e-6) & (truth <= high + 1e-6)).all()
     assert (high - low).max() < 1e-4
-
-
-def test_more_coverage_makes_longer_intervals_of_more_reports_shorter_ones() -> None:
-    block, levels = Block(1.0, 64), (0.1, 0.5, 0.9)
-    channel = GridChannel(block.grid, block.width, block.noise)
-    p = law(channel, np.full(65, 1 / 65))
-
-    def length(n: int, coverage: float) -> float:
-        first, last = exact_ends(channel, np.rint(n * p).astype(np.int64), levels, coverage)
-        return float((last - first).mean())
-
-    lengths = [length(10**6, 0.9), length(10**5, 0.9), length(10**5, 0.99), length(10**3, 0.99)]
-    assert all(shorter < longer for shorter, longer in pairwise(lengths))
-
-
-@pytest.mark.parametrize("end", [0, 24])
-def test_numbers_at_one_end_are_near_it(end: int) -> None:
-    block = Block(1.0, 24)
-    channel = GridChannel(block.grid, block.width, block.noise)
-    cells = np.rint(10**7 * law(channel, np.eye(25)[end])).astype(np.int64)
-    first, last = exact_ends(channel, cells, (0.1, 0.9), 0.95)
-    assert (abs(np.array([first, last]) - end) <= 1).all()
-
-
-@pytest.mark.parametrize("n", [1, 3, 40])
-def test_few_reports_exclude_little(n: int) -> None:
-    block = Block(1.0, 64)
-    channel = GridChannel(block.grid, block.width, block.noise)
-    cells = np.random.default_rng(2).multinomial(n, law(channel, np.full(65, 1 / 65)))
-    first, last = exact_ends(channel, cells, (0.5,), 0.95)
-    assert last - first > 32

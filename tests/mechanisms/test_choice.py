@@ -80,22 +80,6 @@ def test_the_risk_is_that_of_half_of_the_reports(name: str) -> None:
     assert apart[:, 1].mean() > 4 * error[1] or name in {"urap", "hr"}
 
 
-@pytest.mark.parametrize("name", EXACT)
-def test_the_standard_error_of_fixed_candidates_is_that_of_the_window(name: str) -> None:
-    channel, rng, found, errors = EXACT[name].channel, default_rng(5), [], []
-    fixed: tuple[Candidate, ...] = (
-        lambda counts, n, box: np.tile(TRUTH, (len(counts), 1)),
-        lambda counts, n, box: np.tile(TRUTH[::-1], (len(counts), 1)),
-    )
-    for _ in range(400):
-        counts = reports(EXACT[name], rng, N)
-        differences, error = compared(fixed, counts, N, scoring_of(channel, counts, N))
-        found.append(differences[1])
-        errors.append(error[1])
-    # Of candidates that follow no count, each of four splits gives what the window gives, and their mean has its error.
-    assert np.std(found) == pytest.approx(4**0.25 * np.mean(errors), rel=0.15)
-
-
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_better_candidate_is_taken(first: int) -> None:
     channel = EXACT["oue"].channel

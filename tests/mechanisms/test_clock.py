@@ -156,18 +156,6 @@ def test_a_device_says_when_it_can_report_again_also_if_the_time_of_a_wrong_cloc
     assert refused.value.until == START + 40 * DAY
 
 
-def test_a_spending_of_2038_does_not_let_those_of_a_day_count_as_one(tmp_path: Path) -> None:
-    spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0}, budget={"epsilon": 4, "every": "6h"})
-    clock = SetClock(ahead=12 * YEAR)
-    device = Device(spec, {}, ledger=FileLedger(tmp_path / "ledger.json", clock=clock))
-    device.report(1, clock.now())
-    clock.boot, clock.ahead = "second", 0
-    clock.passed = DAY
-    for _ in range(30):
-        clock.passed += 2 * HOUR
-        device.report(1, clock.now())
-
-
 def test_a_window_of_2038_does_not_keep_a_device_with_kept_responses_from_reporting(tmp_path: Path) -> None:
     spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0})
     clock = SetClock(ahead=12 * YEAR)

@@ -1,6 +1,5 @@
 """Devices with a budget: what they enter in the ledger, when they refuse, and what a refusal says."""
 
-import math
 from contextlib import suppress
 from typing import Any
 
@@ -78,15 +77,6 @@ def test_all_collections_and_versions_spend_together() -> None:
         report(spec, ledger, 3)
     report(build.spec(collection="without-a-budget"), ledger, 3, 3)  # it has none to exceed
     assert [epsilon for _, epsilon in spent(ledger)] == [1.0] * 4
-
-
-def test_a_report_without_privacy_exceeds_every_budget() -> None:
-    ledger = MemoryLedger()
-    report(build.spec(mechanism={"name": "identity"}), ledger, 0, 3)
-    assert spent(ledger) == [(START, math.inf)]
-    with pytest.raises(BudgetExceededError):
-        report(make_spec(), ledger, 1)
-    report(make_spec(), ledger, 30)
 
 
 def test_what_a_report_spends_is_on_the_disk_before_it_is_drawn() -> None:

@@ -12,42 +12,11 @@ from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import Summation
-from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.schemas.arrays import Mask
 
-FAMILIES = ["symbols", "sue", "oue", "0.9"]
 EVERYTHING = np.ones(3, dtype=np.bool_)
 TWICE = Memoized(Duchi(2.0, 1), Duchi(1.0, 1))
-
-
-def build(family: str, sensitive: Mask, epsilon: float) -> PureMechanism:
-    if family == "symbols":
-        return RandomizedResponse(sensitive, epsilon)
-    theta = {"sue": sue_theta(epsilon), "oue": OUE_THETA, "0.9": 0.9}[family]
-    return UnaryEncoding(sensitive, epsilon, theta)
-
-
-def parts(family: str, k: int, v: int, lasting: float, epsilon: float) -> tuple[PureMechanism, PureMechanism, Memoized]:
-    sensitive = np.arange(k) >= k - v
-    inner, once = build(family, sensitive, lasting), build(family, sensitive, epsilon)
-    return inner, once, Memoized(inner, once)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_all_the_rest_is_that_of_the_mechanism_of_one_report(family: str) -> None:
-    _, once, mechanism = parts(family, 3, 2, 2.0, 1.0)
-    payloads = mechanism.perturb(np.arange(300) % 3, np.random.default_rng(1))
-    assert mechanism.memory
-    assert not once.memory
-    assert mechanism.guarantee == Guarantee(Privacy.ULDP, 1.0, lasting=2.0)
-    assert mechanism.once is once
-    assert mechanism.form == once.form
-    assert mechanism.statistic(payloads).tolist() == once.statistic(payloads).tolist()
-    for own, other in zip(mechanism.inspect(payloads), once.inspect(payloads), strict=True):
-        assert own.tolist() == other.tolist()
-    assert mechanism.possible(payloads).all()
 
 
 NO_NOISE, LARGER = "differ by their noise alone", "at most the lasting one"

@@ -51,11 +51,6 @@ def test_integers_draw_again_for_words_behind_the_last_whole_multiple(monkeypatc
     assert SystemRandomness().integers(10, 13, 2).tolist() == [11, 12]
 
 
-def test_integers_of_a_power_of_two_reject_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    script(monkeypatch, 2**64 - 1, 0)
-    assert SystemRandomness().integers(0, 8, 2).tolist() == [7, 0]
-
-
 def test_an_empty_range_is_refused() -> None:
     with pytest.raises(ValueError, match=r"the range \[3, 3\) has no integers"):
         SystemRandomness().integers(3, 3, 1)

@@ -85,16 +85,6 @@ def test_no_period_exceeds_the_budget_and_no_report_is_refused_that_fits(
             assert math.fsum(each.epsilon for each in entered if end.time - every < each.time <= end.time) <= most
 
 
-@given(st.lists(st.integers(0, DAY), min_size=1))
-def test_a_clock_that_only_goes_back_spends_one_budget(steps: list[int]) -> None:
-    time, ledger, spent = START, list[Spending](), 0.0
-    for step in steps:
-        time -= step
-        if admitted_at(ledger, 1.0, time, budget(3.0, HOUR)) == time:
-            ledger, spent = record(ledger, 1.0, time), spent + 1.0
-    assert spent == min(len(steps), 3)
-
-
 def test_a_year_of_reports_each_minute_fits_in_few_entries() -> None:
     ledger: list[Spending] = []
     for number in range(2000):

@@ -1,6 +1,7 @@
 """The tables of many windows at once are those of each window alone, to the last bit."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from uldp.schemas.table import Table
 #: Few reports and many, equal numbers, and one report.
 REPORTS = (200, 1, 37, 200, 900)
 #: Beside the examples, which have 8 values: more values than a prior needs, and intervals that cover at once.
-OTHERS = {
+OTHERS: dict[str, dict[str, Any]] = {
     "rr, a prior": {"domain": {"size": 23}, "mechanism": {"name": "rr", "epsilon": 1.0}},
     "oue, a prior": {"domain": {"size": 23}, "mechanism": {"name": "oue", "epsilon": 1.0}},
     "rr, simultaneous": {"mechanism": {"name": "rr", "epsilon": 1.0}, "intervals": "simultaneous"},

@@ -42,14 +42,6 @@ def learned(counts: Counts, n: int, known: Zoning) -> ZoneShares:
     return learn(known, 0, reports(counts, n))
 
 
-def test_the_more_reports_the_less_the_background_counts() -> None:
-    far = [
-        np.abs(learned(windows(n)[0], n, zoning()).shares - TRUE).sum() for n in (100, 10_000, 1_000_000, 100_000_000)
-    ]
-    assert far == sorted(far, reverse=True)
-    assert far[-1] < 0.01
-
-
 def test_errors_of_combined_shares_cover_if_the_background_is_right() -> None:
     # The background is off by as much as its strength says: it is a draw around the truth.
     rng, n = default_rng(3), 2_000

@@ -1,6 +1,5 @@
 """Errors over windows of devices that keep their responses: as published, and as simulated with the devices' code."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import Example, examples
-from uldp.mechanisms.laws.channel_laws import ChannelLaw, law_of
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
@@ -78,15 +76,6 @@ def test_the_variance_over_windows_is_that_of_devices_that_keep_their_responses(
     assert standardized(example, together, example.truth) == pytest.approx(1, abs=0.35)
     assert standardized(example, changes, np.zeros_like(example.truth)) == pytest.approx(1, abs=0.35)
     assert standardized(example, apart, example.truth).mean() > 1.1
-
-
-def test_an_estimate_without_a_law_of_responses_is_as_if_of_one_window() -> None:
-    example = KEPT["ss with a permanent response"]
-    found = example.protocol.decoder.linear(simulated(example, runs=1)[0][0], N)
-    (part,) = found.parts
-    assert isinstance(part.law, ChannelLaw)
-    unknown = replace(found, parts=(replace(part, law=law_of(part.law.channel)),))
-    assert unknown.repeated(3).variance == pytest.approx(4 * unknown.variance)
 
 
 def test_devices_that_keep_nothing_are_different_in_each_window() -> None:

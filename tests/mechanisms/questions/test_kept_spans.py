@@ -13,7 +13,7 @@ from uldp.mechanisms.questions.compare import compare
 from uldp.mechanisms.questions.explain import explain
 from uldp.mechanisms.questions.periods import Period
 from uldp.mechanisms.questions.shares import shares_of
-from uldp.mechanisms.questions.span import Span, Version, spent_over
+from uldp.mechanisms.questions.span import Span, Version
 from uldp.mechanisms.questions.sums import Groups
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import RequestError
@@ -73,18 +73,3 @@ def test_devices_that_draw_anew_are_no_same_devices() -> None:
     shares = next(shares_of(replace(before, version=version, cells=np.array([40, 40, 40, 40, 40]))))
     with pytest.raises(RequestError, match="keep no responses"):
         list(compare(shares, shares, same_devices=True))
-
-
-def test_two_windows_have_spent_the_lasting_budget() -> None:
-    windows = simulated(SETS, runs=1)[0]
-    before = of_run(windows[:1], (N,))
-    after = replace(before, period=Period(START + HOUR, START + 2 * HOUR, "later"))
-    guarantee = before.version.protocol.mechanism.guarantee
-    assert guarantee.epsilon is not None
-    assert guarantee.lasting is not None
-    assert spent_over((before,)) == (guarantee.epsilon, guarantee.epsilon)
-    both = max(2 * guarantee.epsilon, guarantee.lasting)
-    assert spent_over((before, after)) == (both, guarantee.lasting)
-    one, other = (next(shares_of(each)) for each in (before, after))
-    found = {(each.spent, each.spent_one_value) for each in rows_of(compare(one, other))}
-    assert found == {(both, guarantee.lasting)}

@@ -53,13 +53,3 @@ def test_two_windows_are_too_few() -> None:
     linear = [protocol.decoder.linear(np.ones(5, np.int64), 5)] * 2
     with pytest.raises(RequestError, match="smoothing needs 3 windows or more with counts"):
         over_time(linear, [np.zeros(5)] * 2, [0, HOUR])
-
-
-def test_a_value_that_no_report_names_is_not_known_to_be_held_by_nobody() -> None:
-    plain = spec(domain={"size": 5}, mechanism={"name": "identity"})
-    protocol = build_protocol(plain)
-    linear = [protocol.decoder.linear(np.array([50, 30, 20, 0, 0]), 100) for _ in range(4)]
-    found = over_time(linear, [np.zeros(5)] * 4, [HOUR * t for t in range(4)])
-    low, high = found.interval(0.95, causal=False)
-    assert (high[:, 3] > 1 / 400).all()
-    assert (low[:, 0] > 0.3).all()
