@@ -153,18 +153,14 @@ def test_reports_with_and_without_noise_are_among_those_of_a_case(name: str) -> 
     assert len(payloads) > 1
 
 
-@pytest.mark.parametrize("vector", MESSAGES["rejected"], ids=lambda vector: str(vector["name"]))
+@pytest.mark.parametrize(
+    "vector", [*MESSAGES["rejected"], *MESSAGES["negative"]], ids=lambda vector: str(vector["name"])
+)
 def test_a_collector_rejects_a_message(vector: dict[str, Any]) -> None:
     specs = map(CollectionSpec.parse, MESSAGES["served"])
     decoded = decode(vector["message"], *specs, zeros=vector.get("zeros", 0))
     assert {rejected.reason for rejected in decoded.rejected} == {vector["reason"]}
     assert not decoded.columns
-
-
-@pytest.mark.parametrize("vector", MESSAGES["negative"], ids=lambda vector: str(vector["name"]))
-def test_a_collector_rejects_what_is_no_message_whatever_its_specs(vector: dict[str, Any]) -> None:
-    (rejected,) = decode(vector["message"], *map(CollectionSpec.parse, MESSAGES["served"])).rejected
-    assert rejected.reason == vector["reason"]
 
 
 def test_there_is_a_message_for_every_reason() -> None:

@@ -1,12 +1,12 @@
 """Two-sided geometric noise: its weights, its law, and which payloads are improbable."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from tests.mechanisms.replay import laws
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.geometric.spec import mean_decoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
@@ -14,21 +14,13 @@ from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
 
 
-def exact_law(mechanism: Geometric, symbol: int) -> list[Fraction]:
-    """The probability of each payload under a symbol, by adding each noise to it."""
-    law, n = [Fraction(0)] * mechanism.statistic_size, len(mechanism.weights) // 2
-    total = int(mechanism.weights.sum())
-    for noise, weight in zip(range(-n, n + 1), mechanism.weights.tolist(), strict=True):
-        law[min(max(symbol + noise + mechanism.margin, 0), len(law) - 1)] += Fraction(weight, total)
-    return law
-
-
 @pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
-def test_the_law_is_that_of_each_noise(epsilon: float, grid: int) -> None:
-    mechanism = Geometric(epsilon, grid)
-    for symbol in (0, grid // 2, grid):
-        law = mechanism.law(np.eye(grid + 1)[symbol])
-        assert law == pytest.approx([float(each) for each in exact_law(mechanism, symbol)], rel=1e-9, abs=1e-15)
+def test_the_law_is_that_of_all_draws(epsilon: float, grid: int) -> None:
+    mechanism, symbols = Geometric(epsilon, grid), [0, grid // 2, grid]
+    outputs = [np.array([output], dtype=np.uint32).tobytes() for output in range(mechanism.statistic_size)]
+    for symbol, law in zip(symbols, laws(mechanism.perturb, symbols), strict=True):
+        exact = [float(law.get(output, 0)) for output in outputs]
+        assert mechanism.law(np.eye(grid + 1)[symbol]) == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
