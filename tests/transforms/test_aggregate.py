@@ -63,42 +63,9 @@ def kinds(panes: Sequence[Statistic]) -> list[tuple[str, int, int]]:
     return [(pane.pane.kind.value, pane.pane.revision, pane.n) for pane in panes]
 
 
-def test_early_on_time_and_late_panes_accumulate(tmp_path: Path) -> None:
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5), report(1, 6)])
-        .advance_processing_time(11)
-        .add_elements([report(2, 30)])
-        .advance_processing_time(11)
-        .add_elements([report(3, 50)])
-        .advance_watermark_to(at(60))
-        .add_elements([report(4, 59, published=61)])
-        .advance_watermark_to(at(62))
-        .add_elements([report(5, 58, published=63)])
-        .advance_watermark_to_infinity()
-    )
-    panes = run(stream, [PLAIN], tmp_path)
-    assert kinds(panes) == [("early", 0, 2), ("early", 1, 3), ("on_time", 2, 4), ("late", 3, 5), ("late", 4, 6)]
-    assert panes[-1].cells.tolist() == [2, 2, 1, 1]
-
-
 def test_a_window_has_its_on_time_pane_though_nothing_came_since_the_early_one(tmp_path: Path) -> None:
     stream = new_stream().add_elements([report(0, 5)]).advance_processing_time(11).advance_watermark_to_infinity()
     assert kinds(run(stream, [PLAIN], tmp_path)) == [("early", 0, 1), ("on_time", 1, 1)]
-
-
-def test_late_reports_amend_the_accounting_of_their_window_and_no_count(tmp_path: Path) -> None:
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5)])
-        .advance_watermark_to(at(90))
-        .add_elements([report(1, 59, published=90), report(0, 5, published=90)])
-        .advance_watermark_to_infinity()
-    )
-    panes = run(stream, [PLAIN], tmp_path)
-    assert kinds(panes)[0] == ("on_time", 0, 1)
-    assert panes[-1].cells.tolist() == panes[0].cells.tolist()
-    assert panes[-1].accounting == Accounting(received=3, counted=1, late=2)
 
 
 def test_the_first_report_ever_of_a_closed_window_is_late(tmp_path: Path) -> None:
@@ -111,20 +78,6 @@ def test_the_first_report_ever_of_a_closed_window_is_late(tmp_path: Path) -> Non
     (pane,) = run(stream, [PLAIN], tmp_path)
     assert pane.accounting == Accounting(received=1, late=1)
     assert not (tmp_path / "estimates").exists()  # nothing to estimate from, and no NaN
-
-
-def test_copies_are_counted_once_in_other_bundles_and_in_other_windows(tmp_path: Path) -> None:
-    """A device whose clock jumps resends the report with another event time: still one report."""
-    stream = (
-        new_stream()
-        .add_elements([report(0, 59), report(1, 59)])
-        .add_elements([report(0, 59)])
-        .add_elements([report(1, 61, published=61)])
-        .advance_watermark_to_infinity()
-    )
-    first, second = run(stream, [PLAIN], tmp_path)
-    assert first.accounting == Accounting(received=3, counted=2, duplicate=1)
-    assert second.accounting == Accounting(received=1, duplicate=1)
 
 
 def test_a_rejected_report_stands_in_the_line_of_the_window_that_it_named(tmp_path: Path) -> None:
@@ -145,17 +98,6 @@ def test_collections_have_windows_of_their_own(tmp_path: Path) -> None:
     panes = run(stream, [PLAIN, daily, newer], tmp_path)
     found = [(pane.collection, pane.version, pane.window_end - pane.window_start, pane.n) for pane in panes]
     assert found == [("daily", 1, 24 * HOUR, 2), ("plain", 1, HOUR, 1), ("plain", 2, HOUR, 1)]
-
-
-@pytest.mark.parametrize(("limit", "published"), [(3, 1), (4, 0)])
-def test_below_min_reports_counts_are_kept_and_no_estimate_is_published(
-    limit: int, published: int, tmp_path: Path
-) -> None:
-    spec = make_spec(limits={"min_reports": limit})
-    stream = new_stream().add_elements([report(n, 5) for n in range(3)]).advance_watermark_to_infinity()
-    (pane,) = run(stream, [spec], tmp_path)
-    assert pane.n == 3
-    assert len(list(tmp_path.glob("estimates/*.avro"))) == published
 
 
 def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:

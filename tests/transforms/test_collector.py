@@ -1,7 +1,6 @@
 """The collector without Beam against the transforms: the same statistics, estimates and rejected records."""
 
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,26 +97,6 @@ def test_messages_may_be_added_in_parts_and_results_read_between() -> None:
         n = sum(each.accounting.received for each in parts.statistics() if each.collection != "sliding")
         assert n > 0
     assert texts([*parts.statistics()]) == texts([*whole.statistics()])
-
-
-def test_a_body_is_a_message_of_now() -> None:
-    spec = build.spec()
-    collector = Collector([spec])
-    device = Device(spec, hidden={}, randomness=np.random.default_rng(1))
-    now = time.time_ns() // 1_000_000
-    assert collector.add([device.report(3, event_time_ms=now) for _ in range(10)]) == []
-    assert sum(each.n for each in collector.statistics()) == 10
-
-
-def test_the_accounting_closes() -> None:
-    spec = SPECS["capped"]
-    collector = Collector([spec], sender_key=SENDER_KEY)
-    rejected = collector.add(messages([spec], seed=5)[:-103])
-    totals = [each.accounting for each in collector.statistics()]
-    assert all(each.received == each.counted + each.duplicate + each.late + each.rejected for each in totals)
-    assert sum(each.received for each in totals) == 240 + 60
-    assert sum(each.rejected for each in totals) == sum(each.reports for each in rejected)
-    assert sum(each.duplicate for each in totals) == 30
 
 
 def test_a_collector_without_the_key_of_senders_says_what_to_give() -> None:

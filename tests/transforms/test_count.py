@@ -59,15 +59,6 @@ def test_sums_are_a_commutative_monoid(a: list[Partial], b: list[Partial], c: li
     assert value(SUM.extract_output(merge(folded))) == whole
 
 
-@given(st.lists(PARTIAL, min_size=1, max_size=4))
-def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[Partial]) -> None:
-    coder = SUM.get_accumulator_coder()
-    accumulator = SUM.create_accumulator()
-    for part in parts:
-        accumulator = SUM.add_input(coder.decode(coder.encode(accumulator)), part)
-    assert value(accumulator) == value(fold(parts))
-
-
 def slices(element: KeyedSpan, bounded: bool, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
     """The time of the element, and the start and the part of each slice of its collection."""
     (group, origin), span = element

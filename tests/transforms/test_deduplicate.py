@@ -17,14 +17,13 @@ from tests import build
 from tests.build import HOUR, START
 from tests.transforms.bags import Bag, Cell, Hash, Timer, held
 from uldp.collector import seen
-from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.hashing import hash_key, hash_words, mask_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.deduplicate import DeduplicateReports, _account, _DeduplicateFn
+from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn
 from uldp.transforms.remembered import BAGS, unpack_ids
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
@@ -203,12 +202,6 @@ class Worker:
         return [row[2] for output in outputs if isinstance(output, MixedColumns) for row in rows(output)]
 
 
-def test_a_new_worker_takes_over_where_the_other_was_stopped() -> None:
-    shard = Shard()
-    assert Worker().keeps(shard, [1, 2]) == [1, 2]
-    assert Worker().keeps(shard, [2, 3]) == [3]
-
-
 def test_a_worker_that_gets_its_shard_back_sees_what_others_added() -> None:
     shard, first, second = Shard(), Worker(), Worker()
     assert first.keeps(shard, [1]) == [1]
@@ -366,12 +359,3 @@ def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
     [entry] = [entry for bag in shard.bags for entry in bag.entries]
     _, (hashes,) = unpack_ids(entry)
     assert len(set(hashes.tolist())) == 100
-
-
-def test_copies_are_accounted_in_their_own_slices() -> None:
-    (served,) = serve(SPECS[:1]).values()
-    accounted = [output.value for output in _account(served, columns([1, 2, 3], [0, 2, 2]))]
-    assert [(each.timestamp.micros // 1000, int(each.value[1].numbers.sum())) for each in accounted] == [
-        (START + HOUR - 1, 3 * 1),  # received, duplicate, and in a range of clock skew
-        (START + 3 * HOUR - 1, 3 * 2),
-    ]

@@ -138,30 +138,12 @@ def test_panes_as_they_come_isolate_single_reports(tmp_path: Path) -> None:
     assert len({each.files for each in isolated(tmp_path, LEAST) if each.reports == 1}) >= 5
 
 
-@pytest.mark.parametrize("least", [1, 2])
-def test_a_spec_without_a_least_number_of_reports_publishes_all_that_came(least: int, tmp_path: Path) -> None:
-    spec = build.spec(**SPEC.model_dump(mode="json", exclude={"limits"}), limits={"min_reports": least})
-    script = Script()
-    for _ in range(3):
-        script.send(1, 5).tick()
-    wanted = {1: [("early", 1), ("early", 2), ("early", 3), ("on_time", 3)], 2: [("on_time", 3)]}
-    assert shape(script.run(tmp_path, spec)) == wanted[least]
-
-
 def late_one_by_one(n: int) -> Script:
     """Five reports come in time, and n one after the other while the window takes late ones."""
     script = Script().send(5, 5).until(60)
     for minute in range(61, 61 + n):
         script.send(1, 59, published=minute).until(minute)
     return script
-
-
-def test_late_panes_wait_for_enough_reports_more(tmp_path: Path) -> None:
-    panes = late_one_by_one(5).run(tmp_path)
-    assert shape(panes) == [("on_time", 5), ("late", 8)]
-    assert not isolated(tmp_path, LEAST)
-    assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 5]
-    assert sorted(estimate.n for estimate in ResultsFolder(tmp_path).estimates()) == [5, 8]
 
 
 def test_what_is_left_is_apart_with_an_accounting_that_says_so(tmp_path: Path) -> None:

@@ -82,12 +82,6 @@ def test_they_are_missing_in_the_windows_that_were_open(whole: bool, tmp_path: P
     assert list(ResultsFolder(tmp_path).missing()) == [lost(7, 100, 130)]
 
 
-def test_a_chunk_may_hold_nothing_else(tmp_path: Path) -> None:
-    panes = run(stream(0, Chunk((), (lost(7, 100, 130),))), tmp_path)
-    assert missing(panes) == OPEN
-    assert {pane.n for pane in panes} == {0}
-
-
 def test_windows_that_have_fired_are_amended_once(tmp_path: Path) -> None:
     """Windows that did not lack a message get no further pane."""
     panes = run(stream(0, Chunk(sent(1, 10)), 130, Chunk((), (lost(7, 80, 130),))), tmp_path)
@@ -114,9 +108,3 @@ def test_losses_add_up_in_a_window_and_count_once_in_all(tmp_path: Path) -> None
 def test_the_time_of_a_loss_may_be_any(before: int, tmp_path: Path) -> None:
     record = Missing("topic/0", 0, 0, -(2**63), before)
     assert {pane.accounting.missing for pane in run(beam.Create([Chunk((), (record,))]), tmp_path)} == {1}
-
-
-def test_an_hour_lacks_nothing_that_was_lost_before_it_began(tmp_path: Path) -> None:
-    assert ("c", 60) not in missing(
-        run(stream(0, Chunk(sent(1, 10), (lost(7, 10, 59),)), 60, Chunk(sent(2, 70))), tmp_path)
-    )

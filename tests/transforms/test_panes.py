@@ -138,15 +138,6 @@ def test_a_bundle_reads_no_counts() -> None:
     assert key.due.at == START + HOUR
 
 
-def test_each_window_fires_once_when_it_ends_although_nothing_more_comes() -> None:
-    key = Key(SLIDING)
-    key.take(0, 3)
-    key.take(2, 4)
-    assert shape(key.advance(2)) == [(-5, "on_time", 0, 4), (-4, "on_time", 0, 4)]
-    wanted = [(-3, 9), (-2, 9), (-1, 9), (0, 9), (1, 5), (2, 5)]
-    assert shape(key.advance(20)) == [(start, "on_time", 0, n) for start, n in wanted]
-
-
 #: Reports of an hour before the watermark or behind it, by less than a day, and hours by which it advances.
 ADVANCES = st.lists(st.tuples(st.integers(-20, 9), st.integers(0, 5)) | st.sampled_from([1, 7, 300]), max_size=12)
 

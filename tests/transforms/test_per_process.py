@@ -3,8 +3,6 @@
 import gc
 import pickle
 import random
-import subprocess
-import sys
 from pathlib import Path
 from unittest import mock
 
@@ -37,13 +35,6 @@ def test_the_value_is_forgotten_with_the_last_copy() -> None:
     del copied
     gc.collect()
     assert pickle.loads(pickled).value == []
-
-
-def test_all_copies_in_another_process_are_one() -> None:
-    pickled = pickle.dumps(PerProcess(list))
-    program = f"import pickle; p = {pickled!r}; a, b = pickle.loads(p), pickle.loads(p); print(a is b, a.value)"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ended.stdout == "True []\n"
 
 
 def made(tmp_path: Path, segments: int) -> tuple[int, int]:

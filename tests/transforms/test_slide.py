@@ -7,7 +7,6 @@ from unittest import mock
 
 import apache_beam as beam
 import numpy as np
-import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import SlidingWindows, WindowFn
 from apache_beam.utils.timestamp import Duration, Timestamp
@@ -86,14 +85,6 @@ def test_a_slot_costs_three_additions_at_the_most() -> None:
         windows = list(slide(slices, length * PERIOD, PERIOD))
     assert len(windows) == slots + length - 1
     assert slots < additions.call_count < 3 * slots
-
-
-@pytest.mark.parametrize("kept", ["duplicate", "late", "rejected"])
-def test_missing_messages_of_a_slice_leave_its_other_reports_in_all_windows(kept: str) -> None:
-    others = Accounting(received=2, **{kept: 2})
-    slices = {20: build.part(accounting=replace(others, missing=3))}
-    found = {start: total.accounting for start, total in slide(slices, 2 * PERIOD, PERIOD)}
-    assert found == {10: others, 20: replace(others, missing=3)}
 
 
 def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:

@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from apache_beam.io.gcp.pubsub import PubsubMessage
-from apache_beam.utils.timestamp import Timestamp
 
 from tests.fakes.kafka import Raw
 from uldp.schemas.codec.packed import grouped
 from uldp.schemas.records import MAX_VALUE_BYTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.consumers import MAX_HEADERS, attributes
-from uldp.transforms.io.pubsub.source import to_message
 
 NOW = 1_767_258_000_000
 
@@ -37,11 +34,6 @@ def test_of_a_hostile_message_few_headers_are_read() -> None:
     headers = CountedHeaders([(SENDER, b"first"), *[(f"h{n}", b"") for n in range(100_000)], (SENDER, b"x" * 10**6)])
     assert attributes(Raw(named=lambda: headers)) == {SENDER: "x" * MAX_VALUE_BYTES}
     assert headers.read == MAX_HEADERS
-
-
-def test_dataflows_messages_keep_the_same_attributes() -> None:
-    sent = PubsubMessage(b"body", {"trace": "x" * 10**6, SENDER: "gateway"})
-    assert to_message(sent, "reports", Timestamp(micros=NOW * 1000)).attributes == {SENDER: "gateway"}
 
 
 @pytest.mark.parametrize(

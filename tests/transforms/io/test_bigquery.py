@@ -2,7 +2,6 @@
 
 import json
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.rows import COLUMNS, STORED_COLUMNS, rows
 from uldp.transforms.io.bigquery import endpoint
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint, insert_id
-from uldp.transforms.io.bigquery.table import BigQueryError, columns, new_client, parse_table
+from uldp.transforms.io.bigquery.table import columns
 from uldp.transforms.io.json_rows import JsonRow, json_rows
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "bigquery"
@@ -244,18 +243,6 @@ def test_a_row_that_is_refused_fails_the_job(client: FakeClient) -> None:
     client.refused = {"c"}
     with pytest.raises(Exception, match=rf"bigquery:{TABLE}: refused {ROWS} of {ROWS} rows: .*invalid"):
         write([estimate()])
-
-
-@pytest.mark.parametrize("table", ["", "uldp.estimates", "project:uldp.estimates", "project.uldp.a b", "Project.d.t"])
-def test_a_table_has_three_parts(table: str) -> None:
-    with pytest.raises(BigQueryError, match=r"write PROJECT\.DATASET\.TABLE"):
-        parse_table(table)
-
-
-def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "google.cloud.bigquery", None)
-    with pytest.raises(BigQueryError, match=r"pip install 'uldp-stream\[gcp\]"):
-        new_client(TABLE)
 
 
 def test_the_client_library_sends_rows_with_their_ids(service: Service) -> None:

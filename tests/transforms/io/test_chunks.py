@@ -7,7 +7,6 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from apache_beam.coders.typecoders import registry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,12 +59,6 @@ def test_numbered_positions_round_trip(at: list[tuple[int, int]]) -> None:
         assert [each.source for each in read] == [f"{texts[row]}{number}" for row, number in at]
 
 
-def test_numbered_positions_take_no_bytes_of_each_message() -> None:
-    messages = PackedMessages.of([Message(b"x" * 10, 0)] * 1000)
-    runs = NumberedRuns.of(["reports/0/"], np.zeros(1000, np.intp), np.arange(1000))
-    assert len(ChunkCoder().encode(Chunk(replace(messages, source=runs)))) < 1000 * (10 + 8 + 4) + 100
-
-
 def test_messages_with_other_bytes_between_them_are_written_alone() -> None:
     packed = PackedMessages.of(MESSAGES).take(np.array([2, 0, 3]))
     read = ChunkCoder().decode(ChunkCoder().encode(Chunk(packed)))
@@ -84,13 +77,6 @@ def test_bytes_that_are_no_chunk_are_refused_and_nothing_else_happens(encoded: b
 def test_a_chunk_that_was_cut_or_grew_is_refused(change: Callable[[bytes], bytes]) -> None:
     with pytest.raises(ValueError, match=r"^not a chunk of messages: "):
         ChunkCoder().decode(change(ChunkCoder().encode(Chunk(MESSAGES))))
-
-
-def test_beam_takes_our_coder_by_itself() -> None:
-    coder = registry.get_coder(Chunk)
-    assert coder == ChunkCoder()
-    assert hash(coder) == hash(ChunkCoder())
-    assert coder != registry.get_coder(Message)
 
 
 @given(st.lists(st.integers(0, 1 << 17)))
@@ -113,8 +99,3 @@ def test_parts_are_joined_in_their_order_to_chunks_of_bounded_size() -> None:
 def test_a_part_that_is_too_large_is_a_chunk_of_its_own() -> None:
     small, large = PackedMessages.of([Message(b"x", 1)]), PackedMessages.of([Message(bytes(ChunkSize.BYTES + 1), 2)])
     assert [len(chunk) for chunk in joined([small, small, large, small])] == [2, 1, 1]
-
-
-def test_empty_messages_fill_a_chunk_too() -> None:
-    chunks = grouped((Message(b"", 0) for _ in range(10_000)), ChunkSize.BYTES)
-    assert [len(chunk) for chunk in chunks] == [2048, 2048, 2048, 2048, 1808]

@@ -38,10 +38,6 @@ def test_messages_are_the_rows() -> None:
     assert [list(row) for row in read] == [list(STORED_COLUMNS)] * 5
 
 
-def test_json_alone_escapes_labels() -> None:
-    assert [row["label"] for row in bodies(WITH_TAGS)] == ["red", HOSTILE, "blå", "home", None]
-
-
 def test_times_are_in_utc() -> None:
     half = replace(WITH_TAGS, window_start=START + 500)
     assert {(row["window_start"], row["window_end"]) for row in bodies(half)} == {

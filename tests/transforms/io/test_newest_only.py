@@ -79,13 +79,6 @@ def test_a_newer_pane_of_an_earlier_run_stays(tmp_path: Path) -> None:
     assert [(each.pane.revision, each.n) for each in newest(ResultsFolder(tmp_path).panes())] == [(5, earlier.n)]
 
 
-def test_a_bundle_that_is_tried_again_leaves_the_same_files(tmp_path: Path) -> None:
-    write(tmp_path, PANES, newest_only=True)
-    once = files(tmp_path)
-    write(tmp_path, PANES[-1:], newest_only=True)
-    assert files(tmp_path) == once
-
-
 @pytest.mark.parametrize("scheme", ["", "mem://"])
 def test_a_file_that_is_gone_is_removed_again(tmp_path: Path, scheme: str) -> None:
     path = f"{scheme}{tmp_path}/pane.avro"

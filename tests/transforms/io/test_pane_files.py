@@ -108,12 +108,6 @@ def test_a_bundle_has_a_file_of_each_kind(counts: list[Statistic], scope: str, t
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.avro")} == files
 
 
-def test_a_file_says_when_its_windows_are(tmp_path: Path) -> None:
-    write(tmp_path, [*panes(1, 9), *panes(1, 9, first=3)], [])
-    (path,) = tmp_path.glob("counts/*")
-    assert path.name.startswith("c-v1.20260101T090000Z--20260101T130000Z.")
-
-
 def test_cells_of_few_reports_of_several_collections_are_for_the_owner(tmp_path: Path) -> None:
     few = [replace(each, flags=(Flag.FEW_REPORTS.value,)) for each in of_each(40, n=3)]
     assert write(tmp_path, few, []) == {"counts all": 1, "few all": 1}

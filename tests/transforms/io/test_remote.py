@@ -84,13 +84,6 @@ def test_an_archive_far_away_is_read_as_one_here(tmp_path: Path) -> None:
     ]
 
 
-def test_one_file_of_any_name_is_an_archive() -> None:
-    memory.FILES["mem://b/archive"] = container(1, 2)
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        read = pipeline | ReadArchive("mem://b/archive") | beam.FlatMap(messages_of)
-        assert_that(read | beam.Map(lambda message: message.publish_time), equal_to([1, 2]))
-
-
 def test_a_scheme_that_nobody_knows_is_one_line() -> None:
     with pytest.raises(EndpointError) as refused:
         message_files("nope://b")

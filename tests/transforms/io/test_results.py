@@ -1,14 +1,12 @@
 """Files whose names and bytes follow from what they hold."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 import apache_beam as beam
 import fastavro
-import numpy as np
 import pytest
 
 from tests import build
@@ -20,8 +18,7 @@ from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
-from uldp.transforms.io.results import filing
+from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.results.names import stored_file, window_name
 from uldp.transforms.io.results.write import WriteResults
 
@@ -83,38 +80,11 @@ def test_a_window_is_named_to_the_millisecond_where_it_has_to_be(start: int, end
     assert window_name(support(start=start, end=end)) == f"c-v2/{name}"
 
 
-def test_windows_of_a_second_have_names_that_sort_in_their_order() -> None:
-    folders = [window_name(support(start=start, end=start + 1000)) for start in range(START, START + 90_000, 1000)]
-    assert folders == sorted(folders)
-    assert len(set(folders)) == 90
-
-
 def test_files_hold_what_they_are_named_for() -> None:
     assert read(statistic_file(support())[1]) == [support().to_avro()]
     assert read(estimate_file(estimate())[1]) == [estimate().to_avro()]
     assert read(late_file([late(1), late(2)])[1]) == [late(1).to_avro(), late(2).to_avro()]
     assert read(rejected_file([rejected(1)])[1]) == [rejected(1).to_avro()]
-
-
-def test_the_same_records_are_the_same_file() -> None:
-    assert statistic_file(support()) == statistic_file(support())
-    assert estimate_file(estimate()) == estimate_file(estimate())
-    assert late_file([late(1), late(2)]) == late_file([late(1), late(2)])
-    assert rejected_file([rejected(1)]) == rejected_file([rejected(1)])
-
-
-def test_other_records_are_another_file() -> None:
-    assert late_file([late(1)])[0] != late_file([late(2)])[0]
-    assert rejected_file([rejected(1)])[0] != rejected_file([rejected(1), rejected(1)])[0]
-    assert statistic_file(support())[1] != statistic_file(replace(support(), cells=np.array([5, 0, 1])))[1]
-
-
-def test_where_a_message_stood_is_no_part_of_the_late_file() -> None:
-    assert late_file([late(1)]) == late_file([late(1)._replace(source="elsewhere")])
-
-
-def test_a_container_of_nothing_is_a_container() -> None:
-    assert read(container_bytes("message", [])) == []
 
 
 # Writing.
@@ -155,14 +125,3 @@ def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
     }
     assert sum(name.startswith("rejected/") for name in once) == 1
     assert write(tmp_path) == once
-
-
-@pytest.mark.parametrize(("most", "sizes"), [(2, [1, 2, 2]), (5, [5]), (100, [5])])
-def test_late_messages_are_collected_up_to_a_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
-) -> None:
-    monkeypatch.setattr(filing, "MAX_RECORDS", most)
-    files = [read(content) for name, content in write(tmp_path).items() if name.startswith("late/")]
-    assert sorted(map(len, files)) == sizes
-    records = sorted((record for file in files for record in file), key=lambda record: record["publish_time"])
-    assert records == [late(number).to_avro() for number in range(5)]

@@ -18,7 +18,6 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from tests.fakes import memory
 from tests.pipelines.results.samples import ESTIMATE
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.publishing import PublishEstimates, Publishing
@@ -186,15 +185,6 @@ def test_a_place_that_is_gone_tells_nothing_and_stays_gone(sink: tuple[Endpoint,
         path.unlink() if path.is_file() else shutil.rmtree(path)
     assert kept_panes(endpoint) == set()
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_is_far_away_tells_its_panes_too() -> None:
-    endpoint = parse_endpoint("parquet:mem://bucket/rows")
-    assert kept_panes(endpoint) == set()
-    publish(endpoint, ALL)
-    memory.FILES["mem://bucket/rows/c-v1/a/another.parquet"] = b""
-    assert kept_panes(endpoint) == {KeptPane.of(each) for each in ALL}
-    memory.FILES.clear()
 
 
 def test_a_bundle_holds_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from tests.beams import needs_sources
 from tests.build import HOUR, START
 from tests.fakes.bigquery import Answers, Service
 from tests.pipelines.jobs.graph import describe_graph
-from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import Publishing
@@ -54,25 +53,6 @@ def test_everything_but_estimates_is_refused() -> None:
     ):
         with pytest.raises(EndpointError, match=f"^{URI}: takes only estimates, from --estimates-to$"):
             use()
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["backfill", "--spec", "SPEC", "--from", URI, "--to", "OUT"],
-        ["stream", "--spec", "SPEC", "--from", URI, "--to", "OUT", "--runner=FlinkRunner"],
-        ["simulate", "SPEC", "--truth", "TRUTH", "--users", "1", "--to", URI],
-    ],
-)
-def test_commands_refuse_it_in_one_line(
-    command: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = {"SPEC": EXAMPLES / "spec.yaml", "TRUTH": EXAMPLES / "truth.csv", "OUT": tmp_path / "out"}
-    monkeypatch.setattr("sys.argv", ["uldp", *(str(files.get(word, word)) for word in command)])
-    with pytest.raises(SystemExit, match="1"):
-        main()
-    assert capsys.readouterr().err == f"error: {URI}: takes only estimates, from --estimates-to\n"
-    assert not (tmp_path / "out").exists()
 
 
 @needs_sources

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.kafka import LONGEST, NOW, TOPIC, Broker, Clock, drain, reader_of, sources
+from tests.fakes.kafka import LONGEST, NOW, TOPIC, Broker, drain, reader_of
 from uldp.transforms.coders import StateLayoutError
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
 from uldp.transforms.io.kafka.source import KafkaSource
@@ -44,31 +44,6 @@ def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
 def test_marks_that_were_cut_are_refused(size: int) -> None:
     with pytest.raises(ValueError, match=rf"^not a Kafka checkpoint mark: {size} bytes$"):
         KafkaMarkCoder(TOPIC).decode(b"\x02" + bytes(size - 1))
-
-
-@pytest.mark.parametrize("chunks", range(5))
-def test_a_reader_goes_on_behind_its_mark(broker: Broker, chunks: int) -> None:
-    broker.partitions, broker.largest = {0: [NOW + n for n in range(5)], 1: [NOW], 2: []}, 2
-    source, clock = KafkaSource(TOPIC, 10), Clock(2 * NOW)
-    whole = sources(drain(reader_of(source, clock)))
-    first = reader_of(source, clock)
-    before = [each for _ in range(chunks) if first.advance() for each in sources(first.get_current().messages)]
-    coder = source.get_checkpoint_mark_coder()
-    second = reader_of(source, clock, coder.decode(coder.encode(first.get_checkpoint_mark())))
-    assert second.get_watermark() == first.get_watermark()
-    assert before + sources(drain(second)) == whole
-
-
-def test_a_mark_does_not_move_with_its_reader(broker: Broker) -> None:
-    broker.partitions = {0: []}
-    reader = reader_of(KafkaSource(TOPIC))
-    assert not reader.advance()
-    broker.partitions[0].append(NOW)
-    mark = reader.get_checkpoint_mark()
-    other = reader_of(KafkaSource(TOPIC), mark=mark)
-    drain(reader)
-    drain(other)
-    assert mark.positions == {0: Position(0, read_until=NOW)}
 
 
 @pytest.mark.parametrize("group", [None, "dashboard"])

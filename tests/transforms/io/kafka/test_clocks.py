@@ -52,14 +52,6 @@ def test_no_message_is_before_the_watermark_that_was_announced(simulated: bool, 
             CONSUMERS.close()
 
 
-def test_a_broker_with_a_clock_behind_gives_messages_at_the_watermark(broker: Broker) -> None:
-    broker.partitions = {0: [NOW]}
-    reader = reader_of(KafkaSource(TOPIC, DELAY))
-    drain(reader)
-    broker.partitions[0] += [NOW - 3 * DAY, NOW - DELAY - 1, NOW - DELAY + 1]
-    assert [message.publish_time for message in drain(reader)] == [NOW - DELAY, NOW - DELAY, NOW - DELAY + 1]
-
-
 def test_what_is_read_to_its_end_closes_no_window_before(broker: Broker) -> None:
     broker.partitions, broker.largest = {0: [NOW, NOW - 3 * DAY]}, 1
     reader = reader_of(KafkaSource(TOPIC, stop_at_end=True))

@@ -24,17 +24,10 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.schemas.errors import EndpointError
-from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
+from uldp.transforms.io.kafka.checkpoint import KafkaMark
 from uldp.transforms.io.kafka.consumers import CONSUMERS, IDLE_SECONDS, Consumers
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
-
-
-def test_a_reader_that_does_not_look_costs_nothing(broker: Broker) -> None:
-    source = KafkaSource(TOPIC)
-    for mark in (None, KafkaMark({0: Position(3)}, TOPIC)):
-        source.create_reader(None, mark).close()
-    assert broker.consumers == []
 
 
 def test_a_reader_goes_on_where_the_one_before_it_stands(broker: Broker) -> None:
@@ -50,36 +43,6 @@ def test_a_reader_goes_on_where_the_one_before_it_stands(broker: Broker) -> None
     assert [consumer.assigned for consumer in broker.consumers] == [1]
     # That the partitions are at their ends, the consumer said to another reader, and another one has looked for more.
     assert clock.ms - LOOK_SECONDS * 1000 <= watermark(reader)
-
-
-def test_a_reader_takes_the_consumer_back(broker: Broker) -> None:
-    broker.partitions, broker.largest = {0: [NOW] * 4}, 1
-    source = KafkaSource(TOPIC)
-    first, second = reader_of(source), reader_of(source)
-    read = []
-    for reader in (first, first, second, first, second):
-        assert reader.advance()
-        read += sources(reader.get_current().messages)
-        second.close()  # which disconnects nobody
-    assert read == [f"reports/0/{offset}" for offset in (0, 1, 0, 2, 1)]
-    assert [consumer.assigned for consumer in broker.consumers] == [4]
-    assert len(connected(broker)) == 1
-
-
-def test_who_is_behind_is_not_asked_whether_another_is(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW - 9000] * 2}, Clock()
-    source = KafkaSource(TOPIC)
-    drain(reader_of(source, clock))
-    broker.partitions[0] += [NOW - 9000]
-    behind, consumer = reader_of(source, clock, KafkaMark({0: Position(0)}, TOPIC, NOW)), broker.consumers[-1]
-    ask, consumer.offsets_for_times = consumer.offsets_for_times, None  # fails who calls it
-    consume, consumer.consume = consumer.consume, lambda *_: []  # it is still on its way
-    clock.tick()
-    assert not behind.advance()
-    consumer.offsets_for_times, consumer.consume = ask, consume
-    clock.tick(int(LOOK_SECONDS * 1000))
-    drain(behind)
-    assert watermark(behind) == clock.ms
 
 
 @given(st.data())
@@ -123,13 +86,6 @@ def test_after_an_error_that_stays_nobody_goes_on(broker: Broker) -> None:
         reader_of(source).start()
     assert connected(broker) == []
     assert sources(drain(reader_of(source))) == ["reports/0/0"]
-
-
-def test_sources_have_consumers_of_their_own(broker: Broker) -> None:
-    broker.partitions = {0: [NOW], 1: [NOW]}
-    both = [reader_of(KafkaSource(TOPIC, share=(each, 2))) for each in (0, 1)]
-    assert [sources(drain(reader)) for reader in both] == [["reports/0/0"], ["reports/1/0"]]
-    assert [consumer.assigned for consumer in broker.consumers] == [1, 1]
 
 
 def test_who_is_not_used_is_closed(broker: Broker) -> None:

@@ -6,12 +6,9 @@ import pytest
 
 from tests.fakes.kafka import (
     NOW,
-    TIMED_OUT,
     TOPIC,
     Broker,
     Clock,
-    Failure,
-    Reason,
     drain,
     reader_of,
     sources,
@@ -70,24 +67,6 @@ def test_the_watermark_waits_for_the_question_and_for_the_partition(broker: Brok
     assert watermark(reader) == clock.ms - 10
 
 
-def test_a_question_without_an_answer_holds_the_watermark_and_no_message(broker: Broker) -> None:
-    def refuse(*_: object) -> None:
-        raise Failure(Reason(TIMED_OUT))
-
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    consumer = broker.consumers[-1]
-    answer, consumer.list_topics = consumer.list_topics, refuse
-    broker.partitions[0].append(clock.tick(LOOK))
-    assert sources(drain(reader)) == ["reports/0/1"]
-    assert watermark(reader) == NOW
-    consumer.list_topics = answer
-    now = clock.tick(LOOK)
-    drain(reader)
-    assert watermark(reader) == now
-
-
 @pytest.mark.parametrize(("before", "after", "most"), [(1, 3, 16), (2, 7, 16), (3, 40, 4), (16, 17, 16)])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_each_partition_has_one_reader(broker: Broker, before: int, after: int, most: int, restarted: bool) -> None:
@@ -126,14 +105,3 @@ def test_who_stops_at_the_end_reads_what_was_there_at_the_beginning(broker: Brok
     broker.partitions[1] = [NOW]
     clock.tick(10 * LOOK)
     assert sources(drain(reader)) == ["reports/0/1", "reports/0/2"]
-
-
-def test_a_simulated_clock_finds_them_too(broker: Broker) -> None:
-    broker.partitions, clock = {0: [1000]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC, simulated_clock=True), clock)
-    drain(reader)
-    assert watermark(reader) == 1000
-    broker.partitions |= {1: [2000], 2: [1500, 3000]}
-    clock.tick(LOOK)
-    read = [*drain(reader), *drain(reader)]
-    assert sorted(message.publish_time for message in read) == [1500, 2000, 3000]

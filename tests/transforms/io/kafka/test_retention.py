@@ -24,7 +24,6 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.schemas.records import Message, Missing, missing_messages
-from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
@@ -69,32 +68,6 @@ def test_what_the_topic_removed_is_named(
     assert (read, missing) == ([], [])
 
 
-def test_where_nothing_is_left_it_is_named_at_the_end(broker: Broker) -> None:
-    broker.partitions, clock, missing = {0: [NOW] * 3, 1: []}, Clock(), list[Missing]()
-    reader = reader_of(KafkaSource(TOPIC, DELAY), clock)
-    drain(reader)
-    broker.partitions[0] += [NOW + 10] * 4
-    broker.removed = {0: 7}
-    now = clock.tick(5000)
-    assert drain(reader, missing) == drain(reader, missing) == []
-    assert missing == [Missing("reports/0", 3, 6, NOW - DELAY, now)]
-    assert drain(reader, missing) == []
-    assert len(missing) == 1
-
-
-def test_it_is_named_once_though_more_is_removed_before(broker: Broker) -> None:
-    """A reader that found a loss is lost, and the next one finds that the topic has removed more."""
-    broker.partitions, clock, missing = {0: [NOW] * 10}, Clock(), list[Missing]()
-    reader = reader_of(KafkaSource(TOPIC), clock, KafkaMark({0: Position(2, read_until=NOW - 50)}, TOPIC, NOW))
-    broker.removed = {0: 4}
-    assert not reader.advance()
-    assert reader.get_checkpoint_mark().positions[0] == Position(4, -1, NOW - 50, 2, 4)
-    broker.removed = {0: 7}
-    reader = resumed(reader, clock)
-    assert sources([*drain(reader, missing), *drain(reader, missing)]) == offsets(7, 10)
-    assert missing == [Missing("reports/0", 2, 6, NOW - 50, NOW)]
-
-
 def test_what_was_removed_before_a_job_began_is_not_its_loss(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     broker.partitions, broker.removed, missing = {0: [NOW] * 5, 1: [NOW] * 3}, {0: 2, 1: 3}, list[Missing]()
     for stop_at_end in (False, True):
@@ -103,18 +76,6 @@ def test_what_was_removed_before_a_job_began_is_not_its_loss(broker: Broker, cap
         assert sources([*drain(reader, missing), *drain(reader, missing)]) == offsets(2, 5)
         assert missing == []
     assert caplog.messages == [f"{TOPIC}: 5 messages were removed from the topic before this job began"]
-
-
-def test_what_is_removed_after_a_job_began_is_its_loss(broker: Broker) -> None:
-    """It knew the first message, and the broker was away before any was read."""
-    broker.partitions, missing = {0: [NOW] * 5}, list[Missing]()
-    reader = reader_of(KafkaSource(TOPIC))
-    broker.largest = 0
-    assert not reader.advance()
-    broker.largest, broker.removed = 10, {0: 2}
-    reader = resumed(reader, Clock())
-    assert sources([*drain(reader, missing), *drain(reader, missing)]) == offsets(2, 5)
-    assert missing == [Missing("reports/0", 0, 1, NOW, NOW)]
 
 
 @pytest.mark.parametrize(("removed", "lost"), [(3, 1), (4, 2), (5, 3), (6, 3), (9, 3)])

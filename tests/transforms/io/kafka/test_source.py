@@ -16,7 +16,6 @@ from tests.fakes.kafka import (
     ALL_BROKERS_DOWN,
     CREDENTIALS,
     END_OF_PARTITION,
-    LONGEST,
     NO_PARTITION,
     NO_PERMISSION,
     NO_TOPIC,
@@ -32,7 +31,6 @@ from tests.fakes.kafka import (
     drain,
     reader_of,
     sources,
-    watermark,
 )
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import ATTEMPT, SENDER, Message
@@ -41,7 +39,6 @@ from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import attributes
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
-from uldp.transforms.io.publish_times import LATEST
 
 # Readers.
 
@@ -84,11 +81,6 @@ def test_a_chunk_has_as_many_messages_as_its_bytes_allow(broker: Broker, size: i
     assert len(reader.get_current()) == n
 
 
-def test_a_source_without_partitions_reads_all(broker: Broker) -> None:
-    broker.partitions = {0: [NOW], 5: [NOW]}
-    assert sources(drain(reader_of(KafkaSource(TOPIC)))) == ["reports/0/0", "reports/5/0"]
-
-
 # Messages.
 
 
@@ -99,24 +91,6 @@ def test_messages_come_in_order_with_time_and_source(broker: Broker) -> None:
         Message(b"", NOW - 7, {}, "reports/3/1"),
         Message(b"", NOW - 1, {}, "reports/3/2"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("stamp", "live", "simulated"),
-    [
-        (NOW + 1, NOW, NOW + 1),
-        (LONGEST, NOW, LATEST),
-        (-1, 0, 0),
-        (-LONGEST, 0, 0),
-        (NOW - 1, NOW - 1, NOW - 1),
-    ],
-)
-def test_times_that_cannot_be_are_bounded(broker: Broker, stamp: int, live: int, simulated: int) -> None:
-    broker.partitions = {0: [stamp]}
-    for simulated_clock, expected in ((False, live), (True, simulated)):
-        reader = reader_of(KafkaSource(TOPIC, simulated_clock=simulated_clock))
-        assert [message.publish_time for message in drain(reader)] == [expected]
-        assert watermark(reader) == max(expected, watermark(reader))
 
 
 def test_a_message_without_a_body_is_empty(broker: Broker) -> None:

@@ -125,11 +125,6 @@ def test_what_a_check_meets_says_more_than_that_nobody_answers(
         TOPIC.check()
 
 
-def test_what_is_written_survives_a_broker(broker: Broker) -> None:
-    settings = TOPIC.producer(print).settings
-    assert (settings["enable.idempotence"], settings["acks"]) == (True, "all")
-
-
 # The config.
 
 

@@ -18,7 +18,6 @@ from tests.fakes.kafka import (
     sources,
     watermark,
 )
-from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS, STUCK_SECONDS
 from uldp.transforms.io.kafka.source import KafkaSource
 
@@ -36,14 +35,6 @@ def test_the_watermark_is_the_latest_time_less_the_delay(broker: Broker) -> None
     reader = reader_of(KafkaSource(TOPIC, 100))
     seen = [watermark(reader) for _ in range(3) if reader.advance()]
     assert seen == [NOW - 9100, NOW - 7100, NOW - 7100]
-
-
-def test_the_partition_furthest_behind_holds_it(broker: Broker) -> None:
-    broker.partitions, broker.largest = {0: [NOW - 1], 1: [NOW - 9000, NOW - 8000, NOW - 7000]}, 2
-    reader = reader_of(KafkaSource(TOPIC))
-    assert reader.advance()
-    assert reader.advance()
-    assert watermark(reader) < NOW - 1
 
 
 def test_an_idle_partition_does_not_hold_it(broker: Broker) -> None:
@@ -174,30 +165,6 @@ def test_a_fetch_that_fails_gives_nothing_twice(broker: Broker) -> None:
     assert reader.advance()
     broker.consumers[-1].consume = fail
     assert not reader.advance()
-
-
-def test_it_never_goes_backwards(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.partitions[0].append(NOW - 120_000)
-    drain(reader)
-    clock.tick(-60_000)
-    with CONSUMERS.acquire(reader._source, TOPIC) as consumer:
-        consumer.asked = 0
-    drain(reader)
-    assert watermark(reader) == NOW
-
-
-def test_who_is_behind_is_not_asked_whether_it_is(broker: Broker) -> None:
-    broker.partitions, broker.largest, clock = {0: [NOW]}, 1, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.partitions[0] += [NOW + 1] * 3
-    assert reader.advance()
-    broker.consumers[-1].offsets_for_times = None  # fails who calls it
-    clock.tick()
-    assert reader.advance()
 
 
 def test_a_simulated_clock_is_that_of_the_messages(broker: Broker) -> None:

@@ -1,21 +1,17 @@
 """The embedded stream: an ordered log of whole segments, whoever writes and whoever reads."""
 
-import io
 import json
 import ntpath
 import shutil
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.records import ATTEMPT, MAX_VALUE_BYTES, SENDER, Message
+from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.schemas.rejected import Rejected
 from uldp.transforms.io import message_files
 from uldp.transforms.io.durable_files import container_bytes, encode_record
@@ -48,27 +44,12 @@ def test_a_stream_is_opened_as_it_was_begun(tmp_path: Path, simulated_clock: boo
     assert begun.simulated_clock is simulated_clock
 
 
-def test_an_empty_directory_will_do(tmp_path: Path) -> None:
-    assert LocalStream.create(tmp_path).segments() == []
-
-
 @pytest.mark.parametrize("name", ["file.txt", ".hidden", "000000000000.avro"])
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     with pytest.raises(StreamError, match=rf"^{tmp_path}: not an empty directory; choose another directory"):
         LocalStream.create(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-def test_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StreamError, match=r"file: not an empty directory"):
-        LocalStream.create(tmp_path / "file")
-
-
-def test_a_stream_is_not_begun_twice(stream: LocalStream) -> None:
-    with pytest.raises(StreamError, match="not an empty directory"):
-        LocalStream.create(stream.path)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +86,6 @@ def test_settings_that_cannot_be_read_are_named(tmp_path: Path, settings: bytes)
 # Append and read.
 
 
-def test_messages_are_read_in_the_order_of_their_appending(stream: LocalStream) -> None:
-    for start in (3, 0, 7):
-        stream.append(messages(start, start + 1))
-    assert [segment.name for segment in stream.segments()] == [f"{number:012d}.avro" for number in range(3)]
-    assert numbers(stream) == [3, 4, 0, 1, 7, 8]
-
-
 def test_a_message_is_read_back_with_its_position(stream: LocalStream) -> None:
     segment = stream.append(messages(5, 6))
     assert list(read_messages(segment)) == [
@@ -144,12 +118,6 @@ def test_an_append_that_fails_leaves_nothing_behind(stream: LocalStream) -> None
     assert stream.append(messages(2)).name == "000000000000.avro"
 
 
-def test_an_append_leaves_a_segment_and_nothing_else(stream: LocalStream) -> None:
-    before = set(stream.path.iterdir())
-    segment = stream.append(messages(1))
-    assert set(stream.path.iterdir()) - before == {segment}
-
-
 def test_what_a_killed_writer_left_aside_is_never_seen(stream: LocalStream) -> None:
     (stream.path / ".0123456789abcdef").write_bytes(b"half a segm")
     (stream.path / ".000000000000.avro").write_bytes(b"half a segm")
@@ -157,27 +125,6 @@ def test_what_a_killed_writer_left_aside_is_never_seen(stream: LocalStream) -> N
     assert next(stream.follow(0)) is None
     assert stream.append(messages(1)).name == "000000000000.avro"
     assert numbers(stream) == [1]
-
-
-def test_two_writers_lose_nothing_and_keep_their_own_order(stream: LocalStream) -> None:
-    appends = 60
-    together = threading.Barrier(2)
-
-    def write(first: int) -> None:
-        writer = LocalStream.open(stream.path)
-        for number in range(appends):
-            together.wait(timeout=10)  # both reach for the same number
-            writer.append(messages(first + number))
-
-    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 1000)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [segment.name for segment in stream.segments()] == [f"{number:012d}.avro" for number in range(2 * appends)]
-    written = numbers(stream)
-    assert [number for number in written if number < 1000] == list(range(appends))
-    assert [number for number in written if number >= 1000] == list(range(1000, 1000 + appends))
 
 
 # Follow.
@@ -196,12 +143,6 @@ def test_a_segment_under_another_number_is_named(stream: LocalStream, number: in
     assert [message.publish_time for message in read_messages(archived)] == [0]
 
 
-def test_a_stream_is_open_until_it_is_closed(stream: LocalStream) -> None:
-    before = stream.closed
-    stream.close()
-    assert (before, stream.closed) == (False, True)
-
-
 def test_follow_waits_and_ends_when_all_is_read(stream: LocalStream) -> None:
     events = stream.follow(0)
     assert next(events) is None
@@ -211,21 +152,6 @@ def test_follow_waits_and_ends_when_all_is_read(stream: LocalStream) -> None:
     second, third = stream.append(messages(2)), stream.append(messages(3))
     stream.close()
     assert list(events) == [second, third]
-
-
-def test_follow_reads_what_was_appended_just_before_the_closing(stream: LocalStream) -> None:
-    events = stream.follow(0)
-    assert next(events) is None
-    last = stream.append(messages(1))
-    stream.close()
-    assert list(events) == [last]
-
-
-def test_a_closed_stream_is_read_from_its_beginning(stream: LocalStream) -> None:
-    segments = [stream.append(messages(number)) for number in range(3)]
-    stream.close()
-    assert LocalStream.open(stream.path).closed
-    assert list(stream.follow(0)) == segments
 
 
 # Files of messages.
@@ -287,11 +213,6 @@ def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> No
     assert str(refused.value) == f"{path}: holds rejected reports, not messages; give only files of messages"
 
 
-def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        list(read_messages(tmp_path / "no.avro"))
-
-
 WHOLE = container_bytes("message", [encode_record("message", message.to_avro()) for message in messages(1, 2, 3)])
 
 
@@ -309,28 +230,6 @@ def test_any_file_is_messages_or_a_stream_error(
     except StreamError:
         return
     assert all(isinstance(message, Message) for message in read)
-
-
-def test_compressed_archives_are_read_too(tmp_path: Path) -> None:
-    file = io.BytesIO()
-    fastavro.writer(file, load_schema("message"), [message.to_avro() for message in messages(1, 2)], codec="deflate")
-    (tmp_path / "archive.avro").write_bytes(file.getvalue())
-    assert [message.publish_time for message in read_messages(tmp_path / "archive.avro")] == [1, 2]
-
-
-def test_archives_of_before_attributes_are_resolved(tmp_path: Path) -> None:
-    fields = [{"name": "data", "type": "bytes"}, {"name": "publish_time", "type": "long"}]
-    schema = parse_schema({"type": "record", "name": "Message", "namespace": "uldp", "fields": fields})
-    with (tmp_path / "archive.avro").open("wb") as file:
-        fastavro.writer(file, schema, [{"publish_time": 7, "data": b"one"}])
-    assert list(read_messages(tmp_path / "archive.avro")) == [Message(b"one", 7, {}, "archive.avro:0")]
-
-
-def test_attributes_that_have_no_meaning_are_dropped(tmp_path: Path) -> None:
-    stream = LocalStream.create(tmp_path / "s")
-    path = stream.append([Message(b"m", 1, {"trace": "x" * 10_000, SENDER: "y" * 10_000})])
-    (message,) = read_messages(path)
-    assert message.attributes == {SENDER: "y" * MAX_VALUE_BYTES}
 
 
 def test_a_segment_is_known_behind_backslashes(stream: LocalStream, monkeypatch: pytest.MonkeyPatch) -> None:

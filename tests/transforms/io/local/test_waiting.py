@@ -35,7 +35,7 @@ from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.message_files import StreamError, read_messages
 
 HOURLY = WindowSpec.model_validate({"size": "1h", "allowed_lateness": "90m"})
-A, B, C, D = (Path(name) for name in "abcd")
+A = Path("a")
 
 
 # What fires between two watermarks.
@@ -63,21 +63,6 @@ def test_anything_may_happen_at_the_first_watermark_and_nothing_without_windows(
 
 
 # Which segments wait together.
-
-
-def test_segments_wait_together_until_a_window_ends() -> None:
-    waiting = Waiting(Moments.of([HOURLY]))
-    waiting.add(A, 1)
-    waiting.advance(10 * MINUTE)
-    assert not waiting.takes(1)  # the first watermark
-    assert waiting.take() == [(A, None)]
-    for segment, watermark in ((B, 20), (C, 15), (D, 31)):
-        assert waiting.takes(1)
-        waiting.add(segment, 1)
-        waiting.advance(watermark * MINUTE)
-    assert not waiting.takes(1)  # half an hour after the end of a window, its ids are forgotten
-    assert waiting.take() == [(B, 10 * MINUTE), (C, 20 * MINUTE), (D, 20 * MINUTE)]
-    assert (waiting.take(), waiting.watermark, waiting.takes(1)) == ([], 31 * MINUTE, True)
 
 
 def test_an_event_is_bounded_by_segments_and_by_bytes() -> None:
@@ -133,18 +118,6 @@ def test_what_waits_is_announced_together_and_windows_end_between(tmp_path: Path
         assert (events.announced, events.watermark) == (7, START + 121 * MINUTE)
     with LocalStreamEvents(stream, 2 * MINUTE, [window]) as events:  # so the watermark passes the hour later
         assert announced(events) == [["0"], ["1", "2", "3", "4"], ["5", "6"]]
-
-
-def test_events_know_how_far_they_are(tmp_path: Path) -> None:
-    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    for published in (5_000, 7_000):
-        stream.append([Message(b"", published)])
-    stream.close()
-    with LocalStreamEvents(stream, 1_000, []) as events:
-        assert (events.announced, events.segments, events.messages, events.watermark) == (0, 0, 0, None)
-        list(events.Events(None, None))
-        events.read({str(stream.segments()[0]): 1})
-        assert (events.announced, events.segments, events.messages, events.watermark) == (2, 1, 1, 6_000)
 
 
 def test_a_watermark_ahead_of_the_clock_is_told_once_until_the_clock_has_caught_up(tmp_path: Path) -> None:

@@ -97,16 +97,6 @@ def test_a_commit_counts_from_its_first_time(leases: Leases, queue: Queue) -> No
     assert queue.acknowledged == ["a"]
 
 
-def test_marks_of_one_checkpoint_do_not_vouch_for_one_another(leases: Leases, queue: Queue) -> None:
-    marks = []
-    for ack_id in "abc":
-        leases.take([ack_id], [0])
-        marks.append(leases.make_mark())
-    for mark in marks:
-        mark.finalize_checkpoint()
-    assert queue.acknowledged == []
-
-
 def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, queue: Queue) -> None:
     leases.take(["a"], [0])
     leases.make_mark()
@@ -145,38 +135,6 @@ def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(even
             covered, uncovered, uncommitted, pending, mark = durable, set(), [], None, restored
             leases.roll_back(restored.number)
         assert set(queue.acknowledged) <= durable
-
-
-def test_what_was_taken_behind_a_mark_is_given_back(leases: Leases, queue: Queue) -> None:
-    leases.take(["a"], [1])
-    mark = leases.make_mark()
-    leases.take(["b"], [2])
-    leases.make_mark()
-    leases.take(["c"], [3])
-    leases.roll_back(mark.number)
-    assert (queue.extended, leases.oldest()) == ([(["b", "c"], 0)], 1)
-
-
-def test_the_oldest_is_of_what_is_not_acknowledged(leases: Leases) -> None:
-    assert leases.oldest() is None
-    leases.take(["a"], [5])
-    mark = leases.make_mark()
-    leases.take(["b"], [7])
-    assert leases.oldest() == 5
-    mark.finalize_checkpoint()
-    assert leases.oldest() == 5
-    leases.make_mark().finalize_checkpoint()
-    assert leases.oldest() == 7
-
-
-def test_the_newest_is_of_all_that_was_taken(leases: Leases) -> None:
-    assert leases.newest is None
-    leases.take(["a", "b"], [5, 7])
-    leases.take(["c"], [6])
-    for _ in range(2):
-        leases.make_mark().finalize_checkpoint()
-    assert leases.oldest() is None
-    assert leases.newest == 7
 
 
 def test_leases_are_extended_before_they_run_out(leases: Leases, queue: Queue, clock: Clock) -> None:
@@ -270,11 +228,6 @@ def test_marks_find_their_leases_as_long_as_somebody_has_them(queue: Queue) -> N
     del leases
     assert Leases.of(mark) is None
     mark.finalize_checkpoint()
-
-
-def test_a_chain_goes_on_behind_its_mark(queue: Queue) -> None:
-    mark = AckMark(b"0123456789abcdef", 41)
-    assert Leases(queue, mark).make_mark() == AckMark(mark.chain, 42)
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1), st.integers(UNKNOWN, -UNKNOWN))

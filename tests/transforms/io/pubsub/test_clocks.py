@@ -92,28 +92,3 @@ def test_no_message_is_before_the_watermark_that_was_announced(simulated: bool, 
         assert all(time >= announced for time in given_times)
         assert all(time <= latest or time == announced for time in given_times)
         assert watermark(reader) >= announced
-
-
-def test_a_backlog_behind_the_watermark_is_of_the_watermark() -> None:
-    clock = Clock()
-    reader = reader_of(PubSubSource(SUBSCRIPTION, DELAY), clock)
-    assert give(reader) == []
-    assert watermark(reader) == NOW - DELAY
-    assert give(reader, NOW - 7 * DAY, NOW - 1) == [NOW - DELAY, NOW - 1]
-
-
-def test_a_stamp_from_the_future_is_of_now_and_holds_nothing_back() -> None:
-    clock = Clock()
-    reader = reader_of(PubSubSource(SUBSCRIPTION, DELAY, "time"), clock)
-    assert give(reader, NOW + 10 * DAY) == [NOW]
-    assert watermark(reader) == NOW - DELAY
-
-
-def test_another_process_goes_on_at_the_watermark_that_was_announced() -> None:
-    clock = Clock()
-    reader = reader_of(PubSubSource(SUBSCRIPTION, DELAY), clock)
-    give(reader)
-    assert watermark(reader) == NOW - DELAY
-    reader = elsewhere(reader, clock)
-    assert watermark(reader) == NOW - DELAY
-    assert give(reader, NOW - 7 * DAY) == [NOW - DELAY]

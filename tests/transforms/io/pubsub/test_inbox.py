@@ -253,10 +253,6 @@ def test_a_kill_between_disk_and_acknowledgement_costs_copies_alone(subscription
     assert accounting(inbox.stream, tmp_path / "out") == Accounting(received=50, counted=40, duplicate=10)
 
 
-def test_nobody_else_reads_it(stream: LocalStream) -> None:
-    assert stream.path.stat().st_mode & 0o777 == 0o700
-
-
 def test_another_clock_is_refused(stream: LocalStream) -> None:
     with pytest.raises(StreamError, match=r"leave out --simulated-clock|add --simulated-clock"):
         open_inbox(stream.path, simulated_clock=False)

@@ -99,19 +99,6 @@ def test_a_setting_that_the_job_would_not_use_is_refused(setting: str, following
         parse_endpoint(f"{NAME}?{setting}").check_following(following)
 
 
-@pytest.mark.parametrize(
-    ("setting", "following"),
-    [("id_label=id", Following(0, native=True)), ("pullers=2", Following(0)), ("timestamp_attribute=t", Following(0))],
-)
-def test_pubsub_is_asked_about_a_subscription_with_other_settings(
-    client: Client, setting: str, following: Following
-) -> None:
-    found = SimpleNamespace(topic="topic", push_config=SimpleNamespace(push_endpoint=""))
-    client.answers = [found, SimpleNamespace(received_messages=[])]
-    parse_endpoint(f"{NAME}?{setting}").check_following(following)
-    assert [method for method, _ in client.requests] == ["get_subscription", "pull"]
-
-
 def test_a_job_has_no_publish_times_to_give_to_an_attribute() -> None:
     with pytest.raises(EndpointError, match="no publish time; leave out timestamp_attribute"):
         parse_endpoint(f"{TOPIC_NAME}?timestamp_attribute=t").check("WRITE")

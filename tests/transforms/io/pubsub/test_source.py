@@ -25,7 +25,6 @@ from uldp.transforms.io.pubsub.source import (
     PubSubReader,
     PubSubSource,
     ReadSubscription,
-    to_message,
 )
 
 DELAY = 10_000
@@ -157,14 +156,6 @@ def test_a_subscription_that_does_not_answer_says_nothing_of_the_time() -> None:
     clock.now += 60
     reader.advance()
     assert watermark(reader) == NOW - DELAY
-
-
-def test_the_watermark_never_goes_back() -> None:
-    reader = reader_of((), [message("old", NOW - 1_000_000)])
-    reader.start()
-    before = watermark(reader)
-    reader.advance()
-    assert watermark(reader) == before
 
 
 def test_a_simulated_clock_stands_still_without_messages() -> None:
@@ -299,12 +290,6 @@ def test_labels_are_stable(native: bool) -> None:
     else:
         assert names >= {"Read/ReadChunks", "Read/SpreadChunks", "Publish/PublishRecords"}
         assert not {urn for urn in urns if "pubsub" in urn}
-
-
-def test_beams_message_is_ours_at_its_element_time() -> None:
-    theirs = PubsubMessage(b"body", {"key": "value", SENDER: "a"}, message_id="17")
-    ours = Message(b"body", NOW, {SENDER: "a"}, "reports:17")
-    assert to_message(theirs, "reports", Timestamp(micros=NOW * 1000 + 999)) == ours
 
 
 def test_what_a_runner_reads_itself_becomes_our_messages(monkeypatch: pytest.MonkeyPatch) -> None:
