@@ -1,5 +1,6 @@
-"""The client library of Pub/Sub, as far as it is used: it answers what it is told to."""
+"""The client library of Pub/Sub, as far as it is used, and a queue: they answer what they are told to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 import grpc
 
 from tests.build import START
+from uldp.schemas.records import Message
+from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Leases, Unavailable
+from uldp.transforms.io.pubsub.source import PubSubReader
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 SUBSCRIPTION = Subscription("example", "reports")
@@ -80,3 +84,87 @@ def received(published_ms: int, data: bytes = b"body", **attributes: str) -> Ans
     stamp = SimpleNamespace(seconds=seconds, nanos=ms * 1_000_000 + 999_999)
     body = SimpleNamespace(data=data, attributes=attributes, publish_time=stamp, message_id="17")
     return Answer(received_messages=[SimpleNamespace(ack_id="ack", message=body)])
+
+
+@dataclass
+class Clock:
+    """A clock that a test moves.
+
+    Attributes:
+        now: The time in seconds.
+    """
+
+    now: float = NOW / 1000
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass
+class Queue:
+    """A subscription; each message's ack id is its body.
+
+    Attributes:
+        waiting: What each pull gives, or raises.
+        acknowledged: The ack ids that were acknowledged.
+        extended: Those whose deadline was set, and to how many seconds.
+        away: Whether it does not answer.
+        requests: How often it was asked.
+    """
+
+    waiting: list[Sequence[Message] | Exception] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    extended: list[tuple[list[str], int]] = field(default_factory=list)
+    away: bool = False
+    requests: int = 0
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        given = self.waiting.pop(0) if self.waiting else ()
+        if isinstance(given, Exception):
+            raise given
+        return [message.data.decode() for message in given], list(given)
+
+    def acknowledge(self, ack_ids: Sequence[str]) -> None:
+        self._answer(ack_ids)
+        self.acknowledged += ack_ids
+
+    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
+        self._answer(ack_ids)
+        self.extended.append((list(ack_ids), seconds))
+
+    def _answer(self, ack_ids: Sequence[str]) -> None:
+        self.requests += 1
+        assert 0 < len(ack_ids) <= PER_REQUEST
+        if self.away:
+            raise Unavailable
+
+    @property
+    def given_back(self) -> list[str]:
+        """The ack ids of what the subscription may give to others at once."""
+        return [each for ack_ids, seconds in self.extended if seconds == 0 for each in ack_ids]
+
+
+class StillLeases(Leases):
+    """Tended by nobody."""
+
+    def keep_tending(self) -> None:
+        """Start no thread."""
+
+
+def queue_of(reader: PubSubReader) -> Queue:
+    queue = reader._leases.queue
+    assert isinstance(queue, Queue)
+    return queue
+
+
+def watermark(reader: PubSubReader) -> int:
+    return int(reader.get_watermark().micros // 1000)
+
+
+def commit(reader: PubSubReader) -> None:
+    """Twice: a commit is believed with the next mark."""
+    for _ in range(2):
+        reader.get_checkpoint_mark().finalize_checkpoint()

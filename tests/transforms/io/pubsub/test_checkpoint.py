@@ -1,14 +1,12 @@
 """What a queue has lent: when it is acknowledged, extended and given up."""
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.records import Message
+from tests.fakes.pubsub import Clock, Queue
 from uldp.transforms.coders import StateLayoutError
 from uldp.transforms.io.pubsub import checkpoint as module
 from uldp.transforms.io.pubsub.checkpoint import (
@@ -20,43 +18,7 @@ from uldp.transforms.io.pubsub.checkpoint import (
     AckMark,
     AckMarkCoder,
     Leases,
-    Unavailable,
 )
-
-
-@dataclass
-class Queue:
-    """Notes what it is asked."""
-
-    acknowledged: list[str] = field(default_factory=list)
-    extended: list[tuple[list[str], int]] = field(default_factory=list)
-    away: bool = False
-    requests: int = 0
-
-    def pull(self) -> tuple[list[str], list[Message]]:
-        raise NotImplementedError
-
-    def acknowledge(self, ack_ids: Sequence[str]) -> None:
-        self._answer(ack_ids)
-        self.acknowledged += ack_ids
-
-    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
-        self._answer(ack_ids)
-        self.extended.append((list(ack_ids), seconds))
-
-    def _answer(self, ack_ids: Sequence[str]) -> None:
-        self.requests += 1
-        assert 0 < len(ack_ids) <= PER_REQUEST
-        if self.away:
-            raise Unavailable
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

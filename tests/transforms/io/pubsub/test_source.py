@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import apache_beam as beam
@@ -14,10 +13,23 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from tests.beams import needs_sources
-from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
+from tests.fakes.pubsub import (
+    NOW,
+    SUBSCRIPTION,
+    TOPIC,
+    Answer,
+    Client,
+    Clock,
+    Queue,
+    StillLeases,
+    commit,
+    queue_of,
+    received,
+    watermark,
+)
 from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.pubsub import source as pubsub
-from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, Leases, Unavailable
+from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, Unavailable
 from uldp.transforms.io.pubsub.source import (
     LOG_EVERY_SECONDS,
     RETENTION_MS,
@@ -28,45 +40,6 @@ from uldp.transforms.io.pubsub.source import (
 )
 
 DELAY = 10_000
-
-
-@dataclass
-class Clock:
-    now: float = NOW / 1000
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pause(self, seconds: float) -> None:
-        self.now += seconds
-
-
-@dataclass
-class Queue:
-    """Gives what it is told to; each message's ack id is its body."""
-
-    waiting: list[Sequence[Message] | Exception] = field(default_factory=list)
-    acknowledged: list[str] = field(default_factory=list)
-    given_back: list[str] = field(default_factory=list)
-
-    def pull(self) -> tuple[list[str], list[Message]]:
-        given = self.waiting.pop(0) if self.waiting else ()
-        if isinstance(given, Exception):
-            raise given
-        return [message.data.decode() for message in given], list(given)
-
-    def acknowledge(self, ack_ids: Sequence[str]) -> None:
-        self.acknowledged += ack_ids
-
-    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
-        self.given_back += ack_ids if seconds == 0 else ()
-
-
-class StillLeases(Leases):
-    """Tended by nobody."""
-
-    def keep_tending(self) -> None:
-        pass
 
 
 def message(name: str, published: int) -> Message:
@@ -86,16 +59,6 @@ def next_reader(reader: PubSubReader) -> PubSubReader:
     """The reader that a runner makes for the bundle behind this one's, which is set aside."""
     mark = reader.get_checkpoint_mark()
     return PubSubReader(reader._source, reader._leases, mark, clock=reader._clock, pause=reader._pause)
-
-
-def watermark(reader: PubSubReader) -> int:
-    return int(reader.get_watermark().micros // 1000)
-
-
-def commit(reader: PubSubReader) -> None:
-    """Twice: a commit is believed with the next mark."""
-    for _ in range(2):
-        reader.get_checkpoint_mark().finalize_checkpoint()
 
 
 def test_a_pull_is_a_chunk_at_its_oldest_message() -> None:
@@ -185,8 +148,7 @@ def test_a_simulated_clock_is_handed_from_reader_to_reader() -> None:
 
 def test_who_is_set_aside_and_taken_up_again_knows_nothing_of_what_followed() -> None:
     first = reader_of(*[[message(name, NOW)] for name in "abcdef"])
-    queue = first._leases.queue
-    assert isinstance(queue, Queue)
+    queue = queue_of(first)
     first.start()
     second = next_reader(first)
     second.start()
