@@ -26,10 +26,8 @@ LONGEST = (
     "test_without_engine.py",
     "test_image.py",
     "test_pubsub.py",
-    "test_pubsub_on_flink.py",
     "test_changing_topics.py",
     "test_prism.py",
-    "test_flink.py",
 )
 
 

@@ -230,16 +230,6 @@ def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:
     reader.close()
 
 
-def test_a_topic_that_is_deleted_is_one_line(broker: KafkaBroker) -> None:
-    topic = broker.create("deleted")
-    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
-    read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
-    broker.delete("deleted")
-    with pytest.raises(EndpointError, match=r"/deleted: the topic does not exist"):
-        read_until(reader, lambda: False, "it fails")
-    reader.close()
-
-
 def test_no_broker_is_one_line_in_time() -> None:
     servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
     with pytest.raises(

@@ -16,6 +16,7 @@ from tests.cluster.devices import Devices, assert_counted_once, connections_to, 
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.kafka import KafkaBroker, Sender, send
+from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
@@ -134,3 +135,9 @@ def test_a_broker_that_is_away_for_a_minute_is_waited_for(broker: KafkaBroker, f
         assert cluster.checkpoints(job)["restored"] == 0  # it never failed
     assert results.total() == devices.sent
     assert_counted_once(devices, results)
+
+
+@pytest.mark.nightly
+def test_windows_of_others_change_nothing(flink: Flink, tmp_path: Path) -> None:
+    options = [*flink.arguments, "--parallelism=1"]
+    assert outputs_of_branches(tmp_path, *options) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.daemons import wait_until
-from tests.cluster.devices import GROWING, Devices, OnTime, assert_counted_once, one_each, write_spec
+from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
 from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker, Sender
 from tests.cluster.prism import on_prism, prism
@@ -22,7 +22,7 @@ from tests.downloads import ROOT
 from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from tests.listening import listeners_of_session
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, PaneKind
+from uldp.schemas.pane import PaneKind
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -92,22 +92,6 @@ def test_a_backfill_writes_the_same_panes(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_windows_of_others_change_nothing(tmp_path: Path) -> None:
     assert outputs_of_branches(tmp_path, *on_prism()) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)
-
-
-@pytest.mark.nightly
-def test_partitions_that_are_added_are_followed(broker: KafkaBroker, tmp_path: Path) -> None:
-    topic, spec, out = broker.create("on-prism", 1, retention_ms="-1"), write_spec(GROWING, tmp_path), tmp_path / "out"
-    devices, results = OnTime(topic), Results(out)
-
-    def counted() -> bool:
-        return results.total() == Accounting(devices.sent, devices.sent)
-
-    with following(str(topic), spec, out, signal.SIGINT):
-        devices.send(0)
-        wait_until(counted, "all is counted", seconds=60)
-        broker.grow(topic, 3)
-        devices.send(0, 1, 2)
-        wait_until(counted, "that of new partitions is counted too", seconds=60)
 
 
 @pytest.mark.nightly

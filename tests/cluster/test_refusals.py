@@ -15,7 +15,6 @@ from tests.cluster.prism import on_prism
 from tests.cluster.pubsub import PubSubServer
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
-from uldp.transforms.io.kafka.topic import KafkaTopic
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = EXAMPLE / "spec.yaml", EXAMPLE / "truth.csv"
@@ -38,11 +37,6 @@ def refusal(out: Path, source: object, *options: object) -> str:
     assert line.startswith("error: ")
     assert PASSWORD not in line
     return line
-
-
-def test_a_topic_of_kafka_that_is_not_there(broker: KafkaBroker, tmp_path: Path) -> None:
-    line = refusal(tmp_path / "out", KafkaTopic(broker.servers, "missing"))
-    assert "/missing: the topic does not exist; create it, or correct its name" in line
 
 
 def test_a_topic_of_kafka_that_is_deleted_under_a_job(broker: KafkaBroker, tmp_path: Path) -> None:

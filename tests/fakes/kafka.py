@@ -1,14 +1,19 @@
 """A Kafka broker that is a few lists, with the client library on top of it, and readers of it."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.build import START
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark
+from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import ASK_SECONDS, KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
@@ -313,10 +318,30 @@ class Clock:
         return self.ms
 
 
+@contextmanager
+def serving(broker: Broker) -> Iterator[Broker]:
+    """Let the client library know a broker alone, and end with no consumer of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in broker.client_modules().items():
+            patch.setitem(sys.modules, name, module)
+        # No consumer of a test before this one, which has learned how many messages to ask for.
+        patch.setattr(CONSUMERS, "_consumers", {})
+        try:
+            yield broker
+        finally:
+            CONSUMERS.close()
+
+
 def reader_of(source: KafkaSource, clock: Clock | None = None, mark: KafkaMark | None = None) -> KafkaReader:
     reader = source.create_reader(None, mark)
     reader._clock = clock or Clock()
     return reader
+
+
+def resumed(reader: KafkaReader, clock: Clock) -> KafkaReader:
+    """A reader that goes on at the mark of another one, as a job does after a restart."""
+    coder = reader._source.get_checkpoint_mark_coder()
+    return reader_of(reader._source, clock, coder.decode(coder.encode(reader.get_checkpoint_mark())))
 
 
 def drain(reader: KafkaReader, missing: list[Missing] | None = None) -> list[Message]:

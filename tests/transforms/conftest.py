@@ -1,29 +1,22 @@
 """What tests of several modules need."""
 
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from tests.fakes.bigquery import Service
-from tests.fakes.kafka import Broker
+from tests.fakes.kafka import Broker, serving
 from tests.fakes.pubsub import Client
 from uldp.transforms.clock import clock_of_test_stream
-from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.pubsub import client as pubsubclient
 from uldp.transforms.io.pubsub import subscription as pubsubname
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def broker() -> Iterator[Broker]:
     """A Kafka broker, and the client library that knows it alone."""
-    made = Broker({0: []})
-    for name, module in made.client_modules().items():
-        monkeypatch.setitem(sys.modules, name, module)
-    # No consumer of a test before this one, which has learned how many messages to ask for.
-    monkeypatch.setattr(CONSUMERS, "_consumers", {})
-    yield made
-    CONSUMERS.close()
+    with serving(Broker({0: []})) as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Sliding windows as sums of slices, against putting each slice into each of its windows."""
+"""Windows as sums of slices, against putting each slice into each of its windows, and against Beam's own windows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,8 +7,9 @@ from unittest import mock
 
 import apache_beam as beam
 import numpy as np
+import pytest
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.window import SlidingWindows, WindowFn
+from apache_beam.transforms.window import WindowFn
 from apache_beam.utils.timestamp import Duration, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,19 +18,16 @@ from tests import build
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import add_cells, as_dense
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import KeyedPartial, KeyedSpan
+from uldp.schemas.specs.durations import milliseconds
+from uldp.transforms.count import KeyedPartial, KeyedSpan, SumFixedWindows
 from uldp.transforms.slide import SumSlidingWindows, slide
-from uldp.transforms.windows import at_time
+from uldp.transforms.windows import at_time, window_fn
 
 PERIOD = 10
 
 
 def part(n: int) -> Partial:
     return build.part(np.array([n, 1]), Accounting(received=n, counted=n))
-
-
-def span(start: int, n: int) -> Partial:
-    return part(n).at(start)
 
 
 def value(partial: Partial) -> tuple[list[int], Accounting]:
@@ -95,24 +93,30 @@ def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.Wind
     return [(key, start, end, partial.accounting.received) for start, end, partial in windows]
 
 
-def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
-    quarter, hour = 15 * 60_000, 3_600_000
-    slots = [("c", 0, 1), ("c", 1, 2), ("c", 1, 3), ("c", 9, 4), ("d", 1, 5)]
+@pytest.mark.parametrize("period", [None, "15m"], ids=["fixed", "sliding"])
+def test_the_sums_are_those_of_beams_windows(period: str | None) -> None:
+    """Of spans of three hours, as ``count_support`` cuts them, or of slices."""
+    keys = {"size": "1h"} | ({"period": period} if period else {})
+    specs = [build.spec(collection=name, window=keys) for name in "cd"]
+    spec, rng = specs[0].window, np.random.default_rng(1)
+    piece, long = milliseconds(spec.slice), milliseconds(spec.size)
+    slots = [(str(rng.choice(["c", "d"])), int(rng.integers(0, 5 * long)) // piece * piece, n) for n in range(1, 41)]
     wanted: Counter[tuple[tuple[str, int], int, int]] = Counter()
-    for name, slot, n in slots:
-        for window in SlidingWindows(hour // 1000, quarter // 1000).assign(
-            WindowFn.AssignContext(Timestamp(micros=slot * quarter * 1000))
-        ):
+    for name, time, n in slots:
+        for window in window_fn(spec).assign(WindowFn.AssignContext(Timestamp(micros=time * 1000))):
             wanted[(name, 1), window.start.micros, window.end.micros] += n
-    specs = [build.spec(collection=name, window={"size": "1h", "period": "15m"}) for name in "cd"]
-    elements = [(((name, 1), slot * quarter), span(slot * quarter, n)) for name, slot, n in slots]
-    timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
+    origins = [time if period else time // (3 * long) * (3 * long) for _, time, _ in slots]
+    elements = [
+        at_time(origin + (piece - 1 if period else 0), (((name, 1), origin), part(n).at(time)))
+        for origin, (name, time, n) in zip(origins, slots, strict=True)
+    ]
+    summed = SumSlidingWindows(spec, specs) if period else SumFixedWindows(spec)
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
-            | "Indices" >> beam.Create(range(len(slots)))
-            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(KeyedSpan)
-            | "SlideAndSum" >> SumSlidingWindows(specs[0].window, specs)
-            | "Date" >> beam.FlatMap(dated_windows, hour)
+            | "Indices" >> beam.Create(range(len(elements)))
+            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedSpan)
+            | "Sum" >> summed
+            | "Date" >> beam.FlatMap(dated_windows, long)
         )
         assert_that(sums, equal_to([(*window, n) for window, n in wanted.items()]))

@@ -442,6 +442,7 @@ def test_the_password_may_come_from_the_environment(postgresql: str, monkeypatch
         ("duckdb:f", "duckdb", "duckdb"),
         ("parquet:f", "pyarrow.parquet", "export"),
         ("postgresql://h/d", "psycopg", "postgresql"),
+        ("bigquery:project.uldp.estimate_panes", "google.cloud.bigquery", "gcp"),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(

@@ -1,7 +1,5 @@
 """Kafka's publish times against the watermark of the reader, whatever clocks say."""
 
-import sys
-
 import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from hypothesis import given
@@ -17,9 +15,9 @@ from tests.fakes.kafka import (
     Clock,
     drain,
     reader_of,
+    serving,
     watermark,
 )
-from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import _warn_of_senders_times
 from uldp.transforms.io.kafka.source import KafkaSource
 
@@ -32,24 +30,19 @@ DELAY = 10_000
 def test_no_message_is_before_the_watermark_that_was_announced(simulated: bool, data: st.DataObject) -> None:
     times, broker, clock = st.integers(-LONGEST, LONGEST) | st.integers(NOW - DAY, NOW + DAY), Broker({0: []}), Clock()
     source = KafkaSource(TOPIC, DELAY, simulated_clock=simulated)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, module in broker.client_modules().items():
-            patch.setitem(sys.modules, name, module)
-        try:
-            reader = reader_of(source, clock)
-            for _ in range(data.draw(st.integers(1, 6))):
-                clock.ms = NOW + data.draw(st.sampled_from([-3, 0, 3])) * DAY
-                broker.partitions[0] += data.draw(st.lists(times, max_size=3))
-                if data.draw(st.booleans()):
-                    reader = reader_of(source, clock, reader.get_checkpoint_mark())
-                announced = watermark(reader)
-                if reader.advance():
-                    for message in reader.get_current().messages:
-                        assert message.publish_time >= announced
-                        assert simulated or message.publish_time in {announced, min(message.publish_time, clock.ms)}
-                assert watermark(reader) >= announced
-        finally:
-            CONSUMERS.close()
+    with serving(broker):
+        reader = reader_of(source, clock)
+        for _ in range(data.draw(st.integers(1, 6))):
+            clock.ms = NOW + data.draw(st.sampled_from([-3, 0, 3])) * DAY
+            broker.partitions[0] += data.draw(st.lists(times, max_size=3))
+            if data.draw(st.booleans()):
+                reader = reader_of(source, clock, reader.get_checkpoint_mark())
+            announced = watermark(reader)
+            if reader.advance():
+                for message in reader.get_current().messages:
+                    assert message.publish_time >= announced
+                    assert simulated or message.publish_time in {announced, min(message.publish_time, clock.ms)}
+            assert watermark(reader) >= announced
 
 
 def test_what_is_read_to_its_end_closes_no_window_before(broker: Broker) -> None:

@@ -1,6 +1,5 @@
 """Many readers of one source, and the one connection that they share."""
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,12 +19,13 @@ from tests.fakes.kafka import (
     connected,
     drain,
     reader_of,
+    serving,
     sources,
     watermark,
 )
 from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.kafka.checkpoint import KafkaMark
-from uldp.transforms.io.kafka.consumers import CONSUMERS, IDLE_SECONDS, Consumers
+from uldp.transforms.io.kafka.consumers import IDLE_SECONDS, Consumers
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 
@@ -50,32 +50,27 @@ def test_each_reader_reads_what_is_behind_its_mark(data: st.DataObject) -> None:
     topic = replace(TOPIC, name="any")
     source = KafkaSource(topic)
     broker = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3)))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, module in broker.client_modules().items():
-            patch.setitem(sys.modules, name, module)
-        try:
-            # What a reader read, and what those read that its marks come from, must be all up to where it stands.
-            histories: list[tuple[KafkaMark | None, list[str]]] = [(None, [])]
-            readers: list[tuple[KafkaReader, list[str]]] = []
-            for _ in range(data.draw(st.integers(1, 30))):
-                if not readers or data.draw(st.booleans()):
-                    mark, history = data.draw(st.sampled_from(histories))
-                    readers.append((reader_of(source, mark=mark), list(history)))
-                reader, history = data.draw(st.sampled_from(readers))
-                broker.partitions[data.draw(st.integers(0, 1))] += [NOW] * data.draw(st.integers(0, 3))
-                if reader.advance():
-                    history += sources(reader.get_current().messages)
-                mark = reader.get_checkpoint_mark()
-                histories.append((mark, list(history)))
-                stands = {each: max(at.next, 0) for each, at in mark.positions.items()}
-                assert sorted(history) == sorted(f"any/{each}/{n}" for each in stands for n in range(stands[each]))
-            for reader, history in readers:
-                for _ in range(3):  # of which one may fetch no more than that a partition ends
-                    history += sources(drain(reader))
-                assert len(history) == sum(map(len, broker.partitions.values()))
-            assert len(broker.consumers) == 1
-        finally:
-            CONSUMERS.close()
+    with serving(broker):
+        # What a reader read, and what those read that its marks come from, must be all up to where it stands.
+        histories: list[tuple[KafkaMark | None, list[str]]] = [(None, [])]
+        readers: list[tuple[KafkaReader, list[str]]] = []
+        for _ in range(data.draw(st.integers(1, 30))):
+            if not readers or data.draw(st.booleans()):
+                mark, history = data.draw(st.sampled_from(histories))
+                readers.append((reader_of(source, mark=mark), list(history)))
+            reader, history = data.draw(st.sampled_from(readers))
+            broker.partitions[data.draw(st.integers(0, 1))] += [NOW] * data.draw(st.integers(0, 3))
+            if reader.advance():
+                history += sources(reader.get_current().messages)
+            mark = reader.get_checkpoint_mark()
+            histories.append((mark, list(history)))
+            stands = {each: max(at.next, 0) for each, at in mark.positions.items()}
+            assert sorted(history) == sorted(f"any/{each}/{n}" for each in stands for n in range(stands[each]))
+        for reader, history in readers:
+            for _ in range(3):  # of which one may fetch no more than that a partition ends
+                history += sources(drain(reader))
+            assert len(history) == sum(map(len, broker.partitions.values()))
+        assert len(broker.consumers) == 1
 
 
 def test_after_an_error_that_stays_nobody_goes_on(broker: Broker) -> None:

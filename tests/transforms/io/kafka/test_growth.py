@@ -11,19 +11,15 @@ from tests.fakes.kafka import (
     Clock,
     drain,
     reader_of,
+    resumed,
     sources,
     watermark,
 )
 from uldp.schemas.records import Message, Missing
-from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
+from uldp.transforms.io.kafka.reader import LOOK_SECONDS
 from uldp.transforms.io.kafka.source import KafkaSource
 
 LOOK = int(LOOK_SECONDS * 1000)
-
-
-def resumed(reader: KafkaReader, clock: Clock) -> KafkaReader:
-    coder = reader._source.get_checkpoint_mark_coder()
-    return reader_of(reader._source, clock, coder.decode(coder.encode(reader.get_checkpoint_mark())))
 
 
 @pytest.mark.parametrize("restarted", [False, True])

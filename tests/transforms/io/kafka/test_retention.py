@@ -1,6 +1,5 @@
 """A topic that removes messages before they are read: they are named once, with their offsets, and no others are."""
 
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -20,11 +19,12 @@ from tests.fakes.kafka import (
     Reason,
     drain,
     reader_of,
+    resumed,
+    serving,
     sources,
     watermark,
 )
 from uldp.schemas.records import Message, Missing, missing_messages
-from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
 
@@ -33,12 +33,6 @@ DELAY = 100
 
 def offsets(first: int, end: int, partition: int = 0) -> list[str]:
     return [f"reports/{partition}/{offset}" for offset in range(first, end)]
-
-
-def resumed(reader: KafkaReader, clock: Clock) -> KafkaReader:
-    """A reader that goes on at the mark of another one, as a job does after a restart."""
-    coder = reader._source.get_checkpoint_mark_coder()
-    return reader_of(reader._source, clock, coder.decode(coder.encode(reader.get_checkpoint_mark())))
 
 
 def the_same(reader: KafkaReader, clock: Clock) -> KafkaReader:
@@ -160,31 +154,26 @@ def test_a_broker_that_does_not_answer_is_asked_again(broker: Broker) -> None:
 def test_each_message_is_read_or_missing(data: st.DataObject) -> None:
     """Whatever is sent, removed and resumed; a reader that is lost takes with it what followed its mark."""
     broker, clock = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3))), Clock()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, module in broker.client_modules().items():
-            patch.setitem(sys.modules, name, module)
-        try:
-            reader, missing, read = reader_of(KafkaSource(TOPIC, DELAY), clock), list[Missing](), list[str]()
-            drain(reader)
-            for _ in range(data.draw(st.integers(1, 12))):
-                partition = data.draw(st.integers(0, 1))
-                broker.partitions[partition] += [clock.ms] * data.draw(st.integers(0, 4))
-                if data.draw(st.booleans()):
-                    last, before = len(broker.partitions[partition]), broker.removed.get(partition, 0)
-                    broker.removed[partition] = data.draw(st.integers(before, last))
-                if data.draw(st.booleans()):
-                    reader = resumed(reader, clock)
-                clock.tick(data.draw(st.sampled_from([0, 300, 60_000])))
-                announced = watermark(reader)
-                if reader.advance():
-                    read += sources(reader.get_current().messages)
-                    missing += reader.get_current().missing
-                    assert reader.get_current_timestamp().micros // 1000 >= announced
-                assert watermark(reader) >= announced
-            for _ in range(5):
-                read += sources(drain(reader, missing))
-        finally:
-            CONSUMERS.close()
+    with serving(broker):
+        reader, missing, read = reader_of(KafkaSource(TOPIC, DELAY), clock), list[Missing](), list[str]()
+        drain(reader)
+        for _ in range(data.draw(st.integers(1, 12))):
+            partition = data.draw(st.integers(0, 1))
+            broker.partitions[partition] += [clock.ms] * data.draw(st.integers(0, 4))
+            if data.draw(st.booleans()):
+                last, before = len(broker.partitions[partition]), broker.removed.get(partition, 0)
+                broker.removed[partition] = data.draw(st.integers(before, last))
+            if data.draw(st.booleans()):
+                reader = resumed(reader, clock)
+            clock.tick(data.draw(st.sampled_from([0, 300, 60_000])))
+            announced = watermark(reader)
+            if reader.advance():
+                read += sources(reader.get_current().messages)
+                missing += reader.get_current().missing
+                assert reader.get_current_timestamp().micros // 1000 >= announced
+            assert watermark(reader) >= announced
+        for _ in range(5):
+            read += sources(drain(reader, missing))
     named = [f"{each.source}/{offset}" for each in missing for offset in range(each.first, each.last + 1)]
     sent = [text for each, times in broker.partitions.items() for text in offsets(0, len(times), each)]
     assert sorted([*read, *named]) == sorted(sent)

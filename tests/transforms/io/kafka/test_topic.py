@@ -142,7 +142,7 @@ def test_a_config_is_what_all_clients_are_made_of(broker: Broker, tmp_path: Path
     for client in (topic.consumer(print), topic.producer(print)):
         assert client.settings["a.b"] == "c=d"
         assert client.settings["bootstrap.servers"] == "broker:9092"
-    assert client.settings["acks"] == "all"
+    assert (client.settings["acks"], client.settings["enable.idempotence"]) == ("all", True)
 
 
 def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A topic with open transactions: what cannot be read yet holds the watermark, and is not taken for the end."""
 
-import sys
-
 import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from hypothesis import given
@@ -17,11 +15,11 @@ from tests.fakes.kafka import (
     Reason,
     drain,
     reader_of,
+    serving,
     sources,
     watermark,
 )
 from uldp.schemas.records import Message, iso
-from uldp.transforms.io.kafka.consumers import CONSUMERS
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS, OPEN_SECONDS
 from uldp.transforms.io.kafka.source import KafkaSource
 
@@ -75,15 +73,19 @@ def test_a_transaction_without_a_time_holds_the_watermark_where_it_was(broker: B
     assert broker.uncommitted[0].assigned == 1  # it is asked on, not anew
 
 
-def test_a_question_that_fails_holds_the_watermark(broker: Broker) -> None:
+@pytest.mark.parametrize("question", ["offsets_for_times", "list_topics"])
+def test_a_question_that_fails_holds_the_watermark(broker: Broker, question: str) -> None:
+    """Whether messages are withheld, and whether there are more partitions."""
+
     def fail(*_: object) -> None:
         raise Failure(Reason(TIMED_OUT))
 
     broker.partitions, clock = {0: [NOW - 9000]}, Clock()
     reader = reader_of(KafkaSource(TOPIC), clock)
     drain(reader)
-    broker.uncommitted[0].offsets_for_times = fail
-    clock.tick()
+    (consumer,) = broker.uncommitted if question == "offsets_for_times" else broker.consumers
+    setattr(consumer, question, fail)
+    clock.tick(int(LOOK_SECONDS * 1000))
     assert drain(reader) == []
     assert watermark(reader) == NOW
 
@@ -121,30 +123,25 @@ def test_who_stops_at_the_end_says_what_is_behind_it(broker: Broker, caplog: pyt
 def test_no_message_comes_behind_the_watermark(data: st.DataObject) -> None:
     """Whatever is sent, and however long transactions are open: each message keeps the time at which it was sent."""
     broker, clock = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3))), Clock()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, module in broker.client_modules().items():
-            patch.setitem(sys.modules, name, module)
-        try:
-            source, read = KafkaSource(TOPIC), list[Message]()
-            reader = reader_of(source, clock)
-            for _ in range(data.draw(st.integers(1, 20))):
-                partition = data.draw(st.integers(0, 1))
-                if data.draw(st.booleans()):
-                    broker.open.pop(partition, None)
-                elif data.draw(st.booleans()):
-                    broker.open.setdefault(partition, len(broker.partitions[partition]))
-                broker.partitions[partition] += [clock.ms] * data.draw(st.integers(0, 3))
-                if data.draw(st.booleans()):
-                    reader = reader_of(source, clock, reader.get_checkpoint_mark())
-                clock.tick(data.draw(st.sampled_from([1, 300, 60_000])))
-                if reader.advance():
-                    read += reader.get_current().messages
-            broker.open.clear()
-            for _ in range(5):
-                clock.tick(60_000)
-                read += drain(reader)
-        finally:
-            CONSUMERS.close()
+    with serving(broker):
+        source, read = KafkaSource(TOPIC), list[Message]()
+        reader = reader_of(source, clock)
+        for _ in range(data.draw(st.integers(1, 20))):
+            partition = data.draw(st.integers(0, 1))
+            if data.draw(st.booleans()):
+                broker.open.pop(partition, None)
+            elif data.draw(st.booleans()):
+                broker.open.setdefault(partition, len(broker.partitions[partition]))
+            broker.partitions[partition] += [clock.ms] * data.draw(st.integers(0, 3))
+            if data.draw(st.booleans()):
+                reader = reader_of(source, clock, reader.get_checkpoint_mark())
+            clock.tick(data.draw(st.sampled_from([1, 300, 60_000])))
+            if reader.advance():
+                read += reader.get_current().messages
+        broker.open.clear()
+        for _ in range(5):
+            clock.tick(60_000)
+            read += drain(reader)
     assert watermark(reader) == clock.ms
     assert {each.source: each.publish_time for each in read} == {
         f"reports/{partition}/{offset}": time

@@ -1,11 +1,13 @@
-"""A stream that one command writes: its mark, and who may begin anew."""
+"""A stream that one command writes: its mark, who may begin anew, whom it is for, and what a killed writer leaves."""
 
+import os
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.begun import begun, is_unfinished
+from uldp.transforms.io.local.begun import begun, is_unfinished, remove_abandoned
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
 from uldp.transforms.io.message_files import StreamError
 
@@ -70,3 +72,30 @@ def test_a_mark_that_was_left_at_the_end_keeps_no_command_from_an_emptied_direct
         raise RuntimeError
     write(tmp_path, 1)
     assert not is_unfinished(tmp_path)
+
+
+@pytest.mark.parametrize("made", ["create", "begun"])
+def test_nobody_else_reads_a_stream(made: str, tmp_path: Path) -> None:
+    os.umask(0o022)
+    path = tmp_path / "above" / "stream"
+    if made == "create":
+        LocalStream.create(path).append([Message(b"", 1)])
+    else:
+        with begun(path, simulated_clock=True) as stream:
+            stream.append([Message(b"", 1)])
+    (segment,) = path.glob("*.avro")
+    assert (S_IMODE(path.stat().st_mode), S_IMODE(segment.stat().st_mode)) == (0o700, 0o600)
+    assert S_IMODE(path.parent.stat().st_mode) == 0o755
+
+
+def test_old_segments_without_a_number_are_removed_and_all_else_stays(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream")
+    segment = stream.append([Message(b"", 1)])
+    old, new, other, folder = (stream.path / f".{name * 16}" for name in ("a", "b", "x", "c"))
+    for path in (old, new, other):
+        path.write_bytes(b"half")
+    folder.mkdir()
+    for path in (old, other, segment):
+        os.utime(path, (path.stat().st_atime - 2 * 3600, path.stat().st_mtime - 2 * 3600))
+    remove_abandoned(stream.path)
+    assert {*stream.path.iterdir()} == {stream.path / "stream.json", segment, new, other, folder}

@@ -193,7 +193,7 @@ def test_a_writer_that_is_killed_at_any_step_leaves_a_whole_segment_or_none(tmp_
     }
 
 
-#: Appends to a stream without links, beside others that do so.
+#: Appends to a stream beside others that do so, without links if it is told so.
 BESIDE = """if True:
     import errno, os, sys
     from pathlib import Path
@@ -203,15 +203,21 @@ BESIDE = """if True:
     def refuse(*_):
         raise OSError(errno.EPERM, "no links")
 
-    os.link, os.fsync = refuse, os.fstat
+    os.fsync = os.fstat
+    if sys.argv[3] == "no links":
+        os.link = refuse
     stream = LocalStream.open(Path(sys.argv[1]))
     for time in range(int(sys.argv[2]), int(sys.argv[2]) + 100):
         stream.append([Message(b"", time)])
 """
 
 
-def test_two_processes_lose_nothing_and_a_reader_beside_them_sees_whole_segments(stream: LocalStream) -> None:
-    writers = [subprocess.Popen([sys.executable, "-c", BESIDE, stream.path, str(first)]) for first in (0, 1000)]
+@pytest.mark.parametrize("links", ["links", "no links"])
+def test_two_processes_lose_nothing_and_a_reader_beside_them_sees_whole_segments(
+    links: str, stream: LocalStream
+) -> None:
+    command = [sys.executable, "-c", BESIDE, str(stream.path)]
+    writers = [subprocess.Popen([*command, str(first), links]) for first in (0, 1000)]
     read: list[int] = []
     for segment in stream.follow(0.001):
         if segment is not None:

@@ -44,11 +44,12 @@ def test_a_stream_is_opened_as_it_was_begun(tmp_path: Path, simulated_clock: boo
     assert begun.simulated_clock is simulated_clock
 
 
-@pytest.mark.parametrize("name", ["file.txt", ".hidden", "000000000000.avro"])
+@pytest.mark.parametrize("name", ["file.txt", ".hidden", "000000000000.avro", "stream.json"])
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(StreamError, match=rf"^{tmp_path}: not an empty directory; choose another directory"):
-        LocalStream.create(tmp_path)
+    for path in (tmp_path, tmp_path / name):  # a file is no directory either
+        with pytest.raises(StreamError, match=rf"^{path}: not an empty directory; choose another directory"):
+            LocalStream.create(path)
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
