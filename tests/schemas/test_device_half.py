@@ -158,11 +158,3 @@ def test_a_digest_stays_from_version_to_version() -> None:
     assert build.spec().device_digest == "7f32a093a08caa39"
     assert build.spec(**record()).device_digest == "58535416bff0c749"
     assert changed_key(build.spec().device_half, build.spec().device_half) is None
-
-
-def test_a_digest_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readers of results compare it with that of each estimate."""
-    given = build.spec()
-    first = given.device_digest
-    monkeypatch.setattr("uldp.schemas.specs.collection.digest", None)
-    assert given.device_digest == first

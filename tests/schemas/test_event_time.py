@@ -9,7 +9,6 @@ from uldp.mechanisms.devices.device import Device
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.specfile import SpecError
 
-DAY = 24 * HOUR
 MIDNIGHT = START - 9 * HOUR
 
 
@@ -34,10 +33,6 @@ def test_devices_round_down_to_the_slice(window: dict[str, str], time: int, expe
 def test_the_exact_time_leaves_only_if_the_spec_asks() -> None:
     spec = build.spec(event_time="exact")
     assert report_store().decode(Device(spec, {}).report(3, START + 1))[1]["event_time"] == START + 1
-
-
-def test_it_does_not_change_the_device_half() -> None:
-    assert build.spec().device_digest == build.spec(event_time="exact").device_digest
 
 
 def test_other_words_are_refused() -> None:

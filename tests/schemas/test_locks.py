@@ -42,16 +42,6 @@ def test_one_holds_the_lock_of_a_file_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("system")
-def test_what_is_locked_can_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    assert try_lock(descriptor, path)
-    os.write(descriptor, b"ended")
-    release(descriptor)
-    assert path.read_bytes() == b"ended"
-
-
-@pytest.mark.usefixtures("system")
 def test_who_waits_enters_when_the_other_leaves(tmp_path: Path) -> None:
     path, entered = tmp_path / "file", threading.Event()
 
@@ -122,13 +112,3 @@ def test_a_system_without_any_locks_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(locks, "_MSVCRT", None)
     with pytest.raises(NoLocksError, match="has no locks"), locked_file(tmp_path / "file"):
         pass
-
-
-def test_a_job_of_an_earlier_version_holds_the_same_lock(tmp_path: Path) -> None:
-    earlier, later = os.open(tmp_path, os.O_RDONLY), open_folder(tmp_path)
-    fcntl.flock(earlier, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert not try_lock(later, tmp_path)
-    assert not try_lock(later, tmp_path, shared=True)
-    os.close(earlier)
-    assert try_lock(later, tmp_path)
-    os.close(later)

@@ -133,10 +133,6 @@ def test_a_mistake_is_named_by_the_keys_of_the_file(keys: dict[str, Any], text: 
     assert str(caught.value) == f"spec: {text}"
 
 
-def test_olh_takes_a_domain_of_its_largest_size() -> None:
-    assert build.spec(mechanism={"name": "olh", "epsilon": 1}, domain={"size": 10_000}).size == 10_000
-
-
 def test_auto_is_a_number_of_what_devices_know() -> None:
     keys = {"domain": {"size": 400}, "sensitive": [*range(75)], "tags": [{"name": "home"}]}
     for name, parameter, number in (("ubd", "w", 31), ("uss", "w", 14), ("urap", "theta", 148 / 256)):

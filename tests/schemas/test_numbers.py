@@ -40,10 +40,6 @@ def test_text_that_is_no_number_of_the_range_is_an_error(text: str, says: str) -
         build.spec(**DUCHI).variables[""].read(text)
 
 
-def test_a_value_is_read_by_its_position() -> None:
-    assert build.spec(domain={"labels": ["a", "b"]}).variables[""].read("b") == 1
-
-
 @pytest.mark.parametrize(
     ("keys", "text"),
     [

@@ -44,10 +44,6 @@ def test_each_attribute_is_a_variable_in_the_order_of_the_record() -> None:
     assert (app.read("maps"), hours.read("7.5")) == (1, 7.5)
 
 
-def test_shares_are_equal_unless_given() -> None:
-    assert [variable.share for variable in spec().variables.values()] == [0.5, 0.5]
-
-
 def test_attributes_have_tags_with_backgrounds(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("mail,1\nmaps,3\n")
     keys = spec().model_dump(mode="json", exclude_none=True)
@@ -73,13 +69,6 @@ def test_a_record_has_no_values_of_its_own() -> None:
 @pytest.mark.parametrize("estimator", ["mle", "empirical", ["threshold", "em"]])
 def test_an_estimator_needs_one_attribute_that_has_it(estimator: Any) -> None:
     assert spec(estimator=estimator).estimators == ([estimator] if isinstance(estimator, str) else estimator)
-
-
-def test_a_spec_written_out_is_the_same_spec() -> None:
-    once = spec(of={"app": {"name": "urr", "share": 0.7}, "hours": {"name": "block", "share": 0.3}})
-    again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True))
-    assert again.model_dump() == once.model_dump()
-    assert again.device_digest == once.device_digest
 
 
 IN_A_RECORD = names_where(lambda family: family.is_part()).split(", ")

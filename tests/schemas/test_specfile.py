@@ -59,12 +59,6 @@ def test_a_file_that_is_no_spec_is_named(tmp_path: Path, text: str, message: str
     assert str(caught.value) == f"{path}: {message}"
 
 
-def test_a_key_may_be_no_text(tmp_path: Path) -> None:
-    (tmp_path / "spec.yaml").write_text("1: 2\n")
-    with pytest.raises(SpecError, match=r"spec\.yaml: 1: unknown key; check the spelling or remove it$"):
-        CollectionSpec.load(tmp_path / "spec.yaml")
-
-
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=rf"^{re.escape(str(tmp_path))}/no\.yaml: No such file or directory; check"):
         CollectionSpec.load(tmp_path / "no.yaml")

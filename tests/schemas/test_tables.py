@@ -91,12 +91,6 @@ def test_labels_of_too_many_lines_are_refused_before_a_row_is_made(folder: Path,
     assert peak < 1 << 27  # a buffer of the most bytes, and its text; rows take 366 MB
 
 
-def test_a_byte_order_mark_is_no_part_of_a_label(folder: Path) -> None:
-    (folder / "labels.csv").write_text("value\nhome\nwork\n", encoding="utf-8-sig")
-    spec = CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
-    assert spec.labels == ["home", "work"]
-
-
 WEIGHT = "must be a finite number of 0 or more"
 LONG = f"'{'1' * 37}...{'1' * 36}"
 
@@ -169,14 +163,6 @@ def test_background_that_says_nothing_is_an_error(folder: Path, content: str, te
     with pytest.raises(SpecError) as caught:
         background_of(folder, content)
     assert str(caught.value) == f"spec: tags.0.background: {folder}/home.csv: {text}"
-
-
-def test_a_label_that_is_nearly_right_is_suggested(folder: Path) -> None:
-    domain = {"labels": ["never", "once", "often"]}
-    with pytest.raises(
-        SpecError, match=r"line 2: 'Oftn,1': 'Oftn' is not a label of the domain \(did you mean 'often'\?\)$"
-    ):
-        background_of(folder, "never,1\nOftn,1\n", domain=domain)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])

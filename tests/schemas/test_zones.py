@@ -141,9 +141,3 @@ def test_zones_change_the_device_half(zones: str, tag: dict[str, Any], key: str,
 
 def test_other_names_of_the_same_zones_are_the_same_device_half(tmp_path: Path) -> None:
     assert parse(tmp_path).device_digest == parse(tmp_path, "4,a\n0,b\n1,a\n").device_digest
-
-
-def test_the_background_and_its_strength_are_not_in_the_device_half(tmp_path: Path) -> None:
-    (tmp_path / "home.csv").write_text("0,1\n", encoding="utf-8")
-    known = parse(tmp_path, tag={"background": "home.csv", "strength": 3.0})
-    assert known.device_digest == parse(tmp_path).device_digest

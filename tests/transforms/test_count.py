@@ -5,18 +5,14 @@ from typing import Any
 from unittest import mock
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR
 from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, make_spec, value
 from uldp.collector.columns import MixedColumns
 from uldp.collector.counting import count_support
-from uldp.collector.partial import Partial
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
@@ -25,38 +21,9 @@ from uldp.transforms.count import (
     CountSupport,
     KeyedPartial,
     KeyedSpan,
-    SumCounts,
     _CountFn,
 )
 from uldp.transforms.windows import at_time
-
-PARTIAL = st.builds(
-    build.part,
-    st.none() | st.lists(st.integers(0, 99), min_size=3, max_size=3).map(lambda counts: np.array(counts)),
-    st.builds(Accounting, *[st.integers(0, 99)] * 5),
-)
-
-
-SUM = SumCounts()  # type: ignore[no-untyped-call]
-
-
-def fold(parts: list[Partial]) -> Partial:
-    accumulator = SUM.create_accumulator()
-    for part in parts:
-        accumulator = SUM.add_input(accumulator, part)
-    return accumulator
-
-
-@given(st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6))
-def test_sums_are_a_commutative_monoid(a: list[Partial], b: list[Partial], c: list[Partial]) -> None:
-    whole = value(fold([*a, *b, *c]))
-    folded = [fold(parts) for parts in (a, b, c)]
-    merge = SUM.merge_accumulators
-    assert value(merge(folded)) == whole
-    assert value(merge(reversed(folded))) == whole
-    assert value(merge([merge(folded[:2]), folded[2]])) == value(merge([folded[0], merge(folded[1:])])) == whole
-    assert value(merge([SUM.create_accumulator(), *folded])) == whole
-    assert value(SUM.extract_output(merge(folded))) == whole
 
 
 def slices(element: KeyedSpan, bounded: bool, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:

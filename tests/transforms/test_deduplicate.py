@@ -69,22 +69,6 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
 Element = tuple[int, MixedColumns]
 
 
-def test_copies_in_a_batch_are_dropped_within_and_across_elements() -> None:
-    elements = [
-        (0, mixed(columns([1, 2, 1, 1], [0, 0, 1, 0]))),
-        (0, mixed(columns([3, 2, 4, 4]))),
-        (1, mixed(columns([5, 5]))),
-    ]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS)
-        ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[2])
-        hours = found.accounting | beam.FlatMap(accounted) | beam.Map(lambda duplicate: duplicate[0])
-        # Which of several copies comes first is the runner's affair across elements, and how many there are is not.
-        assert_that(ids, equal_to([1, 2, 3, 4, 5]), "Once")
-        assert_that(hours, equal_to([("a", 1)] * 5), "Accounted")
-
-
 def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices() -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create([(0, mixed(columns([1, 2, 1, 1], [2, 0, 1, 1])))]).with_output_types(Element)
@@ -92,18 +76,6 @@ def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_th
         kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
         assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
         assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 1)] * 2), "Accounted")
-
-
-def test_an_id_is_of_a_collection_whatever_the_version() -> None:
-    elements = [
-        (0, mixed(columns([1], spec=SPECS[0]))),
-        (0, mixed(columns([1], spec=SPECS[1]), columns([1], spec=SPECS[2]))),
-    ]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS)
-        collections = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[0])
-        assert_that(collections, equal_to(["a", "b"]))
 
 
 def moment(milliseconds: int) -> Timestamp:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -13,7 +12,6 @@ import pytest
 import yaml
 from apache_beam.coders import registry
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.typehints.schemas import typing_to_runner_api
 
 from tests import build
 from tests.pipelines.results.test_export import SPEC as TAGGED
@@ -52,13 +50,6 @@ def test_a_row_survives_the_coder_of_its_schema() -> None:
     coder = registry.get_coder(RowTypeConstraint.from_fields(FIELDS))
     for row in estimate_rows(SharedSpecs([TAGGED]), WITH_TAGS):
         assert coder.decode(coder.encode(row))._asdict() == row.as_dict()
-
-
-def test_other_languages_know_the_type_of_each_field() -> None:
-    row: Any = RowTypeConstraint.from_fields(FIELDS)
-    schema = typing_to_runner_api(row).row_type.schema
-    types = {field.name: (field.type.WhichOneof("type_info"), field.type.nullable) for field in schema.fields}
-    assert types == {name: ("atomic_type", name not in KEY) for name in STORED_COLUMNS}
 
 
 def test_rows_of_messages_become_rows_of_estimates(file: Path) -> None:

@@ -1,9 +1,7 @@
 """A cap on the reports of a sender, through bundles, other workers, bundles that fail, expiry, and an aggregation."""
 
 import copy
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -20,13 +18,10 @@ from tests.transforms.bags import Bag, Cell, Timer
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.origins import Origins, as_column
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.io.results.write import WriteResults
 from uldp.transforms.limit_senders import LimitSenders, _LimitFn
 
 CAP = 3
@@ -144,53 +139,6 @@ def test_the_timer_frees_all_state_of_a_shard() -> None:
     worker.counts(shard, [1] * CAP)
     worker.fn.forget((0, CLOSED), shard.counted, shard.token)
     assert (shard.counted.entries, shard.token.value, [*worker.fn._cache]) == ([], None, [])
-
-
-def of_senders(reports: int, copies: int, seed: int) -> tuple[list[Message], Counter[str]]:
-    """Messages of a few senders, single and in batches, with copies; and the number of each one's reports."""
-    rng = np.random.default_rng(seed)
-    messages, sent = [], Counter[str]()
-    for number in range(0, reports, 2):
-        sender = f"s{int(rng.integers(8))}"
-        pair = [build.report(each, each % 5, START) for each in (number, number + 1)]
-        parts = [build.batch(pair).encode()] if rng.random() < 0.5 else [each.encode() for each in pair]
-        sent[sender] += 2
-        messages += [Message(part, START, {SENDER: sender}) for part in parts]
-    messages += [messages[int(row)] for row in rng.integers(len(messages), size=copies)]
-    order = rng.permutation(len(messages))
-    return [messages[row]._replace(source=f"t/0/{at}") for at, row in enumerate(order.tolist())], sent
-
-
-def account(pipeline: Any, messages: Sequence[Message], out: Path, **settings: Any) -> Accounting:
-    """Aggregate messages into a folder; the accounting of its window."""
-    _ = (
-        pipeline
-        | beam.Create(messages)
-        | Aggregate([CAPPED], sender_key=SENDER_KEY, **settings)
-        | WriteResults(str(out))
-    )
-    pipeline.run().wait_until_finish()
-    (pane,) = ResultsFolder(out).statistics()
-    assert int(pane.n) == pane.accounting.counted
-    return pane.accounting
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_received_is_counted_duplicate_and_rejected(seed: int, tmp_path: Path) -> None:
-    messages, sent = of_senders(100, 30, seed)
-    accounting = account(beam.Pipeline("FnApiRunner"), messages, tmp_path)
-    counted = sum(min(CAP, n) for n in sent.values())
-    assert (accounting.counted, accounting.rejected, accounting.late) == (counted, 100 - counted, 0)
-    assert accounting.received == 100 + accounting.duplicate
-    records = [*ResultsFolder(tmp_path).rejected()]
-    assert sum(record.reports for record in records) == accounting.rejected
-    assert all(record.attributes[SENDER] in sent for record in records)
-
-
-def test_without_deduplication_copies_are_reports(tmp_path: Path) -> None:
-    messages = [Message(build.report(1, 1).encode(), START, {SENDER: "s"}, f"t/0/{n}") for n in range(CAP + 2)]
-    accounting = account(beam.Pipeline("FnApiRunner"), messages, tmp_path, deduplicate=False)
-    assert accounting == Accounting(received=CAP + 2, counted=CAP, rejected=2)
 
 
 def test_a_job_whose_specs_have_no_cap_has_no_such_step() -> None:

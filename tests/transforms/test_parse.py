@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pytest
-from apache_beam.coders import FastPrimitivesCoder, registry
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
@@ -107,9 +106,3 @@ def test_each_kind_in_a_pipeline() -> None:
             for number, element in enumerate(given)
         ]
         assert_that(stamped | beam.Flatten() | ParseMessages(), equal_to([Message(BODY, START)] * 5))
-
-
-def test_what_parses_has_a_coder_that_never_pickles() -> None:
-    pipeline = beam.Pipeline("FnApiRunner")
-    parsed = pipeline | beam.Create([BODY]) | ParseMessages()
-    assert not isinstance(registry.get_coder(parsed.element_type), FastPrimitivesCoder)  # Beam's, which pickles

@@ -48,11 +48,6 @@ def test_records_of_the_reference_writer_are_read(name: str, codec: str) -> None
     assert [*container.records()] == RECORDS[name] * 3
 
 
-def test_metadata_are_kept() -> None:
-    metadata = opened(written_by_fastavro(load_schema("message"), [], metadata={"uldp.a": "é"})).metadata
-    assert metadata["uldp.a"] == "é".encode()
-
-
 FIELDS = {
     "data": {"name": "data", "type": {"type": "bytes"}},
     "attributes": {

@@ -194,43 +194,6 @@ def test_every_changed_byte_of_a_report_is_noticed(key: tuple[str, int]) -> None
     assert_agrees(changed)
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_a_report_cut_in_two_messages_is_no_report(key: tuple[str, int]) -> None:
-    # A symbol of one byte, which would be whole in a message that begins with it.
-    message = report(1767258000000, 3 if KEYS[key] is None else bytes(range(KEYS[key] or 0)), key)
-    for cut in range(1, len(message)):
-        whole_and_halves = [message, message[:cut], message[cut:], message[:cut], message]
-        assert fast_reports(whole_and_halves).keys() == {0, 4}
-
-
-@pytest.mark.parametrize(
-    "tail",
-    [
-        b"\x01\x04ab",  # branch -1
-        b"\x03\x06",  # branch -2
-        b"\x04\x06",  # a branch that is not there
-        b"\x00\x07",  # a negative symbol
-        b"\x00\x86\x00",  # a symbol with a superfluous byte
-        b"\x00\x86\x80\x80\x00",
-        b"\x00\x86\x80\x80\x80\x00",
-        b"\x00\xff\xff\xff\x7f",  # the largest symbol of 4 bytes is odd, and so negative
-        b"\x00\xfe\xff\xff\x7f",
-        b"\x00\x06\x00",  # a byte behind the symbol
-        b"\x00\xfe\xff\xff\x7f\x00",
-        b"\x00\xfe\xff\xff\xff\x01",
-        b"\x00\x86",  # a symbol cut short
-        b"\x80\x00\x06",  # branch 0 with a superfluous byte
-        b"\x02\x00",  # bits where the collection has a symbol
-    ],
-    ids=bytes.hex,
-)
-@pytest.mark.parametrize("time", [2**34, 2**40, 2**41 - 1, 2**41, 2**48 - 1])
-def test_payload_that_no_device_writes(tail: bytes, time: int) -> None:
-    message = report(time, 3)
-    assert message.endswith(b"\x00\x06")
-    assert_agrees([message[:-2] + tail])
-
-
 @given(st.sampled_from(list(KEYS)), IDS, st.integers(SIX_BYTES[0], SEVEN_BYTES[1]), st.data())
 def test_what_devices_send_from_1971_on_is_taken(
     key: tuple[str, int], id_: bytes, time: int, data: st.DataObject
@@ -268,18 +231,6 @@ def test_the_rest_is_left(left: bytes) -> None:
     assert fast_reports([left]) == {}
 
 
-def test_collections_that_share_the_end_of_their_prefix_are_told_apart() -> None:
-    sent = [
-        Report(collection, version, bytes([index]) * 16, 2**40 + index, 5)
-        for index, (collection, version) in enumerate(
-            [("east-checkins", 1), ("west-checkins", 1), ("test-checkins", 1), ("east-checkins", 1)]
-        )
-    ]
-    assert len({report.encode()[:25][-8:] for report in sent}) == 1
-    taken = fast_reports([report.encode() for report in sent])
-    assert taken == {row: report for row, report in enumerate(sent) if report.collection != "test-checkins"}
-
-
 @pytest.mark.parametrize(("n", "taken"), [(MIN_ROWS - 1, 0), (MIN_ROWS, MIN_ROWS)])
 def test_few_messages_are_left(n: int, taken: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -287,21 +238,8 @@ def test_few_messages_are_left(n: int, taken: int) -> None:
         assert len(fast_reports([report(2**40, 3)] * n)) == taken
 
 
-def test_nothing_is_decoded_into_nothing() -> None:
-    assert fast_reports([]) == {}
-    assert fast_reports([b"", b""]) == {}
-
-
 @given(st.integers(0, 2**63 - 1))
 @example(2**63 - 1)
 def test_write_varint_is_avros(value: int) -> None:
     before, after = Layout.of(report_schema(), "a", 1, None).prefix + bytes(16), b"\x00\x00"
     assert Report("a", 1, bytes(16), value, 0).encode() == before + write_varint(value) + after
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_a_layout_is_what_stands_before_the_fields(key: tuple[str, int]) -> None:
-    width = KEYS[key]
-    layout = Layout.of(report_schema(), *key, width)
-    sent = Report(*key, b"i" * 16, 0, 0 if width is None else bytes(width)).encode()
-    assert sent == layout.prefix + b"i" * 16 + b"\0" + layout.payload_prefix + bytes(width or 1)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from tests.messages import read_back
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, Container
 from uldp.schemas.codec.container import BLOCK_SIZE, EncodedMessages
-from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
 from uldp.schemas.records import Message
 
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -56,16 +55,6 @@ def test_replaced_messages_stand_where_the_others_stood(rows: list[tuple[Message
     assert read_back(replaced) == [others.get(row, message) for row, (message, _) in enumerate(rows)]
     # Its ends are right too, not its bytes alone.
     assert [read_back(replaced.cut(row, row + 1)) for row in others] == [[message] for message in others.values()]
-
-
-@pytest.mark.parametrize("metadata", [{}, {"uldp.a": "1", "uldp.b": "é"}])
-def test_a_file_says_its_schema_and_metadata(metadata: dict[str, str]) -> None:
-    file = io.BytesIO()
-    EncodedMessages.of([Message(b"x", 1)]).write(file, metadata)
-    file.seek(0)
-    reader = fastavro.reader(file)
-    assert schema_fingerprint(cast(Schema, reader.writer_schema)) == schema_fingerprint(load_schema("message"))
-    assert {name: value for name, value in reader.metadata.items() if name.startswith("uldp.")} == metadata
 
 
 def blocks_of(content: bytes) -> list[list[int]]:

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from tests.build import START
 from uldp.schemas.arrays import Payloads, ReportIds, Times
-from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
+from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.encode import encode_batch, encode_columns, encode_messages
-from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.framing import report_store
 from uldp.schemas.records import Message, Report
 
@@ -39,24 +38,8 @@ def plainly_encoded(ids: ReportIds, event_times: Times, payloads: Payloads) -> l
     ]
 
 
-@given(st.lists(st.tuples(times, symbols), max_size=40), st.integers(0, 2**32))
-def test_symbols_are_encoded_as_the_plain_encoder_does(rows: list[tuple[int, int]], seed: int) -> None:
-    event_times = np.array([time for time, _ in rows], dtype=np.int64)
-    payloads = np.array([symbol for _, symbol in rows], dtype=np.uint32)
-    ids = random_ids(len(rows), seed)
-    assert encode_columns(layout(None), ids, event_times, payloads) == plainly_encoded(ids, event_times, payloads)
-
-
-@given(st.lists(times, max_size=40), st.integers(1, 150), st.integers(0, 2**32))
-def test_bits_are_encoded_as_the_plain_encoder_does(rows: list[int], width: int, seed: int) -> None:
-    event_times = np.array(rows, dtype=np.int64)
-    payloads = np.random.default_rng(seed).integers(0, 256, (len(rows), width), dtype=np.uint8)
-    ids = random_ids(len(rows), seed)
-    assert encode_columns(layout(width), ids, event_times, payloads) == plainly_encoded(ids, event_times, payloads)
-
-
 @given(st.lists(st.tuples(times, symbols, times), max_size=40), st.none() | st.integers(1, 150), st.integers(0, 2**32))
-def test_messages_are_encoded_as_the_plain_encoders_do(
+def test_reports_and_messages_are_encoded_as_the_plain_encoders_do(
     rows: list[tuple[int, int, int]], width: int | None, seed: int
 ) -> None:
     event_times, published = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 2))
@@ -66,6 +49,7 @@ def test_messages_are_encoded_as_the_plain_encoders_do(
     else:
         payloads = np.random.default_rng(seed).integers(0, 256, (len(rows), width), dtype=np.uint8)
     ids = random_ids(len(rows), seed)
+    assert encode_columns(layout(width), ids, event_times, payloads) == plainly_encoded(ids, event_times, payloads)
     encoded = encode_messages(layout(width), ids, event_times, payloads, published)
     plainly = EncodedMessages.of(map(Message, plainly_encoded(ids, event_times, payloads), published.tolist()))
     for column in ("buffer", "ends", "publish_times"):
@@ -76,25 +60,6 @@ def test_trailing_zeros_of_a_message_are_kept() -> None:
     ids, event_times = np.zeros((1, 2), dtype=np.uint64), np.array([START])
     payloads = np.zeros((1, 5), dtype=np.uint8)
     assert encode_columns(layout(5), ids, event_times, payloads)[0].endswith(bytes(5))
-
-
-@pytest.mark.parametrize("width", [None, 9])
-def test_the_columnar_decoder_reads_it_back(width: int | None) -> None:
-    n = 1000
-    rng = np.random.default_rng(1)
-    ids, event_times = random_ids(n), rng.integers(START, START + 10**7, n)
-    payloads: Payloads
-    if width is None:
-        payloads = rng.integers(0, 625, n, dtype=np.uint32)
-    else:
-        payloads = rng.integers(0, 256, (n, width), dtype=np.uint8)
-    found, rest = decode_columns(Bodies.of(encode_columns(layout(width), ids, event_times, payloads)), [layout(width)])
-    assert not rest.size
-    assert sum(len(part.rows) for part in found) == n
-    for part in found:
-        np.testing.assert_array_equal(part.report_ids, ids[part.rows])
-        np.testing.assert_array_equal(part.event_times, event_times[part.rows])
-        np.testing.assert_array_equal(part.payloads, payloads[part.rows])
 
 
 @pytest.mark.parametrize(

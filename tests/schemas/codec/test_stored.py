@@ -109,15 +109,6 @@ def decoded(records: int, block: bytes, file: str = "f", first: int = 0) -> list
     return [*chain.from_iterable(decode_messages(records, block, file, first))]
 
 
-@given(st.lists(messages, max_size=5), st.integers(0, 10**6))
-def test_messages_are_read_back_with_their_positions(sent: list[Message], first: int) -> None:
-    expected = [
-        message._replace(attributes=known_attributes(message.attributes), source=f"f:{number}")
-        for number, message in enumerate(sent, first)
-    ]
-    assert decoded(len(sent), block_of(*sent), "f", first) == expected
-
-
 @given(st.lists(messages, min_size=1, max_size=3), st.data())
 def test_a_block_that_is_cut_is_refused(sent: list[Message], data: st.DataObject) -> None:
     block = block_of(*sent)
@@ -161,10 +152,3 @@ def test_unusual_writers_are_understood(block: bytes, expected: Message) -> None
 def test_what_is_no_message_is_refused(block: bytes, reason: str) -> None:
     with pytest.raises(ContainerError, match=reason):
         decoded(1, block)
-
-
-def test_messages_before_the_damage_are_given() -> None:
-    parts = decode_messages(2, NOTHING + b"\1", "f", 0)
-    assert [*next(parts)] == [Message(b"", 0, {}, "f:0")]
-    with pytest.raises(ContainerError):
-        next(parts)

@@ -105,12 +105,6 @@ def test_files_are_written_together(tmp_path: Path, number: int) -> None:
     assert sorted(int(path.read_bytes()) for path in tmp_path.glob("*/*")) == list(range(number))
 
 
-def test_a_file_that_cannot_be_written_fails_all(tmp_path: Path) -> None:
-    (tmp_path / "1").write_text("in the way")
-    with pytest.raises(FileExistsError):
-        write_files([(str(tmp_path / f"{n}" / "x" / "y"), b"") for n in range(3)])
-
-
 def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(durable_files, "ThreadPoolExecutor")
     monkeypatch.setattr(memory, "FILES", {})  # other tests may have left some
@@ -151,9 +145,3 @@ def test_a_folder_that_goes_before_its_first_file_is_made_again(
     write_file(str(tmp_path / "window" / "1.avro"), b"1")
     assert (tmp_path / "window" / "1.avro").read_bytes() == b"1"
     assert len(gone) == 3
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
-        write_file(str(tmp_path / "file" / "1.avro"), b"1")

@@ -43,14 +43,6 @@ def test_an_endpoint_is_known_by_how_its_uri_begins(text: str, kind: type[Endpoi
 
 
 @pytest.mark.parametrize(
-    "text", ["kafka:broker/reports", "kafka:broker:9092", "pubsub:reports", "pubsub:projects/p/topics/t"]
-)
-def test_what_begins_like_a_uri_and_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="; "):
-        parse_endpoint(text)
-
-
-@pytest.mark.parametrize(
     ("text", "refusal"),
     [(SUBSCRIPTION, "has no end, so .*; follow it with uldp stream"), (TOPIC, "read one of its subscriptions")],
 )

@@ -64,11 +64,6 @@ def test_bundles_that_a_runner_cuts_otherwise_count_each_message_once(again: lis
     assert sum(record.messages for record in records) == 100
 
 
-def test_places_without_a_number_are_kept_apart(tmp_path: Path) -> None:
-    write(tmp_path, [Message(b"junk", START)] * 3, [0, 3])
-    assert [record.reports for record in ResultsFolder(tmp_path).rejected()] == [1, 1, 1]
-
-
 rng = np.random.default_rng(2)
 HOSTILE: dict[str, Callable[[int], bytes]] = {
     "empty": lambda row: b"",

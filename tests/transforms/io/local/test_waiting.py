@@ -34,7 +34,6 @@ from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.message_files import StreamError, read_messages
 
-HOURLY = WindowSpec.model_validate({"size": "1h", "allowed_lateness": "90m"})
 A = Path("a")
 
 
@@ -55,11 +54,6 @@ def test_something_happens_where_a_window_ends_or_ids_are_forgotten(
     cut, late = milliseconds(window.slice) // MINUTE, milliseconds(window.allowed_lateness) // MINUTE
     happens = any(minute % cut in (0, late % cut) for minute in range(before + 1, after + 1))
     assert Moments.of([window]).between(before * MINUTE, after * MINUTE) is happens
-
-
-def test_anything_may_happen_at_the_first_watermark_and_nothing_without_windows() -> None:
-    assert Moments.of([HOURLY]).between(None, 1)
-    assert not Moments.of([]).between(0, 10 * HOUR)
 
 
 # Which segments wait together.

@@ -83,18 +83,6 @@ def test_no_answer_is_not_taken_for_an_empty_one(client: Client, answers: list[E
         Puller(SUBSCRIPTION).pull()
 
 
-def test_a_puller_asks_for_what_it_should(client: Client) -> None:
-    client.answers = [None, None]
-    puller = Puller(SUBSCRIPTION)
-    puller.acknowledge(["a"])
-    puller.extend(["b"], 60)
-    subscription = {"subscription": SUBSCRIPTION.path}
-    assert client.requests == [
-        ("acknowledge", subscription | {"ack_ids": ["a"]}),
-        ("modify_ack_deadline", subscription | {"ack_ids": ["b"], "ack_deadline_seconds": 60}),
-    ]
-
-
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_a_publisher_that_gives_up_sends_nothing_at_its_end(
     gives_up: bool, client: Client, monkeypatch: pytest.MonkeyPatch
