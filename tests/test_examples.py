@@ -36,26 +36,10 @@ def test_the_spec_loads_with_the_papers_figures(name: str, mechanism: str, size:
     assert spec.mechanism.epsilon == math.log(size)
 
 
-@pytest.mark.parametrize("name", ["manhattan", "census"])
-def test_truth_names_values_and_tags_of_the_spec_once_each(name: str) -> None:
-    spec = load(name)
-    rows = list(truth(name))
-    assert {value for value, _, _ in rows} <= set(spec.labels)
-    assert {tag for _, tag, _ in rows} == {"", *(tag.name for tag in spec.tags)}
-    assert len({(value, tag) for value, tag, _ in rows}) == len(rows)
-    assert all(weight > 0 for _, _, weight in rows)
-
-
 def test_manhattan_has_28028_check_ins_in_432_cells() -> None:
     rows = list(truth("manhattan"))
     assert sum(weight for _, _, weight in rows) == 28_028
     assert len({value for value, _, _ in rows}) == 432
-
-
-def test_manhattan_hides_nothing_in_common_sensitive_cells() -> None:
-    spec = load("manhattan")
-    hidden = {int(value) for value, tag, _ in truth("manhattan") if tag}
-    assert not spec.sensitive_mask[sorted(hidden)].any()
 
 
 def test_manhattan_backgrounds_are_distributions_over_the_cells_where_users_hide() -> None:

@@ -1,14 +1,12 @@
 """The first mistakes of who embeds this project in a program: each gets one line, which names the remedy."""
 
 import re
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
 
@@ -139,12 +137,6 @@ def test_times_of_observations_and_of_messages(name: str) -> None:
     assert_has("^event_time_ms" + MILLISECONDS, line_of(lambda: Device(SURVEY, {}).report(1, wrong_time)))
     run = aggregate([Message(BODY, wrong_time)])
     assert_has("publish_time" + MILLISECONDS, line_of(run))
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    now = np.int64(time.time_ns() // 1_000_000)
-    assert Device(SURVEY, {}).report(wrong(np.uint8(1)), wrong(now))
-    aggregate([Message(BODY, wrong(np.int64(START)))])()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,3 @@ def test_one_module_lists_folders() -> None:
 )
 def test_each_way_to_list_a_folder_is_seen(program: str) -> None:
     assert listings(ast.parse(program)) == [1]
-
-
-def test_what_else_has_such_a_name_is_none() -> None:
-    assert listings(ast.parse("ast.walk(tree); globs = 1; listing.entries(folder)")) == []

@@ -122,26 +122,9 @@ def test_a_missing_row_is_named(document: str, heading: str, piece: str, monkeyp
     assert line.startswith(f"geometric: {piece}")
 
 
-@pytest.mark.parametrize(
-    ("there", "piece"),
-    [(SYMBOLS, "write the number of its payloads in SYMBOLS"), (SPECS, "add a spec to SPECS of benchmarks")],
-)
-def test_a_missing_entry_is_named(there: dict[str, object], piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = missing()
-    monkeypatch.delitem(there, "geometric")
-    (line,) = {*missing()} - {*before}
-    assert line.startswith(f"geometric: {piece}")
-
-
 def test_a_mechanism_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("new", "uldp.mechanisms.families.new.spec:NewSpec", "uldp.families")
     monkeypatch.setattr(importing, "registered", lambda: {**registered(), "new": point})
     spec = "uldp.mechanisms.families.new.spec:NewSpec"
     line = f"new: its spec, {spec}, cannot be imported: No module named 'uldp.mechanisms.families.new'"
     assert line in not_imported()
-
-
-def test_a_mechanism_that_is_not_registered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "mechanism_names", lambda: {*mechanism_names()} - {"geometric"})
-    spec = "uldp.mechanisms.families.geometric.spec:GeometricSpec"
-    assert f"geometric: add a line with {spec} to schemas/uldp/schemas/specs/families.py" in not_registered()

@@ -39,12 +39,6 @@ def test_each_public_method_is_documented_where_it_is_defined_first(package: str
     assert not list(undocumented(package))
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_name_that_is_not_there_is_no_attribute(package: str) -> None:
-    with pytest.raises(AttributeError, match="Agregate"):
-        _ = importlib.import_module(package).Agregate
-
-
 @pytest.mark.parametrize(
     ("imported", "too_much"),
     [

@@ -3,14 +3,11 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from tests.build import START
 from tests.cluster.daemons import free_port, wait_until
@@ -20,7 +17,7 @@ from uldp.schemas.records import ATTEMPT, SENDER, Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.producer import WriteToKafka
 from uldp.transforms.io.kafka.reader import KafkaReader
-from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
@@ -88,12 +85,6 @@ def undated(messages: Sequence[Message]) -> list[Message]:
     return [message._replace(publish_time=0) for message in messages]
 
 
-def test_a_pipeline_reads_every_message_once(filled: KafkaTopic) -> None:
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        chunks = pipeline | ReadFromKafka(KafkaSource(filled, stop_at_end=True))
-        assert_that(chunks | beam.FlatMap(lambda chunk: chunk.messages), equal_to(FILLED))
-
-
 @pytest.mark.parametrize("chunks", [1, 2, 3])
 def test_a_reader_goes_on_behind_its_mark(filled: KafkaTopic, chunks: int) -> None:
     source = KafkaSource(filled, stop_at_end=True)
@@ -109,14 +100,6 @@ def test_a_reader_goes_on_behind_its_mark(filled: KafkaTopic, chunks: int) -> No
     second = source.create_reader(None, mark)
     assert once(read + read_to_end(second), FILLED)
     second.close()
-
-
-def test_an_idle_partition_does_not_hold_the_watermark(filled: KafkaTopic) -> None:
-    reader = KafkaSource(filled, DELAY_MS).create_reader(None, None)
-    read = read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
-    assert once(read, FILLED)
-    assert lag_ms(reader) >= DELAY_MS
-    reader.close()
 
 
 def test_a_broker_that_is_away_loses_nothing(broker: KafkaBroker) -> None:
@@ -202,21 +185,6 @@ def test_headers_that_are_no_text_are_escaped(broker: KafkaBroker) -> None:
     reader = KafkaSource(topic, stop_at_end=True).create_reader(None, None)
     assert read_to_end(reader) == [Message(b"", START, {SENDER: "\\xff", ATTEMPT: "2"}, "headers/0/0")]
     reader.close()
-
-
-def test_a_group_is_told_how_far_reading_is(filled: KafkaTopic, tmp_path: Path) -> None:
-    config = tmp_path / "client.properties"
-    config.write_text("group.id=dashboard", encoding="utf-8")
-    source = KafkaSource(replace(filled, config=str(config)), stop_at_end=True)
-    reader = source.create_reader(None, None)
-    read_to_end(reader)
-    reader.close()
-    reader.get_checkpoint_mark().finalize_checkpoint()
-    tool = Consumer({"bootstrap.servers": filled.servers, "group.id": "dashboard"})
-    asked = [TopicPartition(filled.name, partition) for partition in range(PARTITIONS)]
-    expected = [EACH] * (PARTITIONS - 1) + [0]
-    wait_until(lambda: [each.offset for each in tool.committed(asked, 10)] == expected, "the group was told")
-    tool.close()
 
 
 def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:

@@ -6,21 +6,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import apache_beam as beam
 import pytest
 from apache_beam.io.unbounded_source import CheckpointMark
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from tests.cluster.pubsub import ACK_DEADLINE_SECONDS, PubSubServer
-from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.pubsub.checkpoint import AckMarkCoder
-from uldp.transforms.io.pubsub.source import PublishTo, PubSubReader, PubSubSource, ReadSubscription
-from uldp.transforms.io.pubsub.subscription import Subscription, Topic
+from uldp.transforms.io.pubsub.source import PublishTo, PubSubReader, PubSubSource
+from uldp.transforms.io.pubsub.subscription import Subscription
 
 #: Longer than an ack deadline, shorter than an extension.
 LONG_SECONDS = 1.5 * ACK_DEADLINE_SECONDS
@@ -136,22 +131,6 @@ def test_an_outage_loses_nothing_and_fails_nothing(server: PubSubServer, caplog:
     assert not read(reader, LONG_SECONDS)
 
 
-@pytest.mark.parametrize("resource", [Subscription("project", "missing"), Topic("project", "missing")], ids=str)
-def test_what_is_missing_is_said_in_one_line(server: PubSubServer, resource: Subscription | Topic) -> None:
-    with pytest.raises(EndpointError, match=r"missing: does not exist; create it with: gcloud pubsub") as raised:
-        resource.check()
-    assert "\n" not in str(raised.value)
-
-
-def test_no_answer_is_said_in_one_line(server: PubSubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
-    started = time.monotonic()
-    with pytest.raises(EndpointError, match=r"127\.0\.0\.1:1 does not answer: .*; check the network") as raised:
-        Subscription("project", "any").check()
-    assert "\n" not in str(raised.value)
-    assert time.monotonic() - started < 10
-
-
 def test_the_sink_delivers_with_attributes(server: PubSubServer) -> None:
     topic, subscription = server.create("sink")
     # Names that a client library may take for its own.
@@ -162,46 +141,3 @@ def test_the_sink_delivers_with_attributes(server: PubSubServer) -> None:
     while received := server.pull(subscription):
         came |= {message.data: dict(message.attributes) for message in received}
     assert came == dict(sent)
-
-
-def test_a_sink_without_a_topic_fails(server: PubSubServer) -> None:
-    with (
-        pytest.raises(Exception, match="missing: does not exist; create it"),
-        beam.Pipeline(runner=FnApiRunner()) as pipeline,
-    ):
-        _ = pipeline | beam.Create([(b"x", {})]) | PublishTo(Topic("project", "missing"))
-
-
-@dataclass(frozen=True)
-class EndingSource(PubSubSource):
-    """Ends when it has read so many messages."""
-
-    n: int = 0
-
-    def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> PubSubReader:
-        reader = super().create_reader(options, checkpoint_mark)
-        ending = EndingReader(self, reader._leases)
-        ending.left = self.n
-        return ending
-
-
-class EndingReader(PubSubReader):
-    left: int
-
-    def advance(self) -> bool:
-        if self.left <= 0 or not super().advance():
-            return False
-        self.left -= len(self.get_current())
-        return True
-
-    def get_watermark(self) -> Timestamp:
-        return MAX_TIMESTAMP if self.left <= 0 else super().get_watermark()
-
-
-def test_a_runner_reads_each_message(server: PubSubServer) -> None:
-    topic, subscription = server.create("runner")
-    server.publish(topic, bodies(3000))
-    source = EndingSource(subscription, pullers=1, n=3000)
-    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
-        chunks = pipeline | ReadSubscription(source)
-        assert_that(chunks | beam.FlatMap(lambda chunk: [each.data for each in chunk.messages]), equal_to(bodies(3000)))

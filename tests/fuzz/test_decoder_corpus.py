@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from tests.fuzz.decoder import (
-    ATTEMPTS,
-    CLOCKS,
-    HEADS,
     HOUR,
-    MAX_MESSAGES,
     SPECS,
     START,
     bound,
@@ -31,7 +27,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 
 CORPUS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
-SYMBOL, BITS = SPECS[0], SPECS[2]
+SYMBOL = SPECS[0]
 REPORT = Report(*SYMBOL.key, bytes(16), START, 3).encode()
 
 
@@ -61,19 +57,6 @@ def test_corpus_reaches_every_end_of_a_report() -> None:
     assert any(one.late for one in decoded)
 
 
-@pytest.mark.parametrize("head", HEADS, ids=bytes.hex)
-@pytest.mark.parametrize("length", [0, 1, 200])
-def test_messages_are_read_back_from_frames(head: bytes, length: int) -> None:
-    sent = [
-        Message(head + bytes(length), CLOCKS[index % len(CLOCKS)], attempt, str(index))
-        for index, attempt in enumerate(ATTEMPTS)
-    ]
-    data = b"".join(frame(message.data, index % len(CLOCKS), index) for index, message in enumerate(sent))
-    assert messages(data) == sent
-    assert messages(2 * MAX_MESSAGES * data)[: len(sent)] == sent
-    assert len(messages(2 * MAX_MESSAGES * data)) == MAX_MESSAGES
-
-
 ROWS = 2_000
 TIMES = {
     "counted": np.full(ROWS, START),
@@ -86,12 +69,6 @@ TIMES = {
 def test_memory_is_bounded_for_a_large_batch(times: str) -> None:
     batch = ReportBatch(*SYMBOL.key, bytes(16 * ROWS), TIMES[times].tobytes(), symbols=bytes(4 * ROWS))
     arrivals = [Message(batch.encode(), START + HOUR)]
-    assert peak(arrivals) <= bound(arrivals)
-
-
-@pytest.mark.parametrize("message", [b"", REPORT, REPORT[:-1], REPORT + b"\0"], ids=bytes.hex)
-def test_memory_is_bounded_for_many_messages(message: bytes) -> None:
-    arrivals = [Message(message, START)] * ROWS
     assert peak(arrivals) <= bound(arrivals)
 
 

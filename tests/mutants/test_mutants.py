@@ -65,11 +65,6 @@ def test_tests_of_the_line_come_first_and_the_quickest_of_them() -> None:
     assert covering.tests("constants.py", range(3, 4), 1) == ["other", "module"]
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_a_run_has_its_exit_code(tmp_path: Path, code: int) -> None:
-    assert forked(lambda: code, tmp_path / "log", 60) == code
-
-
 def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
     def endless() -> int:
         while True:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_fingerprint
+from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
 
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
@@ -102,13 +102,6 @@ def test_everything_has_a_doc(name: str) -> None:
         f"{record['name']}.{field['name']}" for record in found for field in record["fields"] if not field.get("doc")
     ]
     assert not undocumented
-
-
-@pytest.mark.parametrize("name", FINGERPRINTS)
-def test_schema_parses_under_our_namespace_by_the_name_of_its_file(name: str) -> None:
-    parsed = parse_schema(shipped(name))
-    assert parsed["type"] == "record"
-    assert parsed["name"] == f"uldp.{name.replace('_', ' ').title().replace(' ', '')}"
 
 
 def test_records_of_one_name_are_the_same_everywhere() -> None:

@@ -3,12 +3,11 @@
 import errno
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from uldp.schemas import regular_files
-from uldp.schemas.regular_files import is_at, open_regular, others_may, parse_json, read_json, sync_folder
+from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_json, sync_folder
 
 JUNK = {
     "empty": b"",
@@ -81,15 +80,3 @@ def test_a_file_system_that_synchronizes_files_alone_is_left_so(
         sync_folder(tmp_path)
     monkeypatch.setattr(regular_files, "FOLDER", 0)  # as on Windows, which opens no folder
     sync_folder(tmp_path)
-
-
-@pytest.mark.parametrize(("system", "found"), [("posix", [False, True, True]), ("nt", [False, False, False])])
-def test_windows_has_no_modes(system: str, found: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    statuses = []
-    for mode in (0o600, 0o640, 0o666):
-        path.chmod(mode)
-        statuses.append(path.stat())
-    monkeypatch.setattr(regular_files, "os", SimpleNamespace(name=system))
-    assert [others_may(status, 0o077) for status in statuses] == found

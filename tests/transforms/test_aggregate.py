@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
-from tests.build import HOUR, MINUTE, START
+from tests.build import MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.results.folder import ResultsFolder
@@ -68,38 +67,6 @@ def test_a_window_has_its_on_time_pane_though_nothing_came_since_the_early_one(t
     assert kinds(run(stream, [PLAIN], tmp_path)) == [("early", 0, 1), ("on_time", 1, 1)]
 
 
-def test_the_first_report_ever_of_a_closed_window_is_late(tmp_path: Path) -> None:
-    stream = (
-        new_stream()
-        .advance_watermark_to(at(200))
-        .add_elements([report(0, 5, published=200)])
-        .advance_watermark_to_infinity()
-    )
-    (pane,) = run(stream, [PLAIN], tmp_path)
-    assert pane.accounting == Accounting(received=1, late=1)
-    assert not (tmp_path / "estimates").exists()  # nothing to estimate from, and no NaN
-
-
-def test_a_rejected_report_stands_in_the_line_of_the_window_that_it_named(tmp_path: Path) -> None:
-    nameless = Message(b"no report", START + MINUTE)
-    stream = new_stream().add_elements([report(0, 5), wrong(9), nameless]).advance_watermark_to_infinity()
-    (pane,) = run(stream, [PLAIN], tmp_path)
-    assert pane.accounting == Accounting(received=2, counted=1, rejected=1)
-
-
-def test_collections_have_windows_of_their_own(tmp_path: Path) -> None:
-    daily = make_spec("daily", window={"size": "1d"})
-    newer = make_spec(version=2, mechanism={"name": "rr", "epsilon": 1.0})
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5), report(1, 6, spec=daily), report(2, 7, spec=newer), report(3, 65, spec=daily)])
-        .advance_watermark_to_infinity()
-    )
-    panes = run(stream, [PLAIN, daily, newer], tmp_path)
-    found = [(pane.collection, pane.version, pane.window_end - pane.window_start, pane.n) for pane in panes]
-    assert found == [("daily", 1, 24 * HOUR, 2), ("plain", 1, HOUR, 1), ("plain", 2, HOUR, 1)]
-
-
 def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:
     """A report of a symbol that there is not."""
     return build.message(build.report(number, 4, START + MINUTE, spec.key))
@@ -125,26 +92,6 @@ def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: 
     ]
     published = [(estimate.collection, estimate.n) for estimate in ResultsFolder(tmp_path).estimates()]
     assert published == [("other", 1), ("other", 1), ("plain", 3)]
-
-
-def test_a_pane_says_what_it_supersedes(tmp_path: Path) -> None:
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5), report(1, 6)])
-        .advance_processing_time(11)
-        .add_elements([report(2, 7), report(1, 65, published=8)])
-        .advance_watermark_to(at(60))
-        .add_elements([report(5, 58, published=63)])
-        .advance_watermark_to(at(90))
-        .add_elements([report(6, 59, published=90)])
-        .advance_watermark_to_infinity()
-    )
-    panes = [pane for pane in run(stream, [PLAIN], tmp_path) if pane.window_start == START]
-    assert kinds(panes) == [("early", 0, 2), ("on_time", 1, 3), ("late", 2, 4), ("late", 3, 4)]
-    assert panes[0].supersedes is None
-    for before, after in pairwise(panes):
-        assert after.supersedes is not None
-        assert (after.supersedes.revision, after.supersedes.n) == (before.pane.revision, before.n)
 
 
 def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_path: Path) -> None:
@@ -195,15 +142,6 @@ def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
     assert Counter(dict(enumerate(panes[-1].signals.past))) == past
     early = Counter(math.floor(math.log2(second)) + 1 for second in (60, 50 * 60))
     assert Counter(dict(enumerate(panes[-1].signals.early))) == early
-
-
-def test_wrong_arguments_are_refused_before_anything_runs() -> None:
-    with pytest.raises(ValueError, match="no spec is given"):
-        Aggregate([])
-    with pytest.raises(ValueError, match="two specs have collection plain and version 1"):
-        Aggregate([PLAIN, PLAIN])
-    with pytest.raises(ValueError, match="shards must be a whole number of 1 or more, got 0"):
-        Aggregate([PLAIN], shards=0)
 
 
 def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks(tmp_path: Path) -> None:

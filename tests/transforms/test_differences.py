@@ -101,14 +101,6 @@ def test_early_panes_stay_one_step_behind(tmp_path: Path) -> None:
         assert pane.accounting.received == pane.accounting.counted == pane.n
 
 
-def test_a_late_pane_with_a_copy_and_no_report_more_is_public(tmp_path: Path) -> None:
-    script = Script().send(LEAST, 5).until(61)
-    script.stream = script.stream.add_elements(reports(0, 1, 5, published=62))
-    panes = script.run(tmp_path)
-    assert shape(panes) == [("on_time", LEAST), ("late", LEAST)]
-    assert [(pane.accounting.duplicate, pane.flags) for pane in panes] == [(0, ()), (1, ())]
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_comes_no_two_public_files_isolate_few_reports(seed: int, tmp_path: Path) -> None:
     """Windows of an hour, which take reports for half an hour more, while the next one has early panes."""
@@ -168,11 +160,6 @@ def test_a_pane_that_only_amends_the_accounting_is_published(tmp_path: Path) -> 
     panes = script.run(tmp_path)
     assert shape(panes) == [("on_time", 5), ("late", 5)]
     assert panes[-1].accounting == Accounting(received=6, counted=5, late=1)
-
-
-def test_a_window_of_few_reports_is_published_once_it_has_enough(tmp_path: Path) -> None:
-    script = Script().send(2, 5).until(60).send(1, 59, published=61)
-    assert shape(script.run(tmp_path)) == [("late", 3)]
 
 
 def test_a_spec_may_ask_for_exact_late_panes(tmp_path: Path) -> None:

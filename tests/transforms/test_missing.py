@@ -82,15 +82,6 @@ def test_they_are_missing_in_the_windows_that_were_open(whole: bool, tmp_path: P
     assert list(ResultsFolder(tmp_path).missing()) == [lost(7, 100, 130)]
 
 
-def test_windows_that_have_fired_are_amended_once(tmp_path: Path) -> None:
-    """Windows that did not lack a message get no further pane."""
-    panes = run(stream(0, Chunk(sent(1, 10)), 130, Chunk((), (lost(7, 80, 130),))), tmp_path)
-    fired = [(pane.pane.kind, pane.accounting.missing) for pane in panes if pane.collection == "c" and pane.n]
-    assert fired == [("on_time", 0), ("late", 7)]
-    again = [pane.window_start for pane in panes if pane.collection == "sliding" and pane.pane.revision]
-    assert [(start - START) // MINUTE for start in again] == [0]
-
-
 def test_losses_add_up_in_a_window_and_count_once_in_all(tmp_path: Path) -> None:
     found_again = Missing("topic/0", 200, 208, at(5), at(70))
     chunks = (

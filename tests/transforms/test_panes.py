@@ -130,14 +130,6 @@ def shape(panes: Iterator[Statistic] | list[Statistic]) -> list[tuple[int, str, 
     return [((p.window_start - START) // HOUR, p.pane.kind.value, p.pane.revision, p.n) for p in panes]
 
 
-def test_a_bundle_reads_no_counts() -> None:
-    key = Key(SLIDING)
-    for n in range(5):
-        key.take(0, n)
-    assert (len(key.parts.entries), key.parts.reads, key.slices.reads, key.histories.reads) == (5, 0, 0, 0)
-    assert key.due.at == START + HOUR
-
-
 #: Reports of an hour before the watermark or behind it, by less than a day, and hours by which it advances.
 ADVANCES = st.lists(st.tuples(st.integers(-20, 9), st.integers(0, 5)) | st.sampled_from([1, 7, 300]), max_size=12)
 

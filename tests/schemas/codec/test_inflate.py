@@ -8,7 +8,7 @@ import cramjam
 import pytest
 
 from tests.fuzz.container import deflate
-from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
+from uldp.schemas.codec.inflate import InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 
 BOUND = 1 << 20
 BLOCK = b"abc" * 1000
@@ -23,10 +23,6 @@ def zstandard(block: bytes) -> bytes:
 
 
 STORE: Mapping[str, Callable[[bytes], bytes]] = {"deflate": deflate, "snappy": snappy, "zstandard": zstandard}
-
-
-def test_all_codecs_are_tested() -> None:
-    assert STORE.keys() == CODECS.keys() - {"null"}
 
 
 @pytest.mark.parametrize("codec", STORE)

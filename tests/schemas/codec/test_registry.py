@@ -53,12 +53,6 @@ def test_messages_may_be_anywhere_in_their_buffer() -> None:
     assert len(bodies.buffer) == len(buffer) + 2 * (HEADER_SIZE - 5)
 
 
-@pytest.mark.parametrize("sent", [[], [framed(7)]])
-def test_without_ids_nothing_is_copied(sent: list[bytes]) -> None:
-    bodies = Bodies.of(sent)
-    assert RegistryIds({}).reframed(bodies) is bodies
-
-
 @pytest.mark.parametrize(
     ("ids", "words"),
     [

@@ -49,7 +49,6 @@ def estimate(estimator: str = "mle", **changes: Any) -> Estimate:
 
 
 FULL = estimate(flags=("busy_sender",))
-NO_PRIVACY = replace(estimate(), epsilon=None, tables=estimate().tables[:1])
 ROWS = len(list(rows(FULL, SPEC)))
 
 
@@ -114,13 +113,6 @@ def test_the_table_that_is_shipped_has_the_columns_of_rows() -> None:
     shipped = json.loads((DEPLOY / "estimate_panes.json").read_text(encoding="utf-8"))
     assert [{name: each[name] for name in ("name", "type", "mode")} for each in shipped] == columns()
     assert [each["name"] for each in columns()] == list(STORED_COLUMNS)
-
-
-@pytest.mark.parametrize("one", [FULL, estimate(), NO_PRIVACY])
-def test_the_table_holds_the_rows_with_their_labels(one: Estimate, bigquery: BigQuery) -> None:
-    bigquery.insert(json.loads(json.dumps(sent(one))))
-    assert bigquery.shown("estimate_panes") == expected(one)
-    assert [row["label"] for row in bigquery.shown("estimate_panes")][:2] == ["red", "green"]
 
 
 panes = st.builds(

@@ -36,12 +36,6 @@ def readers_of_workers(readers: int, workers: int) -> set[int]:
     return {placed[worker] for worker in range(workers)}
 
 
-@pytest.mark.parametrize("readers", range(1, KEY_GROUPS + 1))
-def test_workers_that_can_have_equal_shares_have_them(readers: int) -> None:
-    for workers in (each for each in range(1, readers + 1) if readers % each == 0):
-        assert readers_of_workers(readers, workers) == {readers // workers}
-
-
 @pytest.mark.parametrize("readers", range(1, KafkaSource.readers + 1))
 def test_workers_have_nearly_equal_shares(readers: int) -> None:
     for workers in range(1, 3 * readers):

@@ -120,12 +120,3 @@ def test_a_store_that_refuses_is_one_line(raised: Exception, said: str) -> None:
     with pytest.raises(EndpointError) as read, fetched("mem://b/1.avro"):
         pass
     assert str(read.value) == f"mem://b/1.avro: {said}"
-
-
-def test_a_file_that_holds_no_messages_is_one_line() -> None:
-    memory.FILES["mem://b/1.avro"] = container(1)[:40]
-    with (
-        pytest.raises(Exception, match=r"mem://b/1.avro: not an Avro file of messages"),
-        beam.Pipeline("FnApiRunner") as p,
-    ):
-        _ = p | ReadArchive("mem://b")

@@ -387,19 +387,6 @@ def test_a_table_that_takes_no_row_twice_is_refused_before_the_job_runs(
     query(f"DROP TABLE {TABLE} CASCADE")
 
 
-def test_a_database_without_an_encoding_takes_rows(postgresql: str) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(postgresql, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
-    uri = postgresql.replace("/postgres?", "/plain?")
-    for _ in range(2):  # there is no table, and there is one
-        parse_endpoint(uri).check_estimates()
-    publish(parse_endpoint(uri), [ON_TIME])
-    with psycopg.connect(uri, client_encoding="UTF8") as connection:
-        found = connection.execute(f"SELECT {', '.join(STORED_COLUMNS)} FROM {TABLE}").fetchall()
-    assert in_utc(found) == expected(tuple(STORED_COLUMNS), ON_TIME)
-
-
 def test_a_user_without_rights_is_told_which(postgresql: str) -> None:
     query = of_postgresql(postgresql)
     query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
@@ -424,16 +411,6 @@ def test_no_message_has_the_password(postgresql: str, monkeypatch: pytest.Monkey
     for uri in ("postgresql:hush@x/y", "postgresql://[hush/y", "postgresql://h:hush/y"):
         with pytest.raises(EndpointError, match=r"^postgresql: not a URL; write postgresql://USER@HOST/DATABASE$"):
             parse_endpoint(uri)
-
-
-def test_the_password_may_come_from_the_environment(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PGPASSWORD", "a secret")
-    query = of_postgresql(postgresql)
-    query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
-    endpoint = parse_endpoint(postgresql.replace(":a%20secret", ""))
-    endpoint.check_estimates()
-    publish(endpoint, [ON_TIME])
-    assert len(kept(query)) == 4
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,6 @@ def test_each_partition_has_one_reader(broker: Broker, partitions: int, most: in
     assert [source.of_readers() for source in readers] == [[source] for source in readers]
 
 
-def test_one_clock_has_one_reader(broker: Broker) -> None:
-    broker.partitions = {0: [], 1: []}
-    source = KafkaSource(TOPIC, simulated_clock=True)
-    assert source.of_readers() == [source]
-
-
 @pytest.mark.parametrize(
     ("size", "n"),
     [(0, MAX_MESSAGES), (100, MAX_MESSAGES), (28_000, 9), (ChunkSize.BYTES // 2, 1), (9 * ChunkSize.BYTES, 1)],
@@ -82,15 +76,6 @@ def test_a_chunk_has_as_many_messages_as_its_bytes_allow(broker: Broker, size: i
 
 
 # Messages.
-
-
-def test_messages_come_in_order_with_time_and_source(broker: Broker) -> None:
-    broker.partitions, broker.largest = {3: [NOW - 5, NOW - 7, NOW - 1]}, 2
-    assert drain(reader_of(KafkaSource(TOPIC))) == [
-        Message(b"", NOW - 5, {}, "reports/3/0"),
-        Message(b"", NOW - 7, {}, "reports/3/1"),
-        Message(b"", NOW - 1, {}, "reports/3/2"),
-    ]
 
 
 def test_a_message_without_a_body_is_empty(broker: Broker) -> None:

@@ -90,11 +90,6 @@ def test_a_check_that_fails_is_one_line_with_a_remedy(broker: Broker, code: int,
         TOPIC.check()
 
 
-def test_a_check_gives_the_partitions(broker: Broker) -> None:
-    broker.partitions = {2: [], 0: [], 1: []}
-    assert TOPIC.check() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("needs", ["READ", "WRITE"])
 def test_a_check_asks_what_is_permitted(broker: Broker, needs: Literal["READ", "WRITE"]) -> None:
     broker.permits = {"DESCRIBE", needs}
@@ -126,12 +121,6 @@ def test_what_a_check_meets_says_more_than_that_nobody_answers(
 
 
 # The config.
-
-
-def test_a_config_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("client.properties").touch()
-    assert KafkaTopic.parse(str(TOPIC), Path("client.properties")).config == str(tmp_path / "client.properties")
 
 
 def test_a_config_is_what_all_clients_are_made_of(broker: Broker, tmp_path: Path) -> None:

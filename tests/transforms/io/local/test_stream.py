@@ -1,10 +1,8 @@
 """The embedded stream: an ordered log of whole segments, whoever writes and whoever reads."""
 
 import json
-import ntpath
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.schemas.rejected import Rejected
-from uldp.transforms.io import message_files
 from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.local.segments import last_publish_time
 from uldp.transforms.io.local.stream import LocalStream
@@ -102,12 +99,6 @@ def test_a_segment_says_when_its_last_message_was_published(
     segment = stream.append(messages(*published))
     assert last_publish_time(segment) == last
     assert [message.publish_time for message in read_messages(segment)] == published
-
-
-def test_numbers_do_not_end_at_twelve_digits_of_text(stream: LocalStream) -> None:
-    for number in (9, 10, 99_999):
-        (stream.path / f"{number:012d}.avro").write_bytes(b"")
-    assert stream.append(messages(1)).name == "000000100000.avro"
 
 
 def test_an_append_that_fails_leaves_nothing_behind(stream: LocalStream) -> None:
@@ -231,12 +222,3 @@ def test_any_file_is_messages_or_a_stream_error(
     except StreamError:
         return
     assert all(isinstance(message, Message) for message in read)
-
-
-def test_a_segment_is_known_behind_backslashes(stream: LocalStream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Windows has them; elsewhere they are a part of a name, and a copy under another name is refused."""
-    segment = stream.append(messages(1))
-    monkeypatch.setattr(message_files, "os", SimpleNamespace(path=ntpath))
-    with segment.open("rb") as file:
-        (packed,) = message_files.packed_messages(file, rf"C:\stream\{segment.name}")
-    assert packed.source(0) == f"{segment.name}:0"

@@ -49,16 +49,6 @@ def test_a_commit_is_believed_with_the_next_mark(leases: Leases, queue: Queue) -
     assert (queue.acknowledged, len(leases)) == (["a", "b"], 0)
 
 
-def test_a_commit_counts_from_its_first_time(leases: Leases, queue: Queue) -> None:
-    leases.take(["a"], [0])
-    first = leases.make_mark()
-    first.finalize_checkpoint()
-    second = leases.make_mark()
-    first.finalize_checkpoint()
-    second.finalize_checkpoint()
-    assert queue.acknowledged == ["a"]
-
-
 def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, queue: Queue) -> None:
     leases.take(["a"], [0])
     leases.make_mark()
@@ -112,15 +102,6 @@ def test_leases_are_extended_before_they_run_out(leases: Leases, queue: Queue, c
             lent_until = clock.now + EXTENSION_SECONDS
         assert clock.now < lent_until - 1
     assert len(queue.extended) <= 2 * GIVE_UP_SECONDS / EXTENSION_SECONDS + 1
-
-
-def test_what_is_acknowledged_is_not_extended(leases: Leases, queue: Queue, clock: Clock) -> None:
-    leases.take(["a"], [0])
-    for _ in range(2):
-        leases.make_mark().finalize_checkpoint()
-    clock.now += SHORTEST_SECONDS
-    leases.tend()
-    assert queue.extended == []
 
 
 def test_what_nobody_commits_is_given_up(

@@ -167,18 +167,6 @@ def test_nothing_is_pulled_while_too_much_waits(
     assert sorted(stored(stream)) == sorted(message.data for message in SENT)
 
 
-def test_what_waits_on_the_disk_from_before_counts_too(
-    subscription: Subscription, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = open_inbox(tmp_path / "inbox", simulated_clock=False)
-    monkeypatch.setattr(Inbox, "MOST_BYTES", 1)
-    for _ in range(2):
-        Inbox(subscription, stream).catch_up(0)
-    assert len(stream.segments()) == 1
-    Inbox(subscription, stream, lambda: Progress(0, 1)).catch_up(0)
-    assert len(stream.segments()) == 2
-
-
 def test_it_has_all_until_the_queue_was_last_empty(
     stream: LocalStream, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,16 +7,13 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
-from tests.beams import needs_sources
 from tests.fakes.pubsub import (
     NOW,
     SUBSCRIPTION,
-    TOPIC,
     Answer,
     Client,
     Clock,
@@ -33,7 +30,6 @@ from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, Una
 from uldp.transforms.io.pubsub.source import (
     LOG_EVERY_SECONDS,
     RETENTION_MS,
-    PublishTo,
     PubSubReader,
     PubSubSource,
     ReadSubscription,
@@ -76,10 +72,6 @@ def test_before_anything_is_known_the_watermark_is_what_pubsub_keeps() -> None:
     assert watermark(reader) == NOW - RETENTION_MS
 
 
-def test_before_anything_is_known_stamps_may_have_any_time() -> None:
-    assert reader_of(timestamp_attribute="time").get_watermark() == MIN_TIMESTAMP
-
-
 def test_the_watermark_is_of_the_oldest_that_is_not_acknowledged() -> None:
     reader = reader_of([message("a", NOW - 5000), message("b", NOW - 7000)], [message("c", NOW - 3000)])
     reader.start()
@@ -102,13 +94,6 @@ def test_a_subscription_that_has_nothing_to_give_follows_the_clock() -> None:
     assert watermark(reader) == NOW - RETENTION_MS
     reader.advance()
     assert watermark(reader) == NOW + 60_000 - DELAY
-
-
-def test_what_is_not_acknowledged_holds_the_watermark_of_an_idle_subscription() -> None:
-    reader = reader_of([message("a", NOW - 5000)])
-    reader.start()
-    reader.advance()
-    assert watermark(reader) == NOW - 5000 - DELAY
 
 
 def test_a_subscription_that_does_not_answer_says_nothing_of_the_time() -> None:
@@ -214,18 +199,6 @@ def test_readers_that_follow_one_another_share_a_connection(client: Client, monk
     assert [request["ack_ids"] for method, request in client.requests if method == "acknowledge"] == [["ack"]]
 
 
-def test_a_reader_goes_on_with_the_leases_of_this_process() -> None:
-    leases = StillLeases(Queue())
-    mark = leases.make_mark()
-    leases.take(["behind"], [NOW])
-    reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
-    before = watermark(reader)
-    assert not reader.advance()
-    assert len(leases) == 0
-    assert watermark(reader) > before
-    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1, watermark(reader))
-
-
 def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> None:
     mark = AckMark(b"0123456789abcdef", 41)
     client.answers = [Answer(received_messages=[])]
@@ -234,24 +207,6 @@ def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> No
     assert not reader.advance()
     assert watermark(reader) == before
     assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1, before)
-
-
-@pytest.mark.parametrize("native", [pytest.param(False, marks=needs_sources), True])
-def test_labels_are_stable(native: bool) -> None:
-    pipeline = beam.Pipeline(options=PipelineOptions(["--streaming"]))
-    source = PubSubSource(SUBSCRIPTION, timestamp_attribute="time")
-    _ = pipeline | "Read" >> ReadSubscription(source, native, id_label="id")
-    records = pipeline | "Records" >> beam.Create([(b"body", {"key": "value"})])
-    _ = records | "Publish" >> PublishTo(TOPIC, native)
-    proto = pipeline.to_runner_api()
-    names = {transform.unique_name for transform in proto.components.transforms.values()}
-    urns = {transform.spec.urn for transform in proto.components.transforms.values()}
-    if native:
-        assert names >= {"Read/ReadMessages", "Read/ToMessage", "Publish/ToPubsubMessage", "Publish/WriteMessages"}
-        assert "beam:transform:pubsub_read:v1" in urns
-    else:
-        assert names >= {"Read/ReadChunks", "Read/SpreadChunks", "Publish/PublishRecords"}
-        assert not {urn for urn in urns if "pubsub" in urn}
 
 
 def test_what_a_runner_reads_itself_becomes_our_messages(monkeypatch: pytest.MonkeyPatch) -> None:
