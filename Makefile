@@ -26,8 +26,8 @@ $(READY): pyproject.toml
 demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/demo/report.html.
 	$(BIN)/uldp demo --out build/demo
 
-test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests/schemas
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ROOMS)
+test: $(READY) ## Run all tests, or those of some folders: make test FOLDERS=tests/schemas
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(FOLDERS)
 
 nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
 	.ci/nightly
@@ -48,7 +48,7 @@ test-kernels: $(READY) ## Run the tests that compute with floats under two kerne
 	tests/kernels.sh $(BIN)/python Haswell Zen
 
 test-lowest: build/lowest/.ready ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
-	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(FOLDERS)
 
 build/lowest/.ready: pyproject.toml $(READY)
 	$(PYTHON) -m venv --clear build/lowest

@@ -1,4 +1,4 @@
-"""The floors of the house: imports run downwards only, and whatever is imported from outside is declared.
+"""The layers: imports run downwards only, and whatever is imported from outside is declared.
 
 schemas <- mechanisms <- collector <- transforms <- pipelines. ``mechanisms`` is NumPy and special functions, and Beam
 begins with ``transforms``.
@@ -20,11 +20,11 @@ from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
-#: From the lowest floor to the highest.
+#: From the lowest layer to the highest.
 FOLDERS = ("schemas", "mechanisms", "collector", "transforms", "pipelines")
 PACKAGES = tuple(f"uldp.{folder}" for folder in FOLDERS)
-#: What stands beside the house and uses it.
-OUTBUILDINGS = ("tests", "benchmarks", "examples", "docs", "deploy")
+#: What uses the packages.
+USERS = ("tests", "benchmarks", "examples", "docs", "deploy")
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 #: A folder for each family of mechanisms.
 FAMILIES = ROOT / "mechanisms" / "uldp" / "mechanisms" / "families"
@@ -83,7 +83,7 @@ DISTRIBUTIONS = metadata.packages_distributions()
 
 def undeclared(names: set[str], declared: set[str]) -> set[str]:
     """Top-level imports that come from none of the ``declared`` distributions."""
-    return {name for name in names - {*PACKAGES, *OUTBUILDINGS} if not declared & of_import(name)}
+    return {name for name in names - {*PACKAGES, *USERS} if not declared & of_import(name)}
 
 
 def of_import(name: str) -> set[str]:
@@ -107,14 +107,14 @@ def offenders(names: Callable[[Path], set[str]], modules: Iterable[Path] = MODUL
     return {id_of(path): found for path in modules if (found := names(path))}
 
 
-def of_floors(*floors: str) -> list[Path]:
-    return [path for path in MODULES if path.relative_to(ROOT).parts[0] in floors]
+def of_layers(*layers: str) -> list[Path]:
+    return [path for path in MODULES if path.relative_to(ROOT).parts[0] in layers]
 
 
 def test_imports_run_downwards() -> None:
     def upwards(path: Path) -> set[str]:
         lower_or_same = set(PACKAGES[: PACKAGES.index(package_of(path)) + 1])
-        return top_level(path) & {*PACKAGES, *OUTBUILDINGS} - lower_or_same
+        return top_level(path) & {*PACKAGES, *USERS} - lower_or_same
 
     assert offenders(upwards) == {}
 
@@ -153,17 +153,17 @@ def circle(needs: dict[str, set[str]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("floor", FOLDERS)
-def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
-    """A room is a folder of the floor, with all below it, or a module beside these."""
+@pytest.mark.parametrize("layer", FOLDERS)
+def test_no_folders_of_a_layer_import_each_other_in_a_circle(layer: str) -> None:
+    """With all below each folder; a module beside them counts as one."""
 
-    def room(name: str) -> str:
+    def folder(name: str) -> str:
         return ".".join(name.split(".")[:3])
 
     needs: dict[str, set[str]] = {}
-    for path in of_floors(floor):
-        inside = {room(name) for name in ours(path, types=True) if name.startswith(f"uldp.{floor}.")}
-        needs.setdefault(room(name_of(path)), set()).update(inside - {room(name_of(path))})
+    for path in of_layers(layer):
+        inside = {folder(name) for name in ours(path, types=True) if name.startswith(f"uldp.{layer}.")}
+        needs.setdefault(folder(name_of(path)), set()).update(inside - {folder(name_of(path))})
     assert any(needs.values())
     assert circle(needs) == []
 
@@ -184,15 +184,15 @@ def test_mechanisms_are_numpy_and_special_functions() -> None:
         ours = {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy", "lazy_loader", *of_specs}
         return (top_level(path) - ours) | used
 
-    assert offenders(others, of_floors("mechanisms")) == {}
+    assert offenders(others, of_layers("mechanisms")) == {}
 
 
 def test_schemas_know_no_scipy() -> None:
-    assert offenders(lambda path: top_level(path) & {"scipy"}, of_floors("schemas")) == {}
+    assert offenders(lambda path: top_level(path) & {"scipy"}, of_layers("schemas")) == {}
 
 
 def test_nobody_below_transforms_knows_beam() -> None:
-    below = of_floors("schemas", "mechanisms", "collector")
+    below = of_layers("schemas", "mechanisms", "collector")
     assert offenders(lambda path: top_level(path) & {"apache_beam", "grpc"}, below) == {}
 
 
@@ -200,9 +200,9 @@ def test_what_users_run_imports_what_is_declared() -> None:
     extras = set[str]().union(*(names for extra, names in EXTRAS.items() if extra != "dev"))
     assert offenders(lambda path: undeclared(top_level(path), REQUIRED | extras)) == {}
     # Who has no extra can import all of the library but the transforms, and is told when it is used.
-    library = of_floors("schemas", "mechanisms", "collector")
+    library = of_layers("schemas", "mechanisms", "collector")
     assert offenders(lambda path: undeclared(at_import(path), REQUIRED), library) == {}
-    transforms = of_floors("transforms")
+    transforms = of_layers("transforms")
     assert offenders(lambda path: undeclared(at_import(path), REQUIRED | EXTRAS["beam"]), transforms) == {}
 
 
@@ -270,12 +270,12 @@ def test_kinds_of_domain_are_asked_and_not_told_apart() -> None:
     kinds = ROOT / "schemas" / "uldp" / "schemas" / "specs" / "kinds"
     outside = [path for path in MODULES if not (path.is_relative_to(FAMILIES) or path.is_relative_to(kinds))]
     assert offenders(told_apart, outside) == {}
-    templates = [path for floor in FOLDERS for path in (ROOT / floor).rglob("*.j2")]
+    templates = [path for layer in FOLDERS for path in (ROOT / layer).rglob("*.j2")]
     assert templates
     assert not [id_of(path) for path in templates if ".domain" in path.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("folder", [name for name in OUTBUILDINGS if (ROOT / name).is_dir()])
+@pytest.mark.parametrize("folder", [name for name in USERS if (ROOT / name).is_dir()])
 def test_what_developers_run_imports_what_is_declared(folder: str) -> None:
     declared = REQUIRED.union(*EXTRAS.values())
     found = {path: undeclared(top_level(path), declared) for path in (ROOT / folder).rglob("*.py")}

@@ -1,4 +1,4 @@
-"""Change lines of the product, and see whether a quick test fails: ``python -m tests.mutants [ROOM...] [--date DATE]``.
+"""Change lines of the product, and see whether a quick test fails: ``python -m tests.mutants [PACKAGE...] [--date DATE]``.
 
 The date decides which 200 lines change. Each change that no test notices is printed; one that is not in
 ``explained.txt`` makes the exit code 1. Files change in a copy in ``build/mutants``, never in the tree itself.
@@ -29,8 +29,8 @@ PATIENCE = 5
 
 
 @dataclass(frozen=True)
-class Room:
-    """A part of the product.
+class Package:
+    """A package of the product, or the part of it that changes.
 
     Attributes:
         sources: Files and folders of the product.
@@ -50,15 +50,15 @@ class Room:
 
 _CORE = ("decoders", "estimators", "inference", "kernels", "protocol")
 _STEPS = ("count", "decode", "deduplicate", "fixed", "limit_senders", "panes", "remembered", "seal", "slide", "windows")
-#: From the lowest floor to the highest: what is below a room stays loaded while its lines change.
-ROOMS = {
-    "mechanisms": Room(
-        [*(f"mechanisms/uldp/mechanisms/{room}" for room in _CORE), "mechanisms/uldp/mechanisms/families/block"],
+#: From the lowest layer to the highest: what is below a package stays loaded while its lines change.
+PACKAGES = {
+    "mechanisms": Package(
+        [*(f"mechanisms/uldp/mechanisms/{folder}" for folder in _CORE), "mechanisms/uldp/mechanisms/families/block"],
         ["tests/mechanisms"],
         75,
     ),
-    "collector": Room(["collector/uldp"], ["tests/collector"], 75),
-    "transforms": Room(
+    "collector": Package(["collector/uldp"], ["tests/collector"], 75),
+    "transforms": Package(
         [
             *(f"transforms/uldp/transforms/{step}.py" for step in _STEPS),
             "transforms/uldp/transforms/io/publish_times.py",
@@ -75,20 +75,20 @@ ROOMS = {
 def main() -> int:
     """Run the changes of a date; return 1 if a test should have noticed one of them, and 0 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help="rooms to change; all if none is named")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="packages to change; all if none is named")
     parser.add_argument("--date", default=datetime.datetime.now(datetime.UTC).date().isoformat())
     options = parser.parse_args()
-    if unknown := set(options.rooms) - set(ROOMS):
-        parser.error(f"no room is {', '.join(sorted(unknown))}; name some of {', '.join(ROOMS)}")
-    rooms = {name: room for name, room in ROOMS.items() if name in (options.rooms or ROOMS)}
+    if unknown := set(options.packages) - set(PACKAGES):
+        parser.error(f"no package is {', '.join(sorted(unknown))}; name some of {', '.join(PACKAGES)}")
+    packages = {name: package for name, package in PACKAGES.items() if name in (options.packages or PACKAGES)}
     tree = copied()
     prepare(tree, FOLDERS)
     reasons = explained(FILE.read_text(encoding="utf-8"))
     outcomes: Counter[str] = Counter()
-    for name, room in rooms.items():
+    for name, package in packages.items():
         load([tree / folder for folder in FOLDERS[: FOLDERS.index(name)]])
-        covered = covering(room, name)
-        for change in chosen(tree, room.files(), room.share, f"{options.date} {name}"):
+        covered = covering(package, name)
+        for change in chosen(tree, package.files(), package.share, f"{options.date} {name}"):
             start = time.monotonic()
             outcome = tried(change, tree, covered)
             if outcome == "survived" and entry(change) in reasons:
@@ -113,15 +113,15 @@ def copied() -> Path:
     return tree
 
 
-def covering(room: Room, name: str) -> Covering:
-    """Run the quick tests of a room, and return which of them run which lines.
+def covering(package: Package, name: str) -> Covering:
+    """Run the quick tests of a package, and return which of them run which lines.
 
     Raises:
         RuntimeError: if one fails without a change.
     """
     found, log = BUILD / f"{name}.covering", BUILD / f"{name}.log"
-    if code := forked(lambda: cover(room.tests, room.files(), found), log, None):
-        raise RuntimeError(f"{room.tests} fail without a change, with exit code {code}: see {log}")
+    if code := forked(lambda: cover(package.tests, package.files(), found), log, None):
+        raise RuntimeError(f"{package.tests} fail without a change, with exit code {code}: see {log}")
     return Covering(*ast.literal_eval(found.read_text(encoding="utf-8")))
 
 

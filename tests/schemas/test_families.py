@@ -1,7 +1,9 @@
-"""The registry of families: what is imported when, which names clash, and how errors of a package's own come out."""
+"""The registry of families: what is imported when, names that clash, how errors come out, where extras are from."""
 
+import json
 import subprocess
 import sys
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from typing import Literal
 
@@ -10,6 +12,7 @@ from pydantic import ByteSize
 
 from tests import build
 from uldp.schemas import extras
+from uldp.schemas.extras import install
 from uldp.schemas.specs import any_mechanism, mechanism_family
 from uldp.schemas.specs.families import registered
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -52,3 +55,32 @@ def test_an_error_of_a_type_of_its_own_names_the_key(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(module, "family", lambda name: Sized)
     with pytest.raises(SpecError, match=r"^spec: mechanism\.room: could not parse value and unit from byte string"):
         build.spec(mechanism={"name": "sized", "epsilon": 1.0, "room": "much"})
+
+
+class Installed:
+    def __init__(self, origin: object) -> None:
+        self._origin = None if origin is None else json.dumps(origin)
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self._origin
+
+
+@pytest.mark.parametrize(
+    ("origin", "source"),
+    [
+        (None, ""),
+        ({"url": "file:///clone", "dir_info": {"editable": True}}, " @ file:///clone"),
+        ({"url": "file:///a.whl", "archive_info": {}}, " @ file:///a.whl"),
+        ({"url": "https://forge/project", "vcs_info": {"vcs": "git"}}, " @ git+https://forge/project"),
+    ],
+)
+def test_an_extra_comes_from_where_the_project_came(
+    origin: object, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed(origin))
+    assert install("beam", "serve") == f"pip install 'uldp-stream[beam,serve]{source}'"
+
+
+def test_what_is_not_installed_is_named_alone() -> None:
+    assert install("x", of="no-such-distribution") == "pip install 'no-such-distribution[x]'"

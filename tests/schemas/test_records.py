@@ -1,6 +1,7 @@
-"""Records survive the wire and the disk, and accounting is a commutative monoid."""
+"""Records survive the wire and the disk, within their bounds, and accounting is a commutative monoid."""
 
 import io
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from types import MappingProxyType
@@ -16,9 +17,22 @@ from tests import build
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema, report_store
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Missing, Report, ReportBatch, iso, missing_messages
+from uldp.schemas.records import (
+    ATTEMPT,
+    KNOWN_ATTRIBUTES,
+    MAX_VALUE_BYTES,
+    NO_ATTRIBUTES,
+    SENDER,
+    Message,
+    Missing,
+    Report,
+    ReportBatch,
+    iso,
+    known_attributes,
+    missing_messages,
+)
 from uldp.schemas.rejected import Rejected
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.statistic import MAX_CELLS, Statistic, pack_cells, unpack_cells
 from uldp.schemas.table import Basis, Table, TableName
 
 INTS = st.integers(-(2**31), 2**31 - 1)
@@ -242,3 +256,86 @@ def test_a_record_of_no_missing_message_is_refused() -> None:
     assert Missing.from_avro(Missing("t/0", 5, 5, 0, 0).to_avro()).count == 1
     with pytest.raises(ValueError, match=r"^the last of the missing messages, 4, is before the first, 5$"):
         Missing.from_avro(Missing("t/0", 5, 4, 0, 0).to_avro())
+
+
+class Hostile(Mapping[str, str]):
+    """So many attributes that nobody may go through them."""
+
+    def __getitem__(self, name: str) -> str:
+        return "x" * 300_000
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError
+
+    def __len__(self) -> int:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("attributes", [{}, {"trace": "0af7"}, {SENDER.upper(): "x"}])
+def test_other_attributes_are_dropped(attributes: dict[str, str]) -> None:
+    assert known_attributes(attributes) is NO_ATTRIBUTES
+
+
+@given(st.dictionaries(st.text() | st.sampled_from(KNOWN_ATTRIBUTES), st.text(max_size=MAX_VALUE_BYTES // 4)))
+def test_short_values_are_kept_as_they_are(attributes: dict[str, str]) -> None:
+    assert known_attributes(attributes) == {name: attributes[name] for name in KNOWN_ATTRIBUTES if name in attributes}
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=MAX_VALUE_BYTES // 4))
+def test_long_values_are_cut_behind_a_character(value: str) -> None:
+    kept = known_attributes({SENDER: value})[SENDER]
+    size = len(kept.encode())
+    assert value.startswith(kept)
+    assert kept == value if len(value.encode()) <= MAX_VALUE_BYTES else MAX_VALUE_BYTES - 4 < size <= MAX_VALUE_BYTES
+
+
+def test_the_work_does_not_grow_with_the_attributes() -> None:
+    assert known_attributes(Hostile()) == dict.fromkeys((ATTEMPT, SENDER), "x" * MAX_VALUE_BYTES)
+
+
+@given(st.lists(LONGS | st.just(0), max_size=40))
+def test_packed_cells_are_read_back(cells: list[int]) -> None:
+    packed = pack_cells(np.array(cells, dtype=np.int64))
+    assert unpack_cells(packed).tolist() == cells
+    assert len(packed["values"]) + len(packed["indices"] or b"") <= 8 * len(cells)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_the_values_take_the_fewest_bytes_that_hold_them(bits: int) -> None:
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    assert pack_cells(np.array([low, high]))["itemsize"] == bits // 8
+    if bits < 64:
+        assert (
+            pack_cells(np.array([low - 1, 1]))["itemsize"] == pack_cells(np.array([high + 1]))["itemsize"] == bits // 4
+        )
+
+
+def test_dense_and_sparse_cells_are_little_endian() -> None:
+    assert pack_cells(np.array([1, -2, 300])) == {
+        "size": 3,
+        "itemsize": 2,
+        "indices": None,
+        "values": b"\x01\x00\xfe\xff\x2c\x01",
+    }
+    assert pack_cells(np.eye(1, 100, 98, dtype=np.int64)[0]) == {
+        "size": 100,
+        "itemsize": 1,
+        "indices": b"\x62\x00\x00\x00",
+        "values": b"\x01",
+    }
+
+
+@pytest.mark.parametrize(("nonzero", "sparse"), [(0, True), (1, True), (19, True), (20, False), (100, False)])
+def test_cells_are_sparse_where_that_is_smaller(nonzero: int, sparse: bool) -> None:
+    cells = np.zeros(100, dtype=np.int64)
+    cells[:nonzero] = 1
+    assert (pack_cells(cells)["indices"] is not None) == sparse
+
+
+def test_few_bytes_do_not_become_any_number_of_cells() -> None:
+    packed = {"size": MAX_CELLS + 1, "itemsize": 1, "indices": b"", "values": b""}
+    with pytest.raises(ValueError, match="33554433 cells of 1 bytes are impossible"):
+        unpack_cells(packed)

@@ -1,4 +1,4 @@
-"""Records of rejected messages: joined, cut and read again, each message is in one of them."""
+"""Records of rejected messages: joined, cut and read again, each message is in one of them, with its reason."""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.schemas.test_records import through_avro
 from uldp.schemas.places import RunIndex, numbers_in, runs_of, size
+from uldp.schemas.reasons import MEANING, Reason
 from uldp.schemas.rejected import ALIKE, Rejected, each_once, joined_rejected
 
 ONE = Rejected("decode", "not_avro", "why", (b"x",), {"k": "v"}, (1,), "s.avro:0", 1, "0.1")
@@ -137,3 +138,38 @@ def test_runs_are_of_their_numbers(numbers: set[int]) -> None:
     runs = runs_of(np.array(sorted(numbers)))
     assert numbers_in(runs).tolist() == sorted(numbers)
     assert size(runs) == len(numbers)
+
+
+#: On disk and in dashboards: a name may be added, never changed.
+NAMES = {
+    "not_avro",
+    "registry_framing",
+    "unknown_schema",
+    "truncated",
+    "malformed",
+    "too_large",
+    "unknown_collection",
+    "unknown_version",
+    "retired_version",
+    "wrong_payload",
+    "wrong_length",
+    "out_of_domain",
+    "impossible_payload",
+    "invalid_time",
+    "too_early",
+    "expired",
+    "too_many_windows",
+    "over_sender_limit",
+}
+
+
+def test_names_are_stable() -> None:
+    assert {str(reason) for reason in Reason} == NAMES
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_meaning_is_one_line_of_its_own(reason: Reason) -> None:
+    meaning = MEANING[reason]
+    assert meaning.strip() == meaning
+    assert len(meaning.splitlines()) == 1
+    assert list(MEANING.values()).count(meaning) == 1

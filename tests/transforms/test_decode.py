@@ -1,5 +1,8 @@
-"""The times of what a bundle of messages becomes: none later than a window that needs it, and none that Beam lacks."""
+"""The step that decodes: the times of what it gives, how much it takes at once, and its walk through the code."""
 
+import sys
+from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -7,9 +10,13 @@ from apache_beam.pvalue import TaggedOutput
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
+from uldp.collector import batch, judge, reader
 from uldp.collector.collections import YEAR_9000
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message, Missing
+from uldp.transforms import decode
 from uldp.transforms.decode import _DecodeFn
 from uldp.transforms.io.chunks import Chunk
 
@@ -53,3 +60,77 @@ def test_a_late_message_is_given_out_at_the_time_at_which_it_was_published() -> 
     outputs = decoded(Chunk([late, build.message(build.report(2, 0, START))]), judge_lateness=True)
     ((at, message),) = [(time, element) for tag, time, element in outputs if tag == "late"]
     assert (at, message.data) == (START + 30 * HOUR, late.data)
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Message]]:
+    """The messages that the decoder gets, batch by batch."""
+    found: list[Sequence[Message]] = []
+    decode = ReportReader.decode
+
+    def noted(self: ReportReader, messages: Sequence[Message]) -> Decoded:
+        found.append(messages)
+        return decode(self, messages)
+
+    monkeypatch.setattr(ReportReader, "decode", noted)
+    return found
+
+
+@pytest.mark.parametrize("chunk", [0, 1, 8])
+def test_attributes_need_room(chunk: int, batches: list[Sequence[Message]]) -> None:
+    """A program's own messages may have any attributes; the project's sources drop those without a meaning."""
+    messages = [Message(b"", 0, {"note": "n" * (_DecodeFn.ROOM // 10)})] * 64
+    fn = _DecodeFn(SharedSpecs([build.spec()]), 1, 0, judge_lateness=False, freeze_heap=False)
+    fn.setup()
+    fn.start_bundle()
+    elements = [Chunk(messages[at : at + chunk]) for at in range(0, 64, chunk)] if chunk else messages
+    for element in elements:
+        list(fn.process(element) or ())
+    list(fn.finish_bundle())
+    assert sum(map(len, batches)) == 64
+    last = max(1, chunk) * message_bytes(messages[0])
+    assert max(sum(map(message_bytes, batch)) for batch in batches) <= _DecodeFn.ROOM + last
+
+
+#: The modules that decide what becomes of a report.
+FILES = [module.__file__ for module in (decode, reader, judge, batch)]
+N = 200  # enough for the decoder of columns
+DAY = 24 * HOUR
+SENT = {
+    "counted": [build.message(build.report(number, 1), START) for number in range(N)],
+    "late": [build.message(build.report(number, 1), START + DAY) for number in range(N)],
+    "rejected": [build.message(build.report(number, 99), START) for number in range(N)],
+}
+SENT["mixed"] = [message for messages in SENT.values() for message in messages]
+
+
+def walk(messages: list[Message]) -> list[tuple[str, str]]:
+    """The file and the name of each function that decodes messages, in the order in which they are entered first."""
+    fn = _DecodeFn(SharedSpecs([build.spec()]), None, 0, judge_lateness=True, freeze_heap=False)
+    fn.setup()
+    fn.start_bundle()
+    found: dict[tuple[str, str], None] = {}
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename in FILES and not code.co_name.startswith("<"):
+            found[code.co_filename, code.co_qualname] = None
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        list(fn.process(Chunk(messages)) or ())
+        list(fn.finish_bundle())
+    finally:
+        sys.setprofile(before)
+    return [*found]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("counted", 13), ("late", 15), ("rejected", 16), ("mixed", 16)])
+def test_few_functions_decide_what_becomes_of_a_report(kind: str, most: int) -> None:
+    steps = walk(SENT[kind])
+    files = [file for file, _ in steps]
+    stays = [file for file, before in zip(files, [None, *files], strict=False) if file != before]
+    assert {*files} == {*FILES}
+    assert len(steps) <= most
+    assert len(stays) - len({*stays}) <= 4  # comes back to a module that it has left

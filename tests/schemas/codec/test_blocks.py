@@ -1,12 +1,15 @@
-"""The reader of container files knows its own schemas in any spelling, and bounds all that a file may claim."""
+"""The reader of container files knows its schemas in any spelling and its codecs, and bounds all that a file claims."""
 
 import io
 import json
 import os
+import sys
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import cramjam
 import fastavro
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from tests.fuzz.container import MARKER, NAMES, TEXTS, deflate, write
 from tests.fuzz.container_seeds import HOSTILE, RECORDS, encoded
 from uldp.schemas.codec import blocks
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, MAX_HEADER_BYTES, Container, ContainerError, open_file
+from uldp.schemas.codec.inflate import InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.statistic import pack_cells
 
@@ -187,3 +191,56 @@ def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:
             open_file(path)
     with pytest.raises(IsADirectoryError):
         open_file(tmp_path)
+
+
+BOUND = 1 << 20
+BLOCK = b"abc" * 1000
+
+
+def snappy(block: bytes) -> bytes:
+    return bytes(cramjam.snappy.compress_raw(block)) + zlib.crc32(block).to_bytes(4, "big")
+
+
+def zstandard(block: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(block))
+
+
+STORE: Mapping[str, Callable[[bytes], bytes]] = {"deflate": deflate, "snappy": snappy, "zstandard": zstandard}
+
+
+@pytest.mark.parametrize("codec", STORE)
+@pytest.mark.parametrize("block", [b"", BLOCK, bytes(BOUND)], ids=len)
+def test_a_block_comes_back(codec: str, block: bytes) -> None:
+    check_codec(codec)
+    assert inflate(codec, STORE[codec](block), BOUND) == block
+
+
+@pytest.mark.parametrize("codec", STORE)
+@pytest.mark.parametrize("size", [BOUND + 1, 100 * BOUND])
+def test_a_block_is_not_inflated_beyond_the_bound(codec: str, size: int) -> None:
+    with pytest.raises(InflateError, match="bytes"):
+        inflate(codec, STORE[codec](bytes(size)), BOUND)
+
+
+@pytest.mark.parametrize("codec", STORE)
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: b"", lambda _: b"no", lambda block: block[: len(block) // 2], lambda block: bytes(len(block))],
+)
+def test_a_damaged_block_is_refused(codec: str, damage: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(InflateError):
+        inflate(codec, damage(STORE[codec](BLOCK)), BOUND)
+
+
+def test_a_claim_of_snappy_is_not_believed() -> None:
+    with pytest.raises(TooLargeError, match="4,294,967,295 bytes"):
+        inflate("snappy", b"\xff\xff\xff\xff\x0f" + bytes(4), BOUND)
+    with pytest.raises(InflateError, match="does not have its checksum"):
+        inflate("snappy", snappy(BLOCK)[:-1] + b"\0", BOUND)
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstandard"])
+def test_a_codec_that_is_not_installed_names_the_extra(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    with pytest.raises(MissingCodecError, match=r"pip install 'uldp-stream\[archives\]"):
+        check_codec(codec)

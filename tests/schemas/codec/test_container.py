@@ -1,6 +1,7 @@
 """The reference reader finds in a container file what was encoded, however it was cut and joined before."""
 
 import io
+import json
 import secrets
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -12,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fuzz.container import MARKER, NAMES
 from tests.messages import read_back
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, Container
-from uldp.schemas.codec.container import BLOCK_SIZE, EncodedMessages
+from uldp.schemas.codec.container import BLOCK_SIZE, EncodedMessages, write_header
+from uldp.schemas.framing import load_schema, schema_fingerprint
 from uldp.schemas.records import Message
 
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -90,3 +93,30 @@ def test_a_sync_marker_is_drawn_for_each_file(monkeypatch: pytest.MonkeyPatch) -
         file = io.BytesIO()
         EncodedMessages.of([Message(b"x", 1)]).write(file, {})
         assert file.getvalue().count(marker) == 2  # behind the header, and behind the block
+
+
+def header(name: str, **metadata: str) -> io.BytesIO:
+    file = io.BytesIO()
+    write_header(file, name, MARKER, metadata)
+    file.seek(0)
+    return file
+
+
+def keys(node: Any) -> set[str]:
+    """All keys of a schema as JSON."""
+    if isinstance(node, dict):
+        return set(node).union(*map(keys, node.values()))
+    return set().union(*map(keys, node)) if isinstance(node, list) else set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_header_has_the_schema_without_docs(name: str) -> None:
+    written = json.loads(Container.open(header(name)).metadata["avro.schema"])
+    assert not {key for key in keys(written) if key == "doc" or key.startswith("__")}
+    assert schema_fingerprint(written) == schema_fingerprint(load_schema(name))
+
+
+def test_a_header_holds_metadata_and_leaves_them_as_they_were() -> None:
+    metadata = {"uldp.a": "\u00e9"}
+    assert Container.open(header("message", **metadata)).metadata["uldp.a"].decode() == "\u00e9"
+    assert metadata == {"uldp.a": "\u00e9"}

@@ -1,7 +1,7 @@
-"""Chunks hold what they were made of, and come back as they were written."""
+"""Chunks hold what they were made of, come back as they were written, and attributes count as their bytes."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.kafka import Raw
 from uldp.schemas.codec.packed import NumberedRuns, PackedMessages, grouped
-from uldp.schemas.records import Message, Missing
+from uldp.schemas.records import MAX_VALUE_BYTES, SENDER, Message, Missing
 from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, joined
+from uldp.transforms.io.kafka.consumers import MAX_HEADERS, attributes
 
 LONGEST = 2**63 - 1
 
@@ -99,3 +101,40 @@ def test_parts_are_joined_in_their_order_to_chunks_of_bounded_size() -> None:
 def test_a_part_that_is_too_large_is_a_chunk_of_its_own() -> None:
     small, large = PackedMessages.of([Message(b"x", 1)]), PackedMessages.of([Message(bytes(ChunkSize.BYTES + 1), 2)])
     assert [len(chunk) for chunk in joined([small, small, large, small])] == [2, 1, 1]
+
+
+NOW = 1_767_258_000_000
+
+
+class CountedHeaders(list[tuple[str, bytes]]):
+    """Counts the headers that are read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        for header in super().__iter__():
+            self.read += 1
+            yield header
+
+    def __getitem__(self, at: object) -> "CountedHeaders":  # type: ignore[override]
+        assert isinstance(at, slice)
+        cut = CountedHeaders(list.__getitem__(self, at))
+        self.read += len(cut)
+        return cut
+
+
+def test_of_a_hostile_message_few_headers_are_read() -> None:
+    headers = CountedHeaders([(SENDER, b"first"), *[(f"h{n}", b"") for n in range(100_000)], (SENDER, b"x" * 10**6)])
+    assert attributes(Raw(named=lambda: headers)) == {SENDER: "x" * MAX_VALUE_BYTES}
+    assert headers.read == MAX_HEADERS
+
+
+@pytest.mark.parametrize(
+    "heavy", [Message(bytes(ChunkSize.BYTES), NOW), Message(b"", NOW, {SENDER: "x" * ChunkSize.BYTES})]
+)
+def test_attributes_count_as_bytes_of_a_chunk(heavy: Message) -> None:
+    messages = [heavy] * 3
+    assert [len(chunk) for chunk in grouped(messages, ChunkSize.BYTES)] == [1, 1, 1]
+    size = ChunkSize()
+    size.learn(messages)
+    assert size.messages(1000) == 1
