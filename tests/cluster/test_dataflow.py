@@ -126,31 +126,6 @@ def test_each_parameter_arrives(launched: Bucket) -> None:
     assert CollectionSpec.load(kept).model_dump() == SPEC.model_dump()
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("spec", "/specs/nowhere.yaml", "/specs/nowhere.yaml"),
-        (
-            "from",
-            "pubsub:projects/project/subscriptions/nowhere",
-            "does not exist; create it with: gcloud pubsub subscriptions create nowhere",
-        ),
-        ("to", "pubsub:projects/project/topics/reports", "results go to a directory"),
-    ],
-)
-def test_a_wrong_parameter_ends_the_launch_with_one_line(
-    name: str, value: str, says: str, server: PubSubServer, tmp_path: Path
-) -> None:
-    bucket = Bucket(tmp_path)
-    done = launch(bucket, server, parameters(bucket) | {name: value})
-    assert done.returncode != 0
-    assert says in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
-    assert not bucket.job.exists()
-    assert not bucket.results.exists()
-
-
 def source_of(graph: api.Pipeline) -> api.PTransform:
     """Return the one step that Dataflow runs itself."""
     found: api.PTransform

@@ -176,17 +176,6 @@ def test_partitions_that_are_added_are_read(broker: KafkaBroker) -> None:
     reader.close()
 
 
-def test_headers_that_are_no_text_are_escaped(broker: KafkaBroker) -> None:
-    topic = broker.create("headers")
-    producer = Producer({"bootstrap.servers": topic.servers})
-    headers: list[tuple[str, str | bytes | None]] = [(SENDER, b"\xff"), (ATTEMPT, None), ("", b"x"), (ATTEMPT, b"2")]
-    producer.produce(topic.name, None, timestamp=START, headers=headers)
-    producer.flush(30)
-    reader = KafkaSource(topic, stop_at_end=True).create_reader(None, None)
-    assert read_to_end(reader) == [Message(b"", START, {SENDER: "\\xff", ATTEMPT: "2"}, "headers/0/0")]
-    reader.close()
-
-
 def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:
     topic = KafkaTopic(broker.servers, "nowhere")
     line = rf"^kafka:{broker.servers}/nowhere: the topic does not exist; create it, or correct its name \(.*\)$"

@@ -55,8 +55,3 @@ def plain(cell: str) -> str:
     """The sentences of a cell without marks of Markdown."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell.replace("`", ""))
     return f"{text[0].upper()}{text[1:]}."
-
-
-def test_no_column_is_nested_or_repeated(file: pq.ParquetFile) -> None:
-    columns = [file.schema.column(i) for i in range(len(file.schema))]
-    assert {(each.path == each.name, each.max_repetition_level) for each in columns} == {(True, 0)}

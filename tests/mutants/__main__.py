@@ -1,4 +1,4 @@
-"""Change lines of the product, and see whether a quick test fails: ``python -m tests.mutants [PACKAGE...] [--date DATE]``.
+"""Change lines of the product, and see if a quick test fails: ``python -m tests.mutants [PACKAGE...] [--date DATE]``.
 
 The date decides which 200 lines change. Each change that no test notices is printed; one that is not in
 ``explained.txt`` makes the exit code 1. Files change in a copy in ``build/mutants``, never in the tree itself.

@@ -9,7 +9,6 @@ import pytest
 from tests import build
 from uldp.schemas.specs import kinds
 from uldp.schemas.specs.domains import Domain
-from uldp.schemas.specs.json_schema import spec_schema
 from uldp.schemas.specs.kinds import KINDS, OWN, Sets
 from uldp.schemas.specs.kinds.sets import Items
 from uldp.schemas.specs.specfile import SpecError, SpecFolder
@@ -31,20 +30,6 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 OF_HOURS: dict[str, Any] = {"of": {"size": 24}, "at_most": 3}
-
-
-def test_a_domain_has_the_kind_under_its_key_and_writes_it_again() -> None:
-    domain = Domain.model_validate({"hours": OF_HOURS})
-    assert domain.kind == "hours"
-    assert domain.model_dump(exclude_none=True) == {"hours": OF_HOURS}
-    assert Domain.model_validate(domain.model_dump(exclude_none=True)) == domain
-
-
-def test_its_name_is_among_the_kinds_and_the_keys_of_a_domain() -> None:
-    assert set(KINDS) == {*OWN, "hours", "pi", "days"}
-    assert len(KINDS) == len(OWN) + 3
-    assert KINDS["hours"] is Hours
-    assert Domain.forms()[-5:-2] == ["hours", "pi", "days"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("pi", "math:pi"), ("days", f"{__name__}:Hours")])
@@ -82,12 +67,3 @@ def test_sets_of_a_package_are_no_attributes_of_a_record_either() -> None:
     message = "an attribute cannot be of hours of a day; give hours of a day a collection of their own"
     with pytest.raises(ValueError, match=message):
         Domain.model_validate({"record": {"a": {"size": 2}, "b": {"hours": OF_HOURS}}})
-
-
-def test_the_schema_for_editors_has_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("hours", f"{__name__}:Hours", kinds.GROUP)
-    monkeypatch.setattr(kinds, "_registered", lambda: dict.fromkeys((*OWN, "hours"), point))
-    schema = spec_schema()
-    assert {"required": ["hours"]} in schema["$defs"]["Domain"]["oneOf"]
-    assert schema["$defs"]["Domain"]["properties"]["hours"] == {"$ref": "#/$defs/Hours"}
-    assert "at_most" in schema["$defs"]["Hours"]["properties"]

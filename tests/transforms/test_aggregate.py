@@ -1,7 +1,5 @@
 """The whole transform: panes, windows and accounting on a stream that the test writes event by event."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from tests.build import MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
@@ -72,28 +69,6 @@ def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:
     return build.message(build.report(number, 4, START + MINUTE, spec.key))
 
 
-def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: Path) -> None:
-    """Counts are kept, and when the share falls below the limit, estimates are published again."""
-    spec = make_spec(limits={"max_rejected_ratio": 0.25, "when_exceeded": "stop"})
-    other = make_spec("other", limits={"max_rejected_ratio": 0.25, "when_exceeded": "stop"})
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5), wrong(9), report(0, 5, spec=other)])
-        .advance_processing_time(11)
-        .add_elements([report(1, 6), report(2, 7)])
-        .advance_watermark_to_infinity()
-    )
-    panes = run(stream, [spec, other], tmp_path)
-    assert [(pane.collection, pane.n, pane.flags) for pane in panes] == [
-        ("other", 1, ()),
-        ("other", 1, ()),
-        ("plain", 1, ("rejected_ratio",)),
-        ("plain", 3, ()),
-    ]
-    published = [(estimate.collection, estimate.n) for estimate in ResultsFolder(tmp_path).estimates()]
-    assert published == [("other", 1), ("other", 1), ("plain", 3)]
-
-
 def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_path: Path) -> None:
     spec = make_spec(limits={"min_reports": 2})
     stream = (
@@ -122,26 +97,6 @@ def test_a_window_that_a_drain_fires_before_its_end_is_incomplete(
     stream = new_stream().add_elements([report(0, 5), report(1, year, published=year)]).advance_watermark_to_infinity()
     ended, open_still = run(stream, [PLAIN], tmp_path, simulated_clock=simulated)
     assert (ended.flags, open_still.flags) == ((), flags)
-
-
-def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
-    """Of every report that names the collection: counted, copy, late and rejected."""
-    stream = (
-        new_stream()
-        .add_elements([report(0, 5), report(1, 5, published=7), report(1, 6, published=5), report(2, 70, published=20)])
-        .advance_watermark_to(at(90))
-        .add_elements([report(3, 59, published=90)])
-        .advance_watermark_to_infinity()
-    )
-    panes = run(stream, [make_spec(event_time="exact")], tmp_path)
-    (window,) = {pane.window_start for pane in panes}
-    assert window == START
-    assert panes[-1].accounting == Accounting(received=5, counted=2, duplicate=1, late=1, rejected=1)
-    seconds = 2 * 60, 31 * 60
-    past = Counter([0, *(math.floor(math.log2(second)) + 1 for second in seconds)])
-    assert Counter(dict(enumerate(panes[-1].signals.past))) == past
-    early = Counter(math.floor(math.log2(second)) + 1 for second in (60, 50 * 60))
-    assert Counter(dict(enumerate(panes[-1].signals.early))) == early
 
 
 def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.collector.test_partial import PARTS, span, value, values
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import Partial
 from uldp.collector.signals import SenderCounts
-from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
+from uldp.mechanisms.protocol.cells import SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Message, Missing
@@ -176,23 +176,6 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
     np.testing.assert_array_equal(read.dense(), counts.dense(), strict=True)
 
 
-@pytest.mark.parametrize(
-    ("largest", "width"), [(127, 1), (128, 2), (-129, 2), (1 << 15, 4), (1 << 31, 8), (-1 << 40, 8)]
-)
-@pytest.mark.parametrize("size", [3, 1 << 12], ids=["dense", "sparse"])
-def test_cells_take_as_few_bytes_as_the_largest_needs(size: int, largest: int, width: int) -> None:
-    def coded(value: int) -> bytes:
-        values = np.array([1, value, 0])
-        cells: Cells = values if size == 3 else SparseCells(size, np.arange(3), values)
-        return PartialCoder().encode(build.part(cells, Accounting(1, 1)))
-
-    found = PartialCoder().decode(coded(largest)).cells
-    assert found is not None
-    np.testing.assert_array_equal(as_dense(found)[:3], [1, largest, 0], strict=True)
-    assert as_dense(found).dtype == np.int64
-    assert len(coded(largest)) - len(coded(1)) == 3 * (width - 1)
-
-
 def part_of(n: int, size: int) -> Partial:
     """The part of a window with n reports, whose clocks are a little wrong."""
     rng = np.random.default_rng(n)
@@ -254,14 +237,3 @@ def test_a_coder_is_deterministic_and_equal_to_its_likes_alone(coder: type[Coder
 
 def test_a_position_is_not_seen_by_readers_of_files() -> None:
     assert MessageCoder().encode(MESSAGE).startswith(MessageCoder().encode(MESSAGE._replace(source="")))
-
-
-@pytest.mark.parametrize("largest", [60, 8000, 1_000_000])
-def test_the_size_of_what_is_large_is_known_without_encoding(largest: int) -> None:
-    counts = np.random.default_rng(1).integers(0, largest, 10_000)
-    shares = counts / counts.sum()
-    support = replace(SUPPORT, cells=counts)
-    estimate = build.estimate(SUPPORT, shares, shares)
-    sized: list[tuple[Coder, Any]] = [(StatisticCoder(), support), (EstimateCoder(), estimate)]
-    for coder, large in sized:
-        assert 0.5 < coder.estimate_size(large) / len(coder.encode(large)) < 2.1

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from typing import Any
-from unittest import mock
 
 import apache_beam as beam
 import pytest
@@ -12,7 +11,6 @@ from tests import build
 from tests.build import HOUR
 from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, make_spec, value
 from uldp.collector.columns import MixedColumns
-from uldp.collector.counting import count_support
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
@@ -92,21 +90,3 @@ def test_collections_with_the_same_windows_are_one_element_of_a_bundle_and_windo
     ]
     wanted = [(spec.key, start, counted) for spec in many for start, counted in brute_force(reports).items()]
     assert sorted(found, key=str) == sorted(wanted, key=str)
-
-
-@pytest.mark.parametrize(("deduplicated", "times"), [(True, 2), (False, 1)])
-def test_ids_wait_only_where_a_step_has_compared_them(
-    deduplicated: bool, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = [columns(SYMBOLS, [(hour, {hour % SIZE}) for hour in range(100)])] * 2
-    monkeypatch.setattr(_CountFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
-    assert 2 * parts[0].without_ids().nbytes < parts[0].nbytes
-    fn = _CountFn(SharedSpecs.of(SPECS), None, coded=deduplicated)
-    fn.start_bundle()
-    with mock.patch("uldp.transforms.count.count_support", wraps=count_support) as counting:
-        for part in parts:
-            fn.process(MixedColumns((part,)))
-        spans = [element.value for element in fn.finish_bundle()]
-        found = {start: value(each) for _, span in spans for start, each in span.slices()}
-    assert counting.call_count == times
-    assert found == brute_force([(hour, {hour % SIZE}) for hour in range(100)] * 2)

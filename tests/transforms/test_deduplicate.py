@@ -131,22 +131,6 @@ def test_an_id_is_forgotten_when_its_last_window_closes(watermark: int, copies: 
     )
 
 
-def test_each_slice_expires_in_its_turn() -> None:
-    # The later slice comes first, so that the timer has to be brought forward, and then set again.
-    assert_stream(
-        START,
-        columns([2], 1),
-        columns([1], 0),
-        EXPIRY,
-        columns([1], 0),
-        columns([2], 1),
-        EXPIRY + HOUR,
-        columns([2], 1),
-        kept=[(2, 1), (1, 0), (1, 0), (2, 1)],
-        duplicates=[1],
-    )
-
-
 # What a worker keeps in memory is only ever as good as the state.
 
 
@@ -249,15 +233,6 @@ def test_a_worker_that_forgets_reads_no_state_again() -> None:
     assert [bag.reads for bag in shard.bags] == reads
     assert all(not bag.entries for bag in shard.bags)
     assert shard.token.value is None
-
-
-def test_a_worker_does_not_keep_ids_that_expire_long_before_others_of_their_element() -> None:
-    shard, worker = Shard(), Worker()
-    worker.keeps(shard, range(100), hour=[0] * 99 + [1])
-    worker.forgets(shard, EXPIRY)
-    assert worker.keeps(shard, [98, 99], hour=[0, 1]) == [98]
-    # It read the bag to write the rest anew; it has only that in memory.
-    assert shard.bags[0].reads == 1
 
 
 def test_an_id_that_came_again_after_its_expiry_is_kept_as_long_as_its_last_window() -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import apache_beam as beam
 import numpy as np
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.collector.partial import Partial
-from uldp.mechanisms.protocol.cells import add_cells, as_dense
+from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import KeyedPartial, KeyedSpan, SumFixedWindows
@@ -74,15 +73,6 @@ def test_what_is_missing_in_a_slice_is_missing_in_the_window_that_begins_with_it
         if each.cells is not None
     }
     assert counts == without
-
-
-def test_a_slot_costs_three_additions_at_the_most() -> None:
-    slots, length = 1000, 288
-    slices = {slot * PERIOD: part(1) for slot in range(slots)}
-    with mock.patch("uldp.collector.partial.add_cells", wraps=add_cells) as additions:
-        windows = list(slide(slices, length * PERIOD, PERIOD))
-    assert len(windows) == slots + length - 1
-    assert slots < additions.call_count < 3 * slots
 
 
 def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:

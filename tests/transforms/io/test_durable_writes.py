@@ -48,15 +48,6 @@ def test_a_file_is_synchronized_before_it_is_named_and_its_folder_after(tmp_path
     assert steps == ["file of 4", "rename", f"folder {tmp_path.name}"]
 
 
-def test_the_folder_above_each_new_folder_is_synchronized_before_a_file_is_in_it(
-    tmp_path: Path, steps: list[str]
-) -> None:
-    for name in ("b", "c"):
-        write_file(str(tmp_path / "counts" / "window" / name), b"four")
-    file = ["file of 4", "rename", "folder window"]
-    assert steps == [f"folder {tmp_path.name}", "folder counts", *file, *file]
-
-
 def test_no_name_of_a_bundles_files_and_folders_is_lost_in_a_power_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

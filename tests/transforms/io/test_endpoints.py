@@ -1,14 +1,11 @@
 """Endpoints: which URI names which, and what each of them refuses. Brokers themselves are in tests/cluster."""
 
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import apache_beam as beam
 import pytest
 
 from tests.fakes.kafka import Broker
-from tests.fakes.pubsub import Client, Requests
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import SENDER, Message
@@ -121,17 +118,3 @@ def test_a_topic_of_kafka_takes_messages_with_their_times(broker: Broker, messag
         topic.append(messages)
     assert [value for _, _, value in broker.written] == [b"one", b"two"]
     assert broker.options == [{"headers": [(SENDER, "b")], "timestamp": 5_000}, {"headers": [], "timestamp": 6_000}]
-
-
-def test_a_topic_of_pubsub_takes_messages_at_its_own_time(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = Requests()
-    monkeypatch.setitem(sys.modules, "google.pubsub_v1", SimpleNamespace(PublisherClient=requests))
-    client.answers = [None, SimpleNamespace(permissions=["pubsub.topics.publish"])]
-    with parse_endpoint(TOPIC).writing(simulated_clock=False) as topic:
-        topic.append(MESSAGES)
-    ((_, request),) = requests.made
-    assert request["topic"] == "projects/project/topics/reports"
-    assert [(sent["data"], sent["attributes"]) for sent in request["messages"]] == [
-        (b"one", {SENDER: "b"}),
-        (b"two", {}),
-    ]

@@ -5,10 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from tests import build
-from tests.build import HOUR, START
+from tests.build import START
 from tests.pipelines.results.test_export import WITH_TAGS
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
@@ -52,21 +50,3 @@ def test_a_key_names_a_row_in_all_panes() -> None:
     ]
     later = replace(WITH_TAGS, pane=Pane(PaneKind.LATE, 9), accounting=Accounting(300, 300))
     assert keys(later) == keys(WITH_TAGS)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"collection": "d"},
-        {"version": 2},
-        {"device_digest": "0" * 16},
-        {"window_start": START - 1},
-        {"window_end": START + 2 * HOUR},
-        {"estimator": "mle"},
-    ],
-)
-def test_rows_of_another_window_have_other_keys(other: dict[str, Any]) -> None:
-    specs = SharedSpecs([SPEC, build.spec(version=2), build.spec(collection="d")])
-    changed = {key for key, _ in keyed_rows(specs, replace(WITH_TAGS, **other))}
-    assert changed.isdisjoint(keys(WITH_TAGS))
-    assert len(changed) == 5

@@ -1,6 +1,5 @@
 """Many readers of one source, and the one connection that they share."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -102,21 +101,6 @@ def test_who_is_not_used_is_closed(broker: Broker) -> None:
         consumers.close()  # all but who is in use
         assert connected(broker) == [consumer.client]
     consumers.close()
-    assert connected(broker) == []
-
-
-def test_what_is_still_connected_is_closed_when_the_process_ends(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_exit: list[Callable[[], None]] = []
-    monkeypatch.setattr("atexit.register", at_exit.append)
-    consumers = Consumers()
-    assert at_exit == []
-    for key in ("one", "other"):
-        with consumers.acquire(key, TOPIC):
-            pass
-    (close,) = at_exit
-    close()
     assert connected(broker) == []
 
 

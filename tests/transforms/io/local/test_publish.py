@@ -15,7 +15,6 @@ import pytest
 
 from uldp.schemas.locks import NoLocksError
 from uldp.schemas.records import Message
-from uldp.transforms.io import durable_files as publishing
 from uldp.transforms.io.durable_files import publish
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
@@ -119,27 +118,6 @@ def test_a_file_system_without_links_and_locks_is_refused(stream: LocalStream, m
     ):
         stream.append([Message(b"", 0)])
     assert os.listdir(stream.path) == ["stream.json"]
-
-
-def test_where_folders_cannot_be_opened_renaming_replaces_nothing(
-    stream: LocalStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on Windows, without hard links."""
-    rename = os.rename
-
-    def rename_new(old: Path, new: Path) -> None:
-        if new.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new))
-        rename(old, new)
-
-    monkeypatch.delattr(os, "link")
-    monkeypatch.setattr(os, "rename", rename_new)
-    monkeypatch.setattr(publishing, "FOLDER", 0)
-    monkeypatch.setattr(fcntl, "flock", refusing(errno.ENOLCK))
-    one, two = LocalStream.open(stream.path), LocalStream.open(stream.path)
-    for time, writer in enumerate((one, two, two, one)):
-        writer.append([Message(b"", time)])
-    assert published(stream) == [0, 1, 2, 3]
 
 
 #: Appends as a process that is killed when it comes to a step, and then as another process; prints what is there.

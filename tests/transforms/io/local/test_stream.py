@@ -1,6 +1,5 @@
 """The embedded stream: an ordered log of whole segments, whoever writes and whoever reads."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.schemas.records import ATTEMPT, SENDER, Message
-from uldp.schemas.rejected import Rejected
 from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.local.segments import last_publish_time
 from uldp.transforms.io.local.stream import LocalStream
@@ -48,28 +46,6 @@ def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -
         with pytest.raises(StreamError, match=rf"^{path}: not an empty directory; choose another directory"):
             LocalStream.create(path)
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("name", "holds"),
-    [
-        ("nowhere", "no such file or directory"),
-        ("empty", "holds nothing"),
-        ("file", "holds nothing that uldp writes"),
-        ("archive", "holds messages"),
-    ],
-)
-def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path, name: str, holds: str) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").touch()
-    (tmp_path / "archive").mkdir()
-    (tmp_path / "archive" / "1.avro").write_bytes(WHOLE)
-    path = tmp_path / name
-    with pytest.raises(StreamError) as caught:
-        LocalStream.open(path)
-    assert str(caught.value) == (
-        f"{path}: {holds}; give a directory that holds a local stream; uldp simulate creates one"
-    )
 
 
 @pytest.mark.parametrize(
@@ -166,43 +142,6 @@ def test_files_of_messages_round_trip(tmp_path_factory: pytest.TempPathFactory, 
     with path.open("wb") as file:
         write_messages(file, sent)
     assert [message._replace(source="") for message in read_messages(path)] == sent
-
-
-REJECTED = Rejected("decode", "malformed", "", (b"",), {}, (0,), "", 1, "0")
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "it starts with nothing, not 4f626a01"),
-        (b"junk", "it starts with 6a756e6b, not 4f626a01"),
-        (b"Obj\x01", "it ends too early"),
-        (b"Obj\x01" + b"\xff" * 40, "a number of a block or of the header is too long"),
-        (
-            container_bytes("message", [encode_record("message", message.to_avro()) for message in messages(1, 2)])[
-                :-20
-            ],
-            "it ends too early",
-        ),
-        (json.dumps({"data": "x"}).encode(), "it starts with 7b226461, not 4f626a01"),
-    ],
-    ids=["empty", "text", "magic", "garbage", "truncated", "json"],
-)
-def test_a_file_that_holds_no_messages_is_named(tmp_path: Path, content: bytes, reason: str) -> None:
-    path = tmp_path / "other.avro"
-    path.write_bytes(content)
-    with pytest.raises(StreamError) as refused:
-        list(read_messages(path))
-    said = f"not an Avro file of messages ({reason}); replace it by an undamaged file, or remove it"
-    assert str(refused.value) == f"{path}: {said}"
-
-
-def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "other.avro"
-    path.write_bytes(container_bytes("rejected", [encode_record("rejected", REJECTED.to_avro())]))
-    with pytest.raises(StreamError) as refused:
-        list(read_messages(path))
-    assert str(refused.value) == f"{path}: holds rejected reports, not messages; give only files of messages"
 
 
 WHOLE = container_bytes("message", [encode_record("message", message.to_avro()) for message in messages(1, 2, 3)])

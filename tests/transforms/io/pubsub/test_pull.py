@@ -9,7 +9,6 @@ import grpc
 import pytest
 
 from tests.fakes.pubsub import SUBSCRIPTION
-from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.pubsub import client as client_module
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.subscription import library
@@ -86,9 +85,3 @@ def test_a_pull_is_routed_as_the_library_routes_it(server: Server) -> None:
         client.pull(request={"subscription": SUBSCRIPTION.path, "max_messages": 1}, retry=None, timeout=PATIENCE)
     waited, at_once, the_librarys = server.routes
     assert waited == at_once == the_librarys
-
-
-def test_a_refusal_is_the_librarys(server: Server) -> None:
-    server.refuses = grpc.StatusCode.NOT_FOUND
-    with pytest.raises(EndpointError, match="does not exist; create it with"):
-        Puller(SUBSCRIPTION).pull()

@@ -122,15 +122,6 @@ def test_a_simulated_clock_stands_still_without_messages() -> None:
     assert watermark(reader) == 7_000_000 - DELAY
 
 
-def test_a_simulated_clock_is_handed_from_reader_to_reader() -> None:
-    reader = reader_of([message("a", 5_000_000)], (), simulated_clock=True, timestamp_attribute="time")
-    reader.start()
-    commit(reader)
-    reader = next_reader(reader)
-    assert not reader.start()
-    assert watermark(reader) == 5_000_000 - DELAY
-
-
 def test_who_is_set_aside_and_taken_up_again_knows_nothing_of_what_followed() -> None:
     first = reader_of(*[[message(name, NOW)] for name in "abcdef"])
     queue = queue_of(first)
