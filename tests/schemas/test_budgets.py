@@ -1,6 +1,5 @@
 """The keys ``budget``, what a user may spend over time, and ``lasting_epsilon``, what reports of one value spend."""
 
-import math
 from datetime import timedelta
 from typing import Any
 
@@ -83,13 +82,6 @@ def test_devices_must_know_it() -> None:
     ("changes", "match"),
     [
         (keys("urr", lasting_epsilon=0.9), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
-        (keys("urr", lasting_epsilon=0), r"lasting_epsilon: must be at least epsilon, .* \(1\) \(got 0\)$"),
-        (keys("urr", lasting_epsilon=float("nan")), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
-        (keys("urr", epsilon=1.23456789, lasting_epsilon=1.2345), r"at least epsilon, .* \(1\.23456789\)"),
-        (
-            keys("urr", epsilon=0, lasting_epsilon=0),
-            "^spec: mechanism.epsilon: must be 1e-06 or more: .*\n.*1e-06 or more",
-        ),
         (keys("urr", lasting_epsilon=21.0), "lasting_epsilon: must be 20 or less"),
         (
             {"mechanism": {"name": "identity", "lasting_epsilon": 2.0}},
@@ -133,8 +125,6 @@ def test_a_record_keeps_it() -> None:
     [
         ({"budget": {"epsilon": 4}}, "budget.every: missing; add it"),
         ({"budget": {"epsilon": 0, "every": "1d"}}, "budget.epsilon: must be more than 0 (got 0)"),
-        ({"budget": {"epsilon": math.inf, "every": "1d"}}, "budget.epsilon: must be a finite number (got inf)"),
-        ({"budget": {"epsilon": 4, "every": "0d"}}, "budget.every: must be more than 0 and at most 3650d (got '0d')"),
         ({"budget": {"epsilon": 4, "every": "9999d"}}, "must be more than 0 and at most 3650d (got '9999d')"),
         (
             {"budget": {"epsilon": 0.5, "every": "1d"}},

@@ -48,15 +48,10 @@ def test_text_that_is_no_number_of_the_range_is_an_error(text: str, says: str) -
     ("keys", "text"),
     [
         ({"domain": {"number": 3}}, "domain.number: must be a mapping, as number: {low: 0, high: 10} (got 3)"),
-        ({"domain": {"number": {"low": 1}}}, "domain.number.high: missing; add it"),
         ({"domain": {"number": {"low": 3, "high": 3}}}, "domain.number: low must be less than high, got 3 and 3"),
         (
             {"domain": {"number": {"low": 0, "high": float("inf")}}},
             "domain.number.high: must be a finite number (got inf)",
-        ),
-        (
-            {"domain": {"number": {"low": float("nan"), "high": 1}}},
-            "domain.number.low: must be a finite number (got nan)",
         ),
         (
             {"domain": {"number": {"low": -1e308, "high": 1e308}}},

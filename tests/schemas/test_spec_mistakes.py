@@ -8,10 +8,9 @@ import yaml
 from pydantic import TypeAdapter
 
 from tests import build
-from tests.families import TAKE_TAGS, takers
+from tests.families import TAKE_TAGS
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import Domain
-from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import KINDS
 from uldp.schemas.specs.mistakes import FORMS
 from uldp.schemas.specs.specfile import SpecError
@@ -27,7 +26,6 @@ UNKNOWN_KEY = "unknown key; check the spelling or remove it"
 DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
 SENSITIVE = "write all, or a list of values of the domain"
 ESTIMATOR = "write one of auto, empirical, threshold, norm-sub, wls, mle, em, ems, or a list of them"
-MECHANISMS = " or ".join(str(mechanism_names())[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
@@ -64,30 +62,17 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"limits": {"min[reports]": 1}}, f"limits.min[reports]: {UNKNOWN_KEY} (did you mean 'min_reports'?)"),
         ({"tags": [{"name": "a", "nmae": "b"}]}, f"tags.0.nmae: {UNKNOWN_KEY} (did you mean 'name'?)"),
         ({"\x1b[31m": 1}, f"'\\x1b[31m': {UNKNOWN_KEY}"),
-        ({"k" * 1000: 1}, f"'{'k' * 37}...{'k' * 38}': {UNKNOWN_KEY}"),
         ({"window": {}}, "window.size: missing; add it"),
         ({"mechanism": {"epsilon": 1.0}}, "mechanism.name: missing; add it"),
-        (
-            {"mechanism": {"name": "DE", "epsilon": 1.0}},
-            "mechanism.name: 'DE' has another name here: write rr",
-        ),
-        (
-            {"mechanism": {"name": "pm", "epsilon": 1.0}},
-            "mechanism.name: 'pm' has another name here: write block with width: piecewise",
-        ),
         (
             {"mechanism": {"name": "THRESH", "epsilon": 1.0}},
             "mechanism.name: 'THRESH' is not here; docs/mechanisms.md says why",
         ),
-        ({"collection": "C"}, f"collection: {SMALL_NAME} (got 'C')"),
         ({"collection": "c\n"}, f"collection: {SMALL_NAME} (got 'c\\n')"),
         ({"collection": 7}, "collection: must be text (YAML reads this as the number 7; write it in quotes)"),
         ({"version": 0}, "version: must be 1 or more (got 0)"),
         ({"version": 1 << 31}, f"version: must be less than 2,147,483,648 (got {1 << 31})"),
-        ({"version": "1"}, "version: must be a whole number (got '1'; write it without quotes)"),
-        ({"version": True}, "version: must be a whole number (got true)"),
         ({"domain": {"size": 1}}, "domain.size: must be 2 or more (got 1)"),
-        ({"domain": {"size": 6, "columns": 1}}, "domain.columns: must be 2 or more (got 1)"),
         (
             {"domain": {"size": 6, "columns": 4}},
             "domain.columns: 4 columns do not divide 6 values into full rows; the nearest number that does is 3",
@@ -106,15 +91,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"domain": {"size": 2, **TWO_LABELS}}, f"domain: {ONE_DOMAIN} (given: size, labels)"),
         ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' occurs twice; labels must differ"),
-        ({"domain": {"labels": ["yes", True]}}, f"domain.labels.1: {LABEL_READ} true; write it in quotes)"),
-        ({"domain": {"labels": ["a", 1]}}, f"domain.labels.1: {LABEL_READ} the number 1; write it in quotes)"),
         (
             {"domain": {"labels": [date(2026, 1, 5), "b"]}},
             f"domain.labels.0: {LABEL_READ} the date 2026-01-05; write it in quotes)",
         ),
-        ({"domain": {"labels": ["a", ["b"]]}}, "domain.labels.1: must be text"),
         ({"domain": {"labels": ["a"]}}, "domain.labels: must have 2 entries or more"),
-        ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' occurs twice; labels must differ"),
         (
             {
                 "intervals": "simultaneous",
@@ -134,7 +115,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"sensitive": 5}, f"sensitive: {SENSITIVE} (got 5)"),
         ({"sensitive": [1, 1.5]}, f"sensitive.1: {SENSITIVE} (YAML reads this as the number 1.5; {QUOTES})"),
-        ({"sensitive": "al"}, f"sensitive: {SENSITIVE} (got 'al'; did you mean 'all'?)"),
         (
             {"sensitive": [1], "domain": {"labels": ["1", "2"]}},
             "sensitive: 1 is the index of one value and the label of another; for the label, write it in quotes: '1'",
@@ -149,20 +129,12 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"sensitive": [5]}, "sensitive: 5 is outside of the domain 0 to 4"),
         ({"sensitive": [3, 1, 3]}, "sensitive: 3 occurs twice; remove one"),
-        ({"sensitive": ["a"]}, "sensitive: 'a' is a label, but the domain has only a size"),
         ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
         (
             {"mechanism": mechanism("grr", epsilon=1)},
             "mechanism.name: 'grr' has another name here: write rr",
         ),
-        (
-            {"mechanism": mechanism("uRR", epsilon=1)},
-            f"mechanism.name: 'uRR': did you mean 'urr'? It must be one of {MECHANISMS}",
-        ),
-        ({"version": 16**5000}, "version: must be less than 2,147,483,648 (got a number of thousands of digits)"),
         ({"mechanism": "urr"}, "mechanism: must be a mapping; write {name: urr, epsilon: 1.0} (got 'urr')"),
-        ({"mechanism": "grr"}, "mechanism: must be a mapping, as mechanism: {name: rr, epsilon: 1.0} (got 'grr')"),
-        ({"version": "two"}, "version: must be a whole number (got 'two')"),
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
             {"mechanism": mechanism("urr", epsilon=0)},
@@ -175,10 +147,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
                 "above 30 the noise is finer than the draws of a device; choose identity for reports without privacy "
                 "(got 51)"
             ),
-        ),
-        (
-            {"mechanism": mechanism("urr", epsilon="1.0")},
-            "mechanism.epsilon: must be a number (got '1.0'; write it without quotes)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon=yaml.safe_load("1e-1"))},
@@ -194,10 +162,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         (
             {"mechanism": mechanism("rappor", epsilon=1.0)},
             "mechanism: rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves)",
-        ),
-        (
-            {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
-            f"mechanism: oue takes no theta; only {takers('theta')} do",
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
@@ -232,7 +196,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"tags": {"name": "a"}}, "tags: must be a list, as tags: [{name: home}]"),
         ({"tags": [{"name": "a"}, {"name": "a"}]}, "tag names must differ, got ['a', 'a']"),
         ({"tags": [{"name": "home"}]}, f"tags.0: home {SPREAD}"),
-        ({"window": {"size": 3600}}, f"window.size: {DURATION} (got 3600)"),
         ({"window": {"size": "1 h"}}, f"window.size: {DURATION} (got '1 h')"),
         ({"window": {"size": "0s"}}, "window: size must be more than 0"),
         (
@@ -245,8 +208,6 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"estimator": "mean"}, f"estimator: {ESTIMATOR} (got 'mean')"),
         ({"estimator": ["mle", "mean"]}, f"estimator.1: {ESTIMATOR} (got 'mean')"),
-        ({"estimator": "norm_sub"}, f"estimator: {ESTIMATOR} (got 'norm_sub'; did you mean 'norm-sub'?)"),
-        ({"estimator": []}, f"estimator: {ESTIMATOR} (got [])"),
         ({"estimator": ["mle", "mle"]}, "estimators must differ, got ['mle', 'mle']"),
         (
             {"estimator": ["empirical", "mle", "em"], "mechanism": mechanism("oue", epsilon=1)},
@@ -254,14 +215,9 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"limits": {"min_reports": 0}}, "limits.min_reports: must be 1 or more (got 0)"),
         (
-            {"limits": {"max_rejected_ratio": 1.5}},
-            "limits.max_rejected_ratio: must be 1 or less (got 1.5)",
-        ),
-        (
             {"limits": {"max_duplicate_ratio": 0}},
             "limits.max_duplicate_ratio: must be more than 0 (got 0)",
         ),
-        ({"limits": {"max_clock_skew": 600}}, f"limits.max_clock_skew: {DURATION} (got 600)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

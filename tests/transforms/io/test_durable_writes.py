@@ -7,13 +7,14 @@ from pathlib import Path
 from stat import S_ISDIR
 
 import pytest
+from apache_beam.io.filesystems import FileSystems
 
 from tests import build
 from tests.build import HOUR, START
 from tests.fakes import memory
 from uldp.schemas.records import Message
 from uldp.transforms.io import durable_files
-from uldp.transforms.io.durable_files import remove_aside, write_file, write_files
+from uldp.transforms.io.durable_files import remove_aside, remove_file, write_file, write_files
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results.write import write_statistics
 
@@ -136,3 +137,13 @@ def test_a_folder_that_goes_before_its_first_file_is_made_again(
     write_file(str(tmp_path / "window" / "1.avro"), b"1")
     assert (tmp_path / "window" / "1.avro").read_bytes() == b"1"
     assert len(gone) == 3
+
+
+@pytest.mark.parametrize("scheme", ["", "mem://"])
+def test_a_file_that_is_gone_is_removed_again(tmp_path: Path, scheme: str) -> None:
+    path = f"{scheme}{tmp_path}/pane.avro"
+    write_file(path, b"pane")
+    assert FileSystems.exists(path)
+    for _ in range(2):
+        remove_file(path)
+        assert not FileSystems.exists(path)

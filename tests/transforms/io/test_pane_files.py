@@ -12,6 +12,7 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
@@ -130,6 +131,16 @@ def test_a_job_that_keeps_the_newest_panes_finds_their_files(tmp_path: Path) -> 
         ]
         assert sum(write(tmp_path, second, estimates(second, "mle"), newest_only=True).values()) == 40
     assert {each.n for each in ResultsFolder(tmp_path).panes()} == {300}
+
+
+def test_cells_that_are_apart_go_with_their_pane_and_a_newer_pane_of_an_earlier_run_stays(tmp_path: Path) -> None:
+    """A run that is started again counts its revisions from 0, and its first panes have received fewer reports."""
+    few = replace(early(panes(1, 3))[0], flags=(Flag.FEW_REPORTS.value,))
+    assert write(tmp_path, [few], [], newest_only=True) == {"counts c-v1": 1, "few c-v1": 1}
+    grown = replace(panes(1, 8)[0], pane=Pane(PaneKind.ON_TIME, 5), supersedes=Superseded(0, 3))
+    assert write(tmp_path, [grown], [], newest_only=True) == {"counts c-v1": 1}
+    write(tmp_path, early(panes(1, 5), 1), [], newest_only=True)
+    assert [(pane.pane.revision, pane.n) for pane in newest(ResultsFolder(tmp_path).panes())] == [(5, 8)]
 
 
 @pytest.mark.parametrize(("module", "limit"), [("panes.MAX_PANES", 50), ("panes.MAX_BYTES", 9_000)])

@@ -47,8 +47,6 @@ def test_names_are_read_and_written(kind: type[Subscription] | type[Topic], uri:
         "pubsub:projects/example/topics/reports",
         "pubsub:projects/short/subscriptions/reports",
         "pubsub:projects/example/subscriptions/1st",
-        "pubsub:projects/example/subscriptions/ab",
-        "pubsub:projects/example/subscriptions/a/b",
         "pubsub:projects/example/subscriptions/größe",
         "pubsub:projects/example/subscriptions/reports\n",
     ],
