@@ -57,11 +57,6 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
     assert of_both[0].values.tolist() == of_both[1].values.tolist()
 
 
-@pytest.mark.parametrize("name", TAKE_IT)
-def test_each_mechanism_with_the_key_keeps_a_response(name: str) -> None:
-    assert build_protocol(build.spec(**keys(name, lasting_epsilon=2.0))).mechanism.guarantee.lasting is not None
-
-
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in TAKE_IT])
 def test_each_other_mechanism_refuses_it(name: str) -> None:
     mechanism = EXAMPLES[name]["mechanism"] | {"lasting_epsilon": 2.0}

@@ -72,11 +72,6 @@ def test_a_spec_written_out_is_the_same_spec(sample: Path) -> None:
     assert CollectionSpec.load(sample).model_dump() == spec.model_dump()
 
 
-def test_a_spec_may_begin_with_a_byte_order_mark(sample: Path) -> None:
-    sample.write_text(SAMPLE, encoding="utf-8-sig")
-    assert CollectionSpec.load(sample).key == ("manhattan-checkins", 1)
-
-
 def test_values_are_named_by_label_where_there_are_labels() -> None:
     spec = build.spec(domain={"labels": ["home", "work", "gym"]}, sensitive=["gym", 0])
     assert spec.size == 3

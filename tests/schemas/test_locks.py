@@ -105,10 +105,3 @@ def test_another_error_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(fcntl, "flock", fail)
     with pytest.raises(OSError, match="Input/output error"), locked_file(tmp_path / "file"):
         pass
-
-
-def test_a_system_without_any_locks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(locks, "_FCNTL", None)
-    monkeypatch.setattr(locks, "_MSVCRT", None)
-    with pytest.raises(NoLocksError, match="has no locks"), locked_file(tmp_path / "file"):
-        pass

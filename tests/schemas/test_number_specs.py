@@ -98,11 +98,6 @@ def test_it_is_the_record_written_out(budget: dict[str, Any]) -> None:
     assert short.device_digest == long.device_digest
 
 
-def test_the_mechanism_may_be_that_of_the_record() -> None:
-    one, other = build.spec(**SHORT | {"mechanism": LONG["mechanism"]}), build.spec(**LONG)
-    assert one.model_dump() == other.model_dump()
-
-
 @pytest.mark.parametrize(
     ("numbers", "text"),
     [

@@ -35,10 +35,6 @@ def test_zones_are_in_the_order_of_the_file_and_rest_is_the_last(tmp_path: Path)
     assert zones.of_value.tolist() == [1, 0, 2, 2, 0]
 
 
-def test_there_is_no_rest_if_the_file_names_all_values(tmp_path: Path) -> None:
-    assert zones_of(parse(tmp_path, "0,a\n1,b\n2,a\n3,b\n4,b\n")).labels == ("a", "b")
-
-
 @pytest.mark.parametrize("file", [FILE, "0,a\n1,b\n2,a\n3,b\n4,b\n"])
 def test_zones_that_are_written_are_read_again(file: str, tmp_path: Path) -> None:
     spec = parse(tmp_path, file)

@@ -64,7 +64,6 @@ WITHOUT_PRIVACY = build.estimate(SUPPORT, [], [], mechanism="identity", epsilon=
 REJECTED = Rejected(
     "decode", "malformed", "détail", (b"\xc3\x01",), MappingProxyType({"k": "ü"}), (LONGEST,), "000.avro:3", 2, "0.1.0"
 )
-MESSAGE = Message(b"\x00\xff", -1, {"a": "b", "": ""}, "ü.avro:0")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +232,3 @@ def test_a_coder_is_deterministic_and_equal_to_its_likes_alone(coder: type[Coder
     assert coder() == coder()
     assert hash(coder()) == hash(coder())
     assert not any(coder() == other() for other in CODERS.values() if other is not coder)
-
-
-def test_a_position_is_not_seen_by_readers_of_files() -> None:
-    assert MessageCoder().encode(MESSAGE).startswith(MessageCoder().encode(MESSAGE._replace(source="")))

@@ -69,15 +69,6 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
 Element = tuple[int, MixedColumns]
 
 
-def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices() -> None:
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        given = pipeline | beam.Create([(0, mixed(columns([1, 2, 1, 1], [2, 0, 1, 1])))]).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS)
-        kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
-        assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
-        assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 1)] * 2), "Accounted")
-
-
 def moment(milliseconds: int) -> Timestamp:
     return Timestamp(micros=milliseconds * 1000)
 

@@ -265,14 +265,6 @@ def test_each_collection_of_a_key_has_early_panes_when_its_spec_says(monkeypatch
     assert {name for _, name in fired} == {"ten", "sixty"}
 
 
-def test_a_spec_whose_early_panes_change_misses_none() -> None:
-    key = Key(FIXED)
-    key.take(0, 3)
-    slower = FIXED.window.model_copy(update={"early_every": timedelta(seconds=20)})
-    object.__setattr__(key.shared, "served", SharedSpecs([FIXED.model_copy(update={"window": slower})]).served)
-    assert shape(key.fire_early()) == [(0, "early", 0, 4)]
-
-
 def test_state_of_a_collection_that_the_job_does_not_have_is_refused() -> None:
     key = Key(*TOGETHER)
     key.take(0, 1, 1, 1)

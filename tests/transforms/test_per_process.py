@@ -6,8 +6,6 @@ import random
 from pathlib import Path
 from unittest import mock
 
-from apache_beam.internal import pickler
-
 from tests.build import MINUTE, START, message, report, spec
 from uldp.collector.seen import SeenIds
 from uldp.mechanisms.catalog import build_protocol
@@ -15,13 +13,6 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
 from uldp.transforms.per_process import PerProcess
-
-
-def test_a_copy_in_this_process_is_the_original() -> None:
-    original = PerProcess(object)
-    assert original.value is original.value
-    assert pickler.roundtrip(original) is original
-    assert PerProcess(object).value is not original.value
 
 
 def test_the_value_is_forgotten_with_the_last_copy() -> None:

@@ -41,26 +41,6 @@ def test_a_label_says_all_of_a_policy_and_nothing_else(keys: dict[str, str], lab
     assert window_label(window(**keys)) == label
 
 
-@given(TIMES, st.sampled_from(["250ms", "1s", "7m", "1h", "1d"]))
-def test_a_time_is_in_one_fixed_window_aligned_to_1970(at: int, size: str) -> None:
-    spec = window(size=size)
-    ((start, end),) = intervals(window_fn(spec), at)
-    assert start <= at < end
-    assert end - start == milliseconds(spec.size)
-    assert start % milliseconds(spec.size) == 0
-
-
-@given(TIMES, st.sampled_from([("1h", "15m"), ("1h", "1h"), ("1d", "1h"), ("6s", "2s"), ("1s", "250ms")]))
-def test_a_time_is_in_size_over_period_sliding_windows(at: int, shape: tuple[str, str]) -> None:
-    spec = window(size=shape[0], period=shape[1])
-    assert spec.period is not None
-    size, period = milliseconds(spec.size), milliseconds(spec.period)
-    newest = at // period * period
-    assert intervals(window_fn(spec), at) == [
-        (start, start + size) for start in range(newest - size + period, newest + 1, period)
-    ]
-
-
 @given(TIMES, st.integers(-HOUR, HOUR), st.sampled_from([("1h", None), ("1h", "15m"), ("1s", "250ms")]))
 def test_times_of_one_slice_are_in_the_same_windows(a: int, later: int, shape: tuple[str, str | None]) -> None:
     spec = build.spec(window={"size": shape[0]} | ({"period": shape[1]} if shape[1] else {}))

@@ -125,12 +125,3 @@ def test_what_gateways_send_is_read_in_place(key: tuple[str, int], kind: str, si
 )
 def test_the_rest_is_left(message: bytes) -> None:
     assert BATCHES.read(message) is None
-
-
-def test_columns_are_views_of_the_message() -> None:
-    message = ReportBatch("a", 1, b"ids", b"times", symbols=b"symbols").encode()
-    read = BATCHES.read(message)
-    assert read is not None
-    _, record = read
-    columns = [record["report_ids"], record["event_times"], record["payload"]["symbols"]]
-    assert all(column.obj is message for column in columns)

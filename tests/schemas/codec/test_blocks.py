@@ -16,7 +16,6 @@ import pytest
 
 from tests.fuzz.container import MARKER, NAMES, TEXTS, deflate, write
 from tests.fuzz.container_seeds import HOSTILE, RECORDS, encoded
-from uldp.schemas.codec import blocks
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, MAX_HEADER_BYTES, Container, ContainerError, open_file
 from uldp.schemas.codec.inflate import InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 from uldp.schemas.framing import Schema, load_schema
@@ -177,11 +176,6 @@ def test_a_pane_of_a_large_domain_is_read() -> None:
     assert len(content) > MAX_BLOCK_BYTES
     (read,) = opened(content).records()
     assert read["cells"] == cells
-
-
-def test_schemas_take_less_than_a_header_may() -> None:
-    assert all(len(text) < MAX_HEADER_BYTES // 50 for text in TEXTS)
-    assert blocks._BOUNDS.keys() == set(NAMES)
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:

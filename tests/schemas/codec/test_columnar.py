@@ -45,16 +45,6 @@ def _small_matrices(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(2**63, 2**63 + 9), min_size=1, max_size=30), st.data())
-def test_hashes_are_placed_as_by_a_binary_search(known: list[int], data: st.DataObject) -> None:
-    """Random hashes, and some that share all of their first bits."""
-    ordered = np.array(sorted(known), dtype=np.uint64)
-    asked = data.draw(st.lists(st.sampled_from(known) | st.integers(0, 2**64 - 1), min_size=1, max_size=30))
-    hashes = np.array(asked, dtype=np.uint64)
-    expected = np.searchsorted(ordered, hashes).clip(max=len(known) - 1)
-    assert columnar._places(ordered, hashes).tolist() == expected.tolist()
-
-
 def fast_reports(messages: list[bytes]) -> dict[int, Report]:
     """What the columnar decoder takes, by position. Each message is taken once or left, and nothing else is."""
     found, rest = decode_columns(Bodies.of(messages), LAYOUTS)

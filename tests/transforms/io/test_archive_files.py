@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import memory
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import archive_files, message_files
 from uldp.transforms.io.archive_files import listed, walked
@@ -151,14 +150,6 @@ def test_a_store_is_listed_by_the_same_rules() -> None:
     found = listed("mem://b/_a", (f"mem://b/_a/{name}" for name in names))
     assert found.read == [f"mem://b/_a/{name}" for name in names[:3]]
     assert found.left_out == {HIDDEN: LeftOut(2, "_temporary/4.avro"), ENDING: LeftOut(1, "b/6.avro.gz")}
-
-
-def test_a_url_leaves_out_what_it_does_not_read() -> None:
-    memory.FILES.update({f"mem://b/{name}": b"" for name in ("1.avro", ".2.avro", "3.txt")})
-    try:
-        assert archive_files("mem://b/").left_out == {HIDDEN: LeftOut(1, ".2.avro"), ENDING: LeftOut(1, "3.txt")}
-    finally:
-        memory.FILES.clear()
 
 
 def test_a_stream_may_be_empty_and_another_directory_may_not(tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
 """What a folder holds, as an error says it."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from uldp.transforms.io.durable_files import container_bytes
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
-from uldp.transforms.io.listing import paths_below
 from uldp.transforms.io.local.stream import LocalStream
 
 
@@ -68,20 +66,3 @@ def test_another_kind_is_named_with_a_folder_near_by(
     touch(Path("out/job.json"))
     touch(Path("out/rejected/1.avro"), of("rejected"))
     assert mismatch(Path(path), wanted) == f"{path}: {said}"
-
-
-def test_a_folder_that_goes_while_it_is_listed_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "1.avro").touch()
-    glob = Path.glob
-
-    def globbed(folder: Path, pattern: str) -> Iterator[Path]:
-        if (tmp_path / "b").exists():
-            shutil.rmtree(tmp_path / "b")
-            raise FileNotFoundError(tmp_path / "b")
-        return glob(folder, pattern)
-
-    monkeypatch.setattr(Path, "glob", globbed)
-    assert paths_below(tmp_path, "*/*.avro") == [tmp_path / "a" / "1.avro"]
-    assert paths_below(tmp_path / "none", "*") == []

@@ -7,8 +7,6 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import build
-from uldp.collector.reader import ReportReader
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.read_stream import _ReadSegmentsFn
@@ -36,13 +34,6 @@ def test_messages_that_come_together_are_bounded_each(times: list[int], watermar
     assert list(bounded_messages(messages, watermark, now)) == [
         message._replace(publish_time=bounded(message.publish_time, watermark, now)) for message in messages
     ]
-
-
-@pytest.mark.parametrize(("published", "received"), [(LATEST, 1), (LATEST + 1, 0)])
-def test_the_decoder_admits_a_report_of_the_latest_time(published: int, received: int) -> None:
-    message = build.message(build.report(1, 0, LATEST), published)
-    decoded = ReportReader([build.spec()], judge_lateness=True).decode([message])
-    assert sum(map(len, decoded.columns)) == received
 
 
 @pytest.mark.parametrize("jump", [-3 * DAY, 3 * DAY])

@@ -206,18 +206,6 @@ def test_a_bundle_holds_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert written == [2, 2, 1]
 
 
-def test_parquet_leaves_no_file_but_those_of_panes(tmp_path: Path) -> None:
-    endpoint = parse_endpoint(f"parquet:{tmp_path}")
-    for _ in range(2):
-        publish(endpoint, ALL)
-    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
-    assert len(found) == len(ALL)
-    digest = ESTIMATE.device_digest
-    assert (
-        found[0] == f"c-v1/20260101T090000Z--20260101T100000Z/0000000000000050-1-0-00000000.{digest}.empirical.parquet"
-    )
-
-
 # DuckDB lets one process at a time open a file.
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.readline()"
@@ -255,12 +243,6 @@ def test_a_worker_and_the_check_before_it_wait_until_another_one_has_written(
     publish(endpoint, [ON_TIME])
     assert held.returncode == 0
     assert len(kept(of_duckdb(tmp_path / "e.duckdb"))) == 4
-
-
-def test_only_a_job_on_this_machine_writes_to_its_file(tmp_path: Path) -> None:
-    publishing = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'e.duckdb'}"))
-    with pytest.raises(EndpointError, match=r"only this machine has it, and the job may run on others; write postgres"):
-        publishing.check(here=False)
 
 
 # PostgreSQL may be restarted.

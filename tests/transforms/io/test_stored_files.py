@@ -94,8 +94,3 @@ def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: P
 def test_places_that_are_none_are_left_out_of_the_header(places: bytes) -> None:
     assert StoredFile.of({"uldp.file": b"a", "uldp.places": places}) == StoredFile("a")
     assert StoredFile.of({}) is None
-
-
-def test_a_header_is_read_as_it_was_written() -> None:
-    kept = StoredFile("name", "s.avro:", ((0, 3), (10**15, 10**15 + 9)))
-    assert StoredFile.of({key: text.encode() for key, text in kept.to_metadata().items()}) == kept

@@ -15,7 +15,6 @@ from tests.beams import needs_sources
 from tests.fakes.kafka import (
     ALL_BROKERS_DOWN,
     CREDENTIALS,
-    END_OF_PARTITION,
     NO_PARTITION,
     NO_PERMISSION,
     NO_TOPIC,
@@ -173,16 +172,6 @@ def test_an_end_that_nobody_knows_yet_is_waited_for(broker: Broker) -> None:
     assert drain(reader) == []
     broker.leaderless = set()
     assert len(drain(reader)) == 1
-    assert reader.get_watermark() == MAX_TIMESTAMP
-
-
-def test_the_end_of_a_transaction_is_no_message(broker: Broker) -> None:
-    broker.partitions = {0: [NOW, NOW]}
-    reader = reader_of(KafkaSource(TOPIC, stop_at_end=True))
-    broker.largest = 0
-    assert not reader.advance()
-    broker.consumers[-1].consume = lambda *_: [Raw((0, 0)), Raw((0, 2), failed=Reason(END_OF_PARTITION))]
-    assert reader.advance()
     assert reader.get_watermark() == MAX_TIMESTAMP
 
 

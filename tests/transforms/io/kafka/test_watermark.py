@@ -53,16 +53,6 @@ def test_an_idle_partition_does_not_hold_it(broker: Broker) -> None:
     assert watermark(reader) == now - 100
 
 
-def test_an_idle_partition_does_not_hold_it_while_another_is_busy(broker: Broker) -> None:
-    broker.partitions, broker.largest, clock = {0: [], 1: [NOW - 50] * 9}, 1, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    assert not reader.advance()  # that partition 0 is at its end
-    for _ in range(3):
-        clock.tick()
-        assert reader.advance()
-    assert watermark(reader) == NOW - 50
-
-
 def test_what_was_not_fetched_yet_holds_it(broker: Broker) -> None:
     broker.partitions, clock = {0: [NOW]}, Clock()
     reader = reader_of(KafkaSource(TOPIC), clock)
@@ -128,16 +118,6 @@ def test_after_a_long_outage_another_connection_goes_on(broker: Broker) -> None:
     broker.refuses = None
     broker.partitions[0].append(NOW)
     assert sources(drain(reader)) == ["reports/0/1"]
-
-
-def test_a_partition_that_is_behind_and_moves_is_left_alone(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW] * 10}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    broker.largest = 1
-    for _ in range(10):
-        assert reader.advance()
-        clock.tick(int(STUCK_SECONDS * 1000))
-    assert len(broker.consumers) == 1
 
 
 def test_a_broker_that_is_away_at_first_is_waited_for(broker: Broker) -> None:

@@ -41,23 +41,6 @@ def test_the_first_message_that_is_withheld_holds_the_watermark(broker: Broker) 
     assert broker.uncommitted[0].next == {}  # which fetches nothing more
 
 
-def test_a_short_transaction_costs_no_fetch(broker: Broker) -> None:
-    broker.partitions, broker.open, clock = {0: [NOW] * 9}, {0: 1}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    for end in range(2, 10):
-        drain(reader)
-        clock.tick()
-        broker.open = {0: end}
-    assert broker.uncommitted[0].assigned == 0
-
-
-def test_partitions_without_a_transaction_hold_nothing(broker: Broker) -> None:
-    broker.partitions, broker.open, clock = {0: [], 1: [NOW - 50]}, {1: 1}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    assert watermark(reader) == NOW
-
-
 def test_a_transaction_without_a_time_holds_the_watermark_where_it_was(broker: Broker) -> None:
     """The connection that reads it gives nothing."""
     broker.partitions, clock = {0: [NOW - 9000]}, Clock()

@@ -1,15 +1,12 @@
 """The journal of a local job: a line for each thing that was read or written, and a digest of all of them."""
 
-import pickle
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.schemas.errors import DataError
-from uldp.transforms.io.local import journal
 from uldp.transforms.io.local.journal import (
     Entry,
     FileWritten,
@@ -21,7 +18,6 @@ from uldp.transforms.io.local.journal import (
     decode_entry,
     encode_entry,
     read_journal,
-    results_written,
     segments_read,
 )
 
@@ -102,17 +98,6 @@ def test_segments_that_were_read_are_found_from_one_on(tmp_path: Path) -> None:
     assert list(segments_read(tmp_path / "j", "000000000001.avro").values()) == [read[1], read[2], read[4]]
 
 
-def test_of_what_was_written_no_segment_is_decoded(tmp_path: Path) -> None:
-    """A journal has a line for each segment of years, and few of them matter to a job that starts."""
-    path = tmp_path / "j"
-    path.write_bytes(b"".join(map(encode_entry, ENTRIES * 3)))
-    with mock.patch.object(journal, "decode_entry", wraps=decode_entry) as decoded:
-        assert list(results_written(path)) == ENTRIES[1:] * 3
-        assert decoded.call_count == 9
-        assert segments_read(path, "000000000004.avro") == {}
-        assert decoded.call_count == 9
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -133,8 +118,3 @@ def test_a_line_of_anything_else_is_named(tmp_path: Path, line: bytes) -> None:
     path.write_bytes(encode_entry(ENTRIES[0]) + line + encode_entry(ENTRIES[1]))
     with pytest.raises(DataError, match=r"j: line 2 is none of a journal; restore the whole results"):
         list(read_journal(path))
-
-
-def test_steps_of_this_process_share_a_journal(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as kept:
-        assert pickle.loads(pickle.dumps(kept)) is kept

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -140,25 +139,6 @@ def test_the_runner_hears_of_an_idle_stream_when_a_window_ends(tmp_path: Path) -
         told = [event.watermark_event.new_watermark for event in islice(events.Events(None, None), 12)]
     hours = [moment // 1000 // HOUR for moment in told if moment]
     assert hours == [*range(hours[0], hours[0] + 6)]
-
-
-@pytest.mark.parametrize(("early", "seconds"), [((), 1), (("30s",), 1), (("1m", "2s"), 0.2)])
-def test_the_clock_goes_on_by_a_tenth_of_the_time_between_early_panes(
-    tmp_path: Path, early: tuple[str, ...], seconds: float
-) -> None:
-    windows = [
-        WindowSpec.model_validate({"size": "1h"} | ({"early_every": each} if each else {})) for each in ("", *early)
-    ]
-    times = count(0, 0.05)
-    clock = SimpleNamespace(monotonic=lambda: next(times), time_ns=lambda: 0)
-    with (
-        mock.patch.object(LocalStreamEvents, "POLL_SECONDS", 0),
-        mock.patch("uldp.transforms.io.local.events.time", clock),
-        LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 0, windows) as events,
-    ):
-        told = [event for event in islice(events.Events(None, None), 20) if event.HasField("processing_time_event")]
-    advanced = [event.processing_time_event.advance_duration / 1e6 for event in told[1:]]
-    assert all(seconds <= each <= seconds + 0.2 for each in advanced)
 
 
 def test_an_idle_stream_waits_for_what_its_writer_has_not_taken_yet(tmp_path: Path) -> None:

@@ -49,14 +49,6 @@ def test_a_commit_is_believed_with_the_next_mark(leases: Leases, queue: Queue) -
     assert (queue.acknowledged, len(leases)) == (["a", "b"], 0)
 
 
-def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, queue: Queue) -> None:
-    leases.take(["a"], [0])
-    leases.make_mark()
-    for _ in range(2):
-        leases.make_mark().finalize_checkpoint()
-    assert queue.acknowledged == ["a"]
-
-
 @given(st.lists(st.sampled_from(["take", "mark", "barrier", "notice", "crash"]), max_size=60))
 def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(events: list[str]) -> None:
     """Flink's rules: a notice of a checkpoint commits all marks there are, also those behind its barrier."""

@@ -99,11 +99,6 @@ def test_a_setting_that_the_job_would_not_use_is_refused(setting: str, following
         parse_endpoint(f"{NAME}?{setting}").check_following(following)
 
 
-def test_a_job_has_no_publish_times_to_give_to_an_attribute() -> None:
-    with pytest.raises(EndpointError, match="no publish time; leave out timestamp_attribute"):
-        parse_endpoint(f"{TOPIC_NAME}?timestamp_attribute=t").check("WRITE")
-
-
 @pytest.mark.parametrize("simulated", [False, True])
 def test_an_attribute_holds_the_publish_times(client: Client, monkeypatch: pytest.MonkeyPatch, simulated: bool) -> None:
     requests = Requests()
