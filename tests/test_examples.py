@@ -42,16 +42,6 @@ def test_manhattan_has_28028_check_ins_in_432_cells() -> None:
     assert len({value for value, _, _ in rows}) == 432
 
 
-def test_manhattan_backgrounds_are_distributions_over_the_cells_where_users_hide() -> None:
-    spec = load("manhattan")
-    assert spec.background.shape == (2, 625)
-    np.testing.assert_allclose(spec.background.sum(axis=1), 1)
-    for tag, background in zip(spec.tags, spec.background, strict=True):
-        assert not background[spec.sensitive_mask].any()
-        hidden = {int(value) for value, name, _ in truth("manhattan") if name == tag.name}
-        assert set(np.flatnonzero(background)) == hidden
-
-
 @pytest.mark.parametrize(
     ("axis", "persons"),
     [

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,7 @@ KEYS = {"collection": "c", "version": 1}
 wrong: Any = lambda value: value  # noqa: E731 (hides types that mypy would refuse)
 
 SPECS: dict[str, tuple[Callable[[], object], str]] = {
-    "nothing for a spec": (lambda: wrong(CollectionSpec)(), r"CollectionSpec\.load\(PATH\)"),
     "a path for a spec": (lambda: wrong(CollectionSpec)("survey.yaml"), r"CollectionSpec\.load\(PATH\)"),
-    "keys for a spec": (lambda: wrong(CollectionSpec)(**KEYS), r"CollectionSpec\.parse\(KEYS\)"),
     "a path to parse": (lambda: CollectionSpec.parse(Path("survey.yaml")), r"CollectionSpec\.load\(PATH\)"),
     "a text to parse": (lambda: CollectionSpec.parse("survey.yaml"), r"CollectionSpec\.load\(PATH\)"),
     "a mapping to load": (lambda: CollectionSpec.load(wrong(KEYS)), r"is a dict, not a str; parse takes a mapping"),
@@ -42,11 +40,7 @@ SPECS: dict[str, tuple[Callable[[], object], str]] = {
     "no file": (lambda: CollectionSpec.load("nowhere.yaml"), r"nowhere\.yaml: No such file or directory; check"),
     "one spec": (lambda: Aggregate(wrong(SURVEY)), r"specs is one spec, and not a list of them; write \[spec\]"),
     "a path for specs": (lambda: Aggregate(wrong("survey.yaml")), r"a spec is a str, .*CollectionSpec\.load\(PATH\)"),
-    "a Path for specs": (lambda: Aggregate(wrong(Path("s.yaml"))), r"a spec is a \w+, .*CollectionSpec\.load\(PATH\)"),
-    "paths for specs": (lambda: Aggregate(wrong(["survey.yaml"])), r"a spec is a str, .*CollectionSpec\.load\(PATH\)"),
     "a mapping for specs": (lambda: Aggregate(wrong(KEYS)), r"a spec is a dict, .*CollectionSpec\.parse\(KEYS\)"),
-    "mappings for specs": (lambda: Aggregate(wrong([KEYS])), r"a spec is a dict, .*CollectionSpec\.parse\(KEYS\)"),
-    "nothing for specs": (lambda: Aggregate(wrong(None)), r"a spec is a NoneType, not a CollectionSpec"),
     "no spec": (lambda: Aggregate([]), r"no spec is given; give at least one"),
     "a spec twice": (lambda: Aggregate([SURVEY, SURVEY]), r"raise the version of one"),
     "a text of shards": (lambda: Aggregate([SURVEY], shards=wrong("4")), r"shards must be a whole number of 1 or more"),
@@ -54,7 +48,6 @@ SPECS: dict[str, tuple[Callable[[], object], str]] = {
 }
 DEVICES: dict[str, tuple[Callable[[], object], str]] = {
     "a path for a spec": (lambda: Device(wrong("survey.yaml"), {}), r"a spec is a str, .*CollectionSpec\.load\(PATH\)"),
-    "specs for a spec": (lambda: Device(wrong([SURVEY]), {}), r"a spec is a list, not a CollectionSpec"),
     "hidden is None": (lambda: Device(SURVEY, wrong(None)), r"hidden is a NoneType, .*; \{\} hides none"),
     "hidden is a list": (lambda: Device(SURVEY, wrong([1])), r"hidden is a list, not a mapping of values to tags"),
     "a hidden label": (lambda: Device(SURVEY, wrong({"often": "home"})), r"spec\.variables\[''\]\.index\(label\)"),
@@ -70,13 +63,10 @@ DEVICES: dict[str, tuple[Callable[[], object], str]] = {
 }
 VALUES: dict[str, tuple[CollectionSpec, Any, str]] = {
     "a label": (SURVEY, "often", r"is a str, not an int: its index, 0 to 2; spec\.variables\[''\]\.index\(label\)"),
-    "an unknown label": (SURVEY, "oftn", r"is a str, not an int: its index, 0 to 2"),
     "a float": (SURVEY, 1.0, r"is a float, not an int: its index, 0 to 2"),
     "nothing": (SURVEY, None, r"is a NoneType, not an int"),
     "outside": (SURVEY, 3, r"outside of the domain 0 to 2"),
-    "a mapping": (SURVEY, {"app": 1}, r"is a dict, not an int"),
     "a label for a number": (NUMBER, "often", r"is a str, not a number"),
-    "a text for a number": (NUMBER, "3", r"is a str, not a number"),
     "a number for a string": (WORDS, 3, r"is a int, not a string"),
     "a value for a record": (RECORD, 1, r"is a int, not a mapping with \['app', 'hours'\]"),
     "half a record": (RECORD, {"app": 1}, r"a record needs a value for each of \['app', 'hours'\]"),
@@ -85,9 +75,7 @@ VALUES: dict[str, tuple[CollectionSpec, Any, str]] = {
 MILLISECONDS = r" is a \w+, not an int of milliseconds .* write int\(time\.time\(\) \* 1000\)"
 TIMES: dict[str, Any] = {
     "float": START / 1000,
-    "whole float": float(START),
     "naive": datetime.now(),
-    "aware": datetime.now(UTC),
     "text": "2026-01-01T09:00:00Z",
     "nothing": None,
 }

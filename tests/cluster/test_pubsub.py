@@ -97,19 +97,6 @@ def test_what_a_dead_worker_had_comes_again(server: PubSubServer) -> None:
     assert read(reader, 60, 3000) == Counter(bodies(3000))
 
 
-def test_what_was_taken_behind_a_mark_comes_again_at_once(server: PubSubServer) -> None:
-    topic, subscription = server.create("rolled-back")
-    # One chunk may hold all that is there, so the second part is published behind the mark.
-    before, behind = bodies(1500)[:1000], bodies(1500)[1000:]
-    server.publish(topic, before)
-    reader = open_reader(subscription)
-    assert read(reader, 60, 1000) == Counter(before)
-    mark = reader.get_checkpoint_mark()
-    server.publish(topic, behind)
-    assert read(reader, 60, 500) == Counter(behind)
-    assert read(open_reader(subscription, mark), ACK_DEADLINE_SECONDS / 3, 500) == Counter(behind)
-
-
 def test_an_outage_loses_nothing_and_fails_nothing(server: PubSubServer, caplog: pytest.LogCaptureFixture) -> None:
     topic, subscription = server.create("outage")
     server.publish(topic, bodies(1000))

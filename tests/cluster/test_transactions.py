@@ -18,9 +18,7 @@ from tests.cluster.devices import write_spec
 from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.prism import on_prism
-from tests.cluster.test_kafka import DELAY_MS, lag_ms, read_until
 from uldp.schemas.pane import Accounting, PaneKind
-from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 #: Two windows and the delay pass while a transaction is open. A report behind the watermark is late at once.
@@ -112,25 +110,6 @@ def test_reports_of_transactions_and_beside_them_are_on_time(
     assert results.total() == Accounting(sent, sent)
     every = f"{sent:,} messages, {sent:,} reports"
     assert run_uldp("audit", topic, results.folder) == f"{topic}: {every}: all accounted\n"
-
-
-def test_the_watermark_waits_at_the_first_message_of_a_hung_transaction(broker: KafkaBroker) -> None:
-    topic = broker.create("hung")
-    hung, plain, clock = Writer(topic, 0, "hung"), Writer(topic, 0), time.time
-    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
-    plain.send()
-    read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
-    hung.producer.begin_transaction()
-    began = hung.send()
-    plain.send()
-    over = clock() + 3 * DELAY_MS / 1000
-    assert read_until(reader, lambda: clock() > over, "windows would have closed") == []
-    assert reader.get_watermark().micros == (began - DELAY_MS) * 1000
-    hung.producer.abort_transaction(30)
-    (message,) = read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
-    assert message.publish_time > began
-    assert message.publish_time < over * 1000 - DELAY_MS  # its own time, not that of the watermark
-    reader.close()
 
 
 def test_a_backfill_says_what_it_cannot_read_yet(broker: KafkaBroker, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conformance.messages import record
 from tests.conformance.vectors import read
+from tests.fuzz.container import write_long as varint
 from uldp.schemas.framing import (
     HEADER_SIZE,
     MAGIC,
@@ -40,15 +41,6 @@ BATCH = ReportBatch("ab", 1, bytes(32), struct.pack("<2q", 1, 2), symbols=struct
 
 def decode(message: bytes) -> dict[str, Any]:
     return report_store().decode(message)[1]
-
-
-def varint(value: int) -> bytes:
-    """Avro's int and long: zigzag, then 7 bits a byte, low bits first."""
-    return septets(2 * value if value >= 0 else -2 * value - 1)
-
-
-def septets(value: int) -> bytes:
-    return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + septets(value // 128)
 
 
 def counted(data: bytes) -> bytes:

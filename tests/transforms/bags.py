@@ -1,5 +1,8 @@
 """The state that a runner keeps of a shard, and its timer, for steps that a test calls."""
 
+from typing import Any
+
+from apache_beam.coders import BytesCoder, Coder
 from apache_beam.utils.timestamp import Timestamp
 
 from uldp.transforms.remembered import unpack_ids
@@ -7,38 +10,38 @@ from uldp.transforms.remembered import unpack_ids
 Hash = tuple[int, ...]
 
 
-class Bag:
-    """A runner's bag state."""
+class Cell:
+    """A runner's state of one value, as bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, coder: Coder | None = None) -> None:
+        self._coder = coder or BytesCoder()
         self.entries: list[bytes] = []
         self.reads = 0
 
-    def add(self, entry: bytes) -> None:
-        self.entries.append(entry)
+    @property
+    def value(self) -> Any:
+        return self._coder.decode(self.entries[0]) if self.entries else None
 
-    def read(self) -> list[bytes]:
+    def read(self) -> Any:
         self.reads += 1
-        return list(self.entries)
+        return self.value
+
+    def write(self, value: Any) -> None:
+        self.entries = [self._coder.encode(value)]
 
     def clear(self) -> None:
         self.entries = []
 
 
-class Cell:
-    """A runner's state of one value."""
+class Bag(Cell):
+    """A runner's bag state."""
 
-    def __init__(self) -> None:
-        self.value: bytes | None = None
+    def read(self) -> list[Any]:
+        self.reads += 1
+        return list(map(self._coder.decode, self.entries))
 
-    def write(self, value: bytes) -> None:
-        self.value = value
-
-    def read(self) -> bytes | None:
-        return self.value
-
-    def clear(self) -> None:
-        self.value = None
+    def add(self, entry: Any) -> None:
+        self.entries.append(self._coder.encode(entry))
 
 
 class Timer:

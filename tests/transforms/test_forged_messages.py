@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
@@ -114,18 +113,3 @@ def test_a_sender_writes_its_key_itself(keys: list[str], busiest: str | None, tm
     assert pane.signals.busiest_sender is not None
     if busiest:
         assert pane.signals.busiest_sender.digest == digest_of_day(sender_digest(busiest, build.SENDER_KEY), START)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: float, tmp_path: Path) -> None:
-    collected = build.spec(mechanism={"name": "rr", "epsilon": epsilon}, estimator="empirical")
-    channel = build.pure_mechanism(collected).channel
-    n = 100
-    shares = []
-    for forged in (0, 1):
-        out = tmp_path / str(forged)
-        run(out, [collected], [sent(k, 4 if k < forged else k % 4) for k in range(n)])
-        (estimate,) = ResultsFolder(out).estimates()
-        shares.append(build.shares_of(estimate).values[4])
-    np.testing.assert_allclose(shares[1] - shares[0], 1 / (n * (channel.p[4] - channel.q[4])))

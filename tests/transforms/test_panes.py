@@ -9,7 +9,6 @@ from unittest import mock
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.coders import BytesCoder, Coder
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
+from tests.transforms.bags import Bag, Cell
 from uldp.collector.partial import Partial, sum_parts
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
@@ -35,36 +35,6 @@ SLIDING = build.spec(domain={"size": 3}, mechanism={"name": "identity"}, window=
 
 
 OTHER = SLIDING.model_copy(update={"collection": "sliding"})
-
-
-class Kept:
-    """A runner's state of one value or of many, as bytes."""
-
-    def __init__(self, coder: Coder) -> None:
-        self._coder = coder
-        self.entries: list[bytes] = []
-        self.reads = 0
-
-    def read(self) -> Any:
-        self.reads += 1
-        return self._coder.decode(self.entries[0]) if self.entries else None
-
-    def write(self, value: Any) -> None:
-        self.entries = [self._coder.encode(value)]
-
-    def clear(self) -> None:
-        self.entries = []
-
-
-class Bag(Kept):
-    """A runner's bag."""
-
-    def read(self) -> list[Any]:
-        self.reads += 1
-        return list(map(self._coder.decode, self.entries))
-
-    def add(self, value: Any) -> None:
-        self.entries.append(self._coder.encode(value))
 
 
 class Timer:
@@ -87,14 +57,14 @@ class Key:
         (group,) = {place.group for place in self.places}
         self._key = group, START if specs[0].window.period is None else 0
         self._step = _FirePanesFn(self.shared, simulated_clock=True)
-        counts, packed = PartialCoder(), BytesCoder()
-        self.slices, self.parts, self.waiting = Kept(counts), Bag(counts), Kept(counts)
-        self.histories, self.pending = Kept(packed), Kept(packed)
+        counts = PartialCoder()
+        self.slices, self.parts, self.waiting = Cell(counts), Bag(counts), Cell(counts)
+        self.histories, self.pending = Cell(), Cell()
         self.due, self.early = Timer(), Timer()
         self.bundles = 0
 
     @property
-    def states(self) -> list[Kept]:
+    def states(self) -> list[Cell]:
         return [self.slices, self.parts, self.histories, self.waiting, self.pending]
 
     def take(self, hour: int, *n: int | None) -> None:

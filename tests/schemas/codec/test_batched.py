@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.schemas.codec.test_columnar import varints
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import Layout, write_varint
 from uldp.schemas.framing import header, load_schema, report_store
@@ -52,13 +53,6 @@ def batches(draw: st.DrawFn) -> bytes:
     key = draw(st.sampled_from([*KEYS, ("a", 2), ("nobody", 1)]))
     kind = draw(st.sampled_from(["symbols", "bits"]))
     return encode(key, draw(COLUMN), draw(COLUMN), kind, draw(COLUMN))
-
-
-@st.composite
-def varints(draw: st.DrawFn) -> bytes:
-    """Bytes with the shape of a varint, of any length, zeros at its end among them."""
-    *body, last = draw(st.lists(st.integers(0, 127) | st.just(0), min_size=1, max_size=11))
-    return bytes([*(byte | 0x80 for byte in body), last])
 
 
 @st.composite

@@ -1,6 +1,5 @@
 """Where Flink runs readers: by a hash that is that of its own classes, in equal shares for any number of workers."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import apache_beam as beam
@@ -14,7 +13,7 @@ from tests.fakes.kafka import Broker
 from uldp.transforms.io.endpoints import Following
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.source import KafkaSource
-from uldp.transforms.io.placement import KEY_GROUPS, key_group, wanted_key_group
+from uldp.transforms.io.placement import key_group, wanted_key_group
 from uldp.transforms.io.pubsub.source import PubSubSource
 from uldp.transforms.io.pubsub.subscription import Subscription
 from uldp.transforms.io.reader import ChunkSource
@@ -26,20 +25,6 @@ SOURCES = (KafkaSource(KAFKA, 10, share=(3, 19)), PubSubSource(Subscription("pro
 def test_key_groups_are_those_of_flink(n: int, group: int) -> None:
     """As ``FlinkKey`` of Beam 2.70 and ``KeyGroupRangeAssignment`` of Flink 1.19.3 have them for bytes 0, 1, 2, ..."""
     assert key_group(bytes(at % 256 for at in range(n))) == group
-
-
-def readers_of_workers(readers: int, workers: int) -> set[int]:
-    """Return the numbers of readers that workers have, as Flink assigns key groups."""
-    groups = [wanted_key_group(reader, readers) for reader in range(readers)]
-    placed = Counter(group * workers // KEY_GROUPS for group in groups)
-    assert placed.keys() <= set(range(workers))
-    return {placed[worker] for worker in range(workers)}
-
-
-@pytest.mark.parametrize("readers", range(1, KafkaSource.readers + 1))
-def test_workers_have_nearly_equal_shares(readers: int) -> None:
-    for workers in range(1, 3 * readers):
-        assert readers_of_workers(readers, workers) <= {readers // workers, readers // workers + 1}
 
 
 @pytest.mark.parametrize("source", SOURCES)
