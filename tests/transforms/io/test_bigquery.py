@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
+from tests.build import HOUR, START
 from tests.fakes.bigquery import Service
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.results.newest import newest
@@ -141,6 +142,20 @@ def test_the_view_shows_the_newest_pane_once_however_rows_come(
     whole.insert(table)
     newest_rows = [{name: row[name] for name in COLUMNS} for row in expected(*newest(fired))]
     assert in_order(whole.shown("estimates")) == in_order(newest_rows)
+
+
+def test_windows_and_estimators_are_apart(bigquery: BigQuery) -> None:
+    apart = (
+        estimate(),
+        estimate("empirical"),
+        estimate(version=3),
+        estimate(collection="d"),
+        estimate(device_digest="0" * 16),
+        estimate(window_start=START - 1),
+        estimate(window_end=START + HOUR + 1),
+    )
+    bigquery.insert(sent(*apart))
+    assert len(bigquery.shown("estimates")) == len(apart) * ROWS
 
 
 # Requests.

@@ -97,6 +97,12 @@ def test_files_are_written_together(tmp_path: Path, number: int) -> None:
     assert sorted(int(path.read_bytes()) for path in tmp_path.glob("*/*")) == list(range(number))
 
 
+def test_a_file_that_cannot_be_written_fails_all(tmp_path: Path) -> None:
+    (tmp_path / "1").write_text("in the way")
+    with pytest.raises(FileExistsError):
+        write_files([(str(tmp_path / f"{n}" / "x" / "y"), b"") for n in range(3)])
+
+
 def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(durable_files, "ThreadPoolExecutor")
     monkeypatch.setattr(memory, "FILES", {})  # other tests may have left some

@@ -77,6 +77,20 @@ def test_a_backfill_of_them_counts_no_duplicate_more(tmp_path: Path) -> None:
     assert (pane.accounting.received, pane.accounting.counted, pane.accounting.duplicate) == (N, N, 0)
 
 
+def test_other_data_at_the_same_place_stays(tmp_path: Path) -> None:
+    one, other = (Message(data, START, source="s.avro:5") for data in (b"one", b"other"))
+    write(tmp_path, [one], [0, 1])
+    write(tmp_path, [other], [0, 1])
+    assert read(tmp_path / "late") == Counter([b"one", b"other"])
+
+
+def test_messages_without_a_number_stay(tmp_path: Path) -> None:
+    messages = [Message(b"same", START + time, source=f"id-{time}x") for time in range(3)]
+    write(tmp_path, messages, [0, 1, 2, 3])
+    write(tmp_path, messages, [0, 3])
+    assert read(tmp_path / "late") == Counter({b"same": 6})
+
+
 @pytest.mark.parametrize("name", ["copy-of-{}", "0{}", "z{}"])
 def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: Path) -> None:
     fn = write_private(str(tmp_path), RejectedFiling)
