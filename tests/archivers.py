@@ -111,11 +111,7 @@ ARCHIVERS: Mapping[str, Archiver] = {
             attributes=_JAVA_STRINGS,
             timestamp="long",
         ),
-        lambda message: {
-            "message": message.data,
-            "attributes": message.attributes,
-            "timestamp": message.publish_time,
-        },
+        lambda message: {"message": message.data, "attributes": message.attributes, "timestamp": message.publish_time},
     ),
     "Event Hubs Capture": Archiver(
         _record(

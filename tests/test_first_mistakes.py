@@ -51,10 +51,7 @@ DEVICES: dict[str, tuple[Callable[[], object], str]] = {
     "hidden is None": (lambda: Device(SURVEY, wrong(None)), r"hidden is a NoneType, .*; \{\} hides none"),
     "hidden is a list": (lambda: Device(SURVEY, wrong([1])), r"hidden is a list, not a mapping of values to tags"),
     "a hidden label": (lambda: Device(SURVEY, wrong({"often": "home"})), r"spec\.variables\[''\]\.index\(label\)"),
-    "an unknown tag": (
-        lambda: Device(SURVEY, {1: "work"}),
-        r"not in the spec, whose tags are \['home'\]",
-    ),
+    "an unknown tag": (lambda: Device(SURVEY, {1: "work"}), r"not in the spec, whose tags are \['home'\]"),
     "hidden outside": (lambda: Device(SURVEY, {3: "home"}), r"a hidden value is outside of the domain 0 to 2"),
     "a hidden number": (lambda: Device(NUMBER, {3: "home"}), r"the domain has none: it is of numbers or of strings"),
     "no ledger": (lambda: FileLedger(wrong(None)), r"the path of a ledger is a NoneType, .*FileLedger\(PATH\)"),

@@ -80,10 +80,7 @@ def test_a_config_of_kafka_that_is_wrong(
 
 @pytest.mark.parametrize(
     ("name", "granted", "missing"),
-    [
-        pytest.param("nothing", [], "DESCRIBE", marks=pytest.mark.nightly),
-        ("looking", [AclOperation.DESCRIBE], "READ"),
-    ],
+    [pytest.param("nothing", [], "DESCRIBE", marks=pytest.mark.nightly), ("looking", [AclOperation.DESCRIBE], "READ")],
 )
 def test_a_topic_of_kafka_that_must_not_be_read(
     secure: SecureKafkaBroker, tmp_path: Path, name: str, granted: list[AclOperation], missing: str

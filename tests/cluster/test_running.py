@@ -13,10 +13,7 @@ from tests.listening import Listener
 from uldp.schemas.pane import PaneKind
 
 #: The programs of Beam that cannot be bound to the loopback interface, as docs/ports.md says.
-OPEN = {
-    "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
-    "org.apache.beam.runners.flink.FlinkJobServerDriver",
-}
+OPEN = {"org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "org.apache.beam.runners.flink.FlinkJobServerDriver"}
 
 
 def main_class(listener: Listener) -> str:

@@ -61,17 +61,7 @@ ACTIVATION = ". .venv/bin/activate"
 HANGS_AFTER_SECONDS = 600
 #: What is no option of ours: a help page's, the mutation run's, and Beam's, most of which have an underscore.
 OTHER_OPTIONS = {"--help", "--runner", "--date"}
-FOLDERS = (
-    "schemas",
-    "mechanisms",
-    "collector",
-    "transforms",
-    "pipelines",
-    "tests",
-    "examples",
-    "docs",
-    "benchmarks",
-)
+FOLDERS = ("schemas", "mechanisms", "collector", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks")
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.fuzz.decoder import (
-    HOUR,
-    SPECS,
-    START,
-    bound,
-    check,
-    decode_fast,
-    frame,
-    messages,
-    peak,
-)
+from tests.fuzz.decoder import HOUR, SPECS, START, bound, check, decode_fast, frame, messages, peak
 from tests.fuzz.seeds import FOLDER, seeds
 from uldp.collector import parse
 from uldp.collector.reader import Decoded, ReportReader

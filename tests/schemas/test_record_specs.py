@@ -92,10 +92,7 @@ FORMS = "size, labels, labels_file, number, strings, set, pairs, ranking"
             of({"name": "duchii"}, DUCHI),
             f"mechanism.of.app.name: 'duchii': did you mean 'duchi'? It must be one of {PARTS}",
         ),
-        (
-            of({"name": "sample-one"}, DUCHI),
-            f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one'; {OWN})",
-        ),
+        (of({"name": "sample-one"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one'; {OWN})"),
         (
             of({"name": "urr", "epsilon": 2}, DUCHI),
             "mechanism.of: 'app' has the epsilon of sample-one; remove its own epsilon",
@@ -123,10 +120,7 @@ FORMS = "size, labels, labels_file, number, strings, set, pairs, ranking"
             {"mechanism": {"name": "urr", "epsilon": 1}},
             f"mechanism: a record needs {FOR_RECORDS}, not urr; give each attribute a mechanism in of",
         ),
-        (
-            {"domain": {"size": 3}},
-            "mechanism: sample-one is for a record; give domain.record, or another mechanism",
-        ),
+        ({"domain": {"size": 3}}, "mechanism: sample-one is for a record; give domain.record, or another mechanism"),
         (
             {"sensitive": ["clinic"]},
             "sensitive: the attributes of a record have their own; move sensitive to domain.record",
@@ -145,10 +139,7 @@ FORMS = "size, labels, labels_file, number, strings, set, pairs, ranking"
             {"app": {"record": {"b": {"size": 2}}}},
             "domain.record.app: an attribute cannot be a record; add its attributes to the outer record",
         ),
-        (
-            {"app": {"sensitive": "all"}},
-            f"domain.record.app: give one of {FORMS} (given: none)",
-        ),
+        ({"app": {"sensitive": "all"}}, f"domain.record.app: give one of {FORMS} (given: none)"),
         (
             {"app": APP | {"tags": [{"name": "home", "background": "no.csv"}]}},
             "domain.record.app.tags.0.background: no.csv: No such file or directory; check the path",

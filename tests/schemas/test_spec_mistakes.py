@@ -85,10 +85,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             )
             for name, kind in UNLISTED.items()
         ),
-        (
-            {"domain": {"size": (1 << 24) + 1}},
-            "domain.size: must be 16,777,216 or less (got 16777217)",
-        ),
+        ({"domain": {"size": (1 << 24) + 1}}, "domain.size: must be 16,777,216 or less (got 16777217)"),
         ({"domain": {"size": 2, **TWO_LABELS}}, f"domain: {ONE_DOMAIN} (given: size, labels)"),
         ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' occurs twice; labels must differ"),
         (
@@ -130,10 +127,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"sensitive": [5]}, "sensitive: 5 is outside of the domain 0 to 4"),
         ({"sensitive": [3, 1, 3]}, "sensitive: 3 occurs twice; remove one"),
         ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
-        (
-            {"mechanism": mechanism("grr", epsilon=1)},
-            "mechanism.name: 'grr' has another name here: write rr",
-        ),
+        ({"mechanism": mechanism("grr", epsilon=1)}, "mechanism.name: 'grr' has another name here: write rr"),
         ({"mechanism": "urr"}, "mechanism: must be a mapping; write {name: urr, epsilon: 1.0} (got 'urr')"),
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
@@ -174,10 +168,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},
             f"rr protects every value alike; write sensitive: all, or choose one of {TAKE_TAGS}",
         ),
-        (
-            {"mechanism": mechanism("warner", epsilon=1)},
-            "domain: warner is for two values, got 5; use rr or urr",
-        ),
+        ({"mechanism": mechanism("warner", epsilon=1)}, "domain: warner is for two values, got 5; use rr or urr"),
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}},
             "sensitive: mangat needs exactly one sensitive value, for example sensitive: [1]",
@@ -214,10 +205,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             "estimator em needs each report of oue, but a job keeps only counts; use wls",
         ),
         ({"limits": {"min_reports": 0}}, "limits.min_reports: must be 1 or more (got 0)"),
-        (
-            {"limits": {"max_duplicate_ratio": 0}},
-            "limits.max_duplicate_ratio: must be more than 0 (got 0)",
-        ),
+        ({"limits": {"max_duplicate_ratio": 0}}, "limits.max_duplicate_ratio: must be more than 0 (got 0)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

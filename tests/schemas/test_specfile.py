@@ -28,10 +28,7 @@ NO_TAG = "no value can begin with an exclamation mark; write it in quotes"
         ("b: 1\na: *b\n", "line 2: not YAML: no value can begin with an asterisk; write it in quotes"),
         ("b:\n\t- a\n", "line 2: not YAML: the line is indented with a tab; use spaces"),
         ("b: 1\na\nc: 1\n", "line 2: not YAML: the key has no colon after it"),
-        (
-            "b: 1\n c: 2\n",
-            f"line 2: not YAML: a colon {NOT_HERE}",
-        ),
+        ("b: 1\n c: 2\n", f"line 2: not YAML: a colon {NOT_HERE}"),
         ("- a\nb: 1\n", "line 2: not YAML: the indentation of the line does not match the lines around it; correct it"),
         ("b: |x\n", "line 1: not YAML: expected chomping or indentation indicators, but found 'x'"),
         ("b: 1\n? [a]\n: 1\n", "line 2: a key must be a word, not a list or a mapping"),

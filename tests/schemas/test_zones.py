@@ -50,10 +50,7 @@ def test_zones_that_are_written_are_read_again(file: str, tmp_path: Path) -> Non
         ("0\n", "line 1: '0': the row has 1 fields; write value,zone"),
         ("0,a b\n", "line 1: '0,a b': a zone must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -"),
         ("0,rest\n", "line 1: '0,rest': the zone rest is of the values that the file does not name; remove the row"),
-        (
-            "0,a\n1,a\n2,a\n3,a\n4,a\n",
-            ONE_ZONE,
-        ),
+        ("0,a\n1,a\n2,a\n3,a\n4,a\n", ONE_ZONE),
     ],
 )
 def test_a_wrong_file_is_refused_by_its_line(zones: str, text: str, tmp_path: Path) -> None:
@@ -84,11 +81,7 @@ def test_zones_of_many_values_need_a_budget_of_their_own(tmp_path: Path) -> None
     ("tag", "keys", "text"),
     [
         ({"zone_epsilon": 0}, {}, "tags.0.zone_epsilon: must be more than 0 (got 0)"),
-        (
-            {"zone_epsilon": 1.5},
-            {},
-            "tags.0.zone_epsilon: must be at most epsilon, the budget of the report (1)",
-        ),
+        ({"zone_epsilon": 1.5}, {}, "tags.0.zone_epsilon: must be at most epsilon, the budget of the report (1)"),
         (
             {"zone_epsilon": 1.0},
             {"mechanism": {"name": "urap", "epsilon": 1.0}},

@@ -14,13 +14,7 @@ from uldp.collector.columns import MixedColumns
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import (
-    CollectSlices,
-    CountSupport,
-    KeyedPartial,
-    KeyedSpan,
-    _CountFn,
-)
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial, KeyedSpan, _CountFn
 from uldp.transforms.windows import at_time
 
 
@@ -45,10 +39,7 @@ SHARDS = 16
 def test_a_bundle_gives_one_sum_for_each_collection_and_slice(bounded: bool) -> None:
     """Of a stream at its last millisecond, and in spans else."""
     symbols, more, bits = [(0, {1}), (40, {10})], [(0, {1}), (1, {3})], [(2, {0, 4, 10})]
-    parts = [
-        MixedColumns((columns(SYMBOLS, symbols), columns(BITS, bits))),
-        MixedColumns((columns(SYMBOLS, more),)),
-    ]
+    parts = [MixedColumns((columns(SYMBOLS, symbols), columns(BITS, bits))), MixedColumns((columns(SYMBOLS, more),))]
     expected = [
         (spec.key, start, counts, accounting)
         for spec, reports in ((SYMBOLS, symbols + more), (BITS, bits))

@@ -113,12 +113,7 @@ def test_copies_in_other_bundles_and_other_windows_are_dropped() -> None:
 def test_an_id_is_forgotten_when_its_last_window_closes(watermark: int, copies: int) -> None:
     # Decoding calls such a copy late, so that it never comes this far; here it shows what the state still holds.
     assert_stream(
-        START,
-        columns([1]),
-        watermark,
-        columns([1]),
-        kept=[(1, 0)] * (1 + copies),
-        duplicates=[0] * (1 - copies),
+        START, columns([1]), watermark, columns([1]), kept=[(1, 0)] * (1 + copies), duplicates=[0] * (1 - copies)
     )
 
 

@@ -218,8 +218,7 @@ def test_a_block_is_not_inflated_beyond_the_bound(codec: str, size: int) -> None
 
 @pytest.mark.parametrize("codec", STORE)
 @pytest.mark.parametrize(
-    "damage",
-    [lambda _: b"", lambda _: b"no", lambda block: block[: len(block) // 2], lambda block: bytes(len(block))],
+    "damage", [lambda _: b"", lambda _: b"no", lambda block: block[: len(block) // 2], lambda block: bytes(len(block))]
 )
 def test_a_damaged_block_is_refused(codec: str, damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises(InflateError):

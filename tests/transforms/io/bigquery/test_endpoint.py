@@ -114,11 +114,7 @@ def test_a_table_that_takes_estimates_passes(table_service: Service, answers: An
         ),
     ],
 )
-def test_the_check_names_the_table_and_the_remedy(
-    table_service: Service,
-    answers: Answers,
-    refusal: str,
-) -> None:
+def test_the_check_names_the_table_and_the_remedy(table_service: Service, answers: Answers, refusal: str) -> None:
     table_service.answers |= answers
     with pytest.raises(BigQueryError, match=f"^{URI}: .*{refusal}") as raised:
         check_table(TABLE)

@@ -4,17 +4,7 @@ from itertools import chain
 
 import pytest
 
-from tests.fakes.kafka import (
-    NOW,
-    TOPIC,
-    Broker,
-    Clock,
-    drain,
-    reader_of,
-    resumed,
-    sources,
-    watermark,
-)
+from tests.fakes.kafka import NOW, TOPIC, Broker, Clock, drain, reader_of, resumed, sources, watermark
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS
 from uldp.transforms.io.kafka.source import KafkaSource

@@ -152,16 +152,10 @@ def test_a_byte_order_mark_is_no_part_of_a_setting(mark: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (
-            None,
-            "No such file or directory; check the path: each worker needs this file of settings for Kafka too",
-        ),
+        (None, "No such file or directory; check the path: each worker needs this file of settings for Kafka too"),
         (b"a=b\nsasl.password hunter2", "line 2 is not a setting; write NAME=VALUE"),
         (b"=hunter2", "line 1 is not a setting; write NAME=VALUE"),
-        (
-            b"\xff=hunter2",
-            "not UTF-8; check the path: each worker needs this file of settings for Kafka too",
-        ),
+        (b"\xff=hunter2", "not UTF-8; check the path: each worker needs this file of settings for Kafka too"),
         (
             b"a=b\n" * (1 << 19),
             (
