@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import grpc
+import pytest
 from google.pubsub_v1 import PublisherClient, SubscriberClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
@@ -130,6 +131,11 @@ class PubSubServer(Service):
     def environment(self) -> Mapping[str, str]:
         """What makes clients connect to it, through the proxy."""
         return {"PUBSUB_EMULATOR_HOST": self.proxy.address}
+
+    def set_in(self, patch: pytest.MonkeyPatch) -> None:
+        """Let this process, and each that it starts from here on, connect to it."""
+        for name, value in self.environment.items():
+            patch.setenv(name, value)
 
     def create(self, name: str) -> tuple[Topic, Subscription]:
         """Create a topic and a subscription to it."""

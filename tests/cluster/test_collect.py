@@ -35,8 +35,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         yield stream.uri, stream.uri
         return
     with PubSubServer(tmp_path / "pubsub") as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+        server.set_in(monkeypatch)
         topic, subscription = server.create("collected")
         yield str(topic), str(subscription)
 

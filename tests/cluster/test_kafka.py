@@ -160,22 +160,6 @@ def test_what_a_topic_has_removed_is_named(broker: KafkaBroker, stop_at_end: boo
     reader.close()
 
 
-def test_partitions_that_are_added_are_read(broker: KafkaBroker) -> None:
-    topic = broker.create("grown", 1)
-    now = int(time.time() * 1000)
-    send(topic, 0, [Message(b"0/%d" % index, now) for index in range(140)])
-    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
-    read = read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
-    broker.grow(topic, 3)
-    now = int(time.time() * 1000)
-    for partition in range(3):
-        send(topic, partition, [Message(b"%d/%d" % (partition, 200 + index), now) for index in range(100)])
-    read += read_until(reader, lambda: reader.get_watermark().micros > 1000 * now, "the watermark has passed them")
-    assert len(read) == len({message.data for message in read}) == 440
-    assert all(message.publish_time == now for message in read[140:])
-    reader.close()
-
-
 def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:
     topic = KafkaTopic(broker.servers, "nowhere")
     line = rf"^kafka:{broker.servers}/nowhere: the topic does not exist; create it, or correct its name \(.*\)$"

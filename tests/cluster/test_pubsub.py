@@ -38,8 +38,7 @@ threading.Event().wait()
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PubSubServer]:
     with PubSubServer(tmp_path_factory.mktemp("pubsub")) as server, pytest.MonkeyPatch.context() as patch:
-        for name, value in server.environment.items():
-            patch.setenv(name, value)
+        server.set_in(patch)
         yield server
 
 

@@ -119,8 +119,7 @@ def test_who_has_a_password_and_permissions_is_served(secure: SecureKafkaBroker,
 )
 def test_a_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, denied: str, remedy: str) -> None:
     with PubSubServer(tmp_path / "pubsub", denied) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+        server.set_in(monkeypatch)
         if denied:
             server.create("reports")
         assert remedy in refusal(tmp_path / "out", "pubsub:projects/project/subscriptions/reports")
@@ -128,8 +127,7 @@ def test_a_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, denied:
 
 def test_a_topic_of_pubsub_that_must_not_be_published_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with PubSubServer(tmp_path / "pubsub", denied="Publish") as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+        server.set_in(monkeypatch)
         topic, subscription = server.create("reports")
         line = refusal(tmp_path / "out", subscription, "--estimates-to", topic)
     assert "no permission; grant the job's account roles/pubsub.viewer and roles/pubsub.publisher" in line

@@ -42,8 +42,7 @@ def stream(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         yield KafkaStream(request.getfixturevalue("broker"))
     else:
         with PubSubServer(tmp_path / "pubsub") as server:
-            for name, value in server.environment.items():  # of every process that is started from here on
-                monkeypatch.setenv(name, value)
+            server.set_in(monkeypatch)
             yield PubSubStream(server)
 
 

@@ -7,6 +7,7 @@ import struct
 import tracemalloc
 from typing import Any
 
+import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,3 +170,14 @@ def test_a_retired_field_of_an_older_writer_is_skipped() -> None:
 def test_an_older_writer_needs_a_reader() -> None:
     with pytest.raises(ValueError, match=r"older schemas \['uldp\.Message'\] have no reader among \['uldp\.Report'\]"):
         SchemaStore.of("report", older=(load_schema("message"),))
+
+
+@pytest.mark.parametrize("step", ["schemaless_reader", "schemaless_writer"])
+def test_a_lack_of_memory_is_no_malformed_body(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_memory(*_: object) -> None:
+        raise MemoryError
+
+    message = Report("c", 1, bytes(16), 0, 1).encode()
+    monkeypatch.setattr(fastavro, step, without_memory)
+    with pytest.raises(MemoryError):
+        report_store().decode(message)

@@ -4,41 +4,21 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
-from uldp.collector.collections import YEAR_9000, serve
-from uldp.collector.partial import Partial
+from uldp.collector.collections import YEAR_9000
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.aggregate import Aggregate, CountWindows
-from uldp.transforms.count import KeyedPartial, KeyedSpan
+from uldp.transforms.count import KeyedSpan
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.io.results.write import WriteResults
-from uldp.transforms.seal import SealCounts
 from uldp.transforms.windows import at_time
-
-
-def test_a_pane_without_reports_is_none() -> None:
-    spec = build.spec(domain={"size": 20}, mechanism={"name": "rr", "epsilon": 1.0})
-    (of,) = serve([spec]).values()
-    three = build.part(of.mechanism.statistic(np.full(3, 3, dtype=np.uint32)), Accounting(received=3, counted=3))
-    parts: list[Any] = [(of.spec.key, three), (of.spec.key, Partial()), (of.spec.key, build.part())]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        sums = (
-            pipeline
-            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedPartial)
-            | beam.WindowInto(FixedWindows(3600))
-        )
-        sealed = sums | SealCounts([of.spec])
-        assert_that(sealed | beam.Map(lambda counts: counts.n), equal_to([3]))
-
 
 PART = build.part(accounting=Accounting(received=1, rejected=1)).at(build.START)
 SPECS = [build.spec(version=1), build.spec(version=2, window={"size": "1d"})]

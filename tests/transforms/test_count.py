@@ -9,12 +9,11 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from tests import build
 from tests.build import HOUR
-from tests.counted import BITS, SIZE, SPECS, SYMBOLS, TARGETS, brute_force, columns, make_spec, value
+from tests.counted import BITS, SPECS, SYMBOLS, TARGETS, brute_force, columns, value
 from uldp.collector.columns import MixedColumns
-from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.window_keys import WindowKeys
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial, KeyedSpan, _CountFn
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial, KeyedSpan
 from uldp.transforms.windows import at_time
 
 
@@ -64,20 +63,3 @@ def test_parts_of_slices_are_collected_into_the_spans_of_a_bundle(hours: tuple[i
         created.is_bounded = bounded
         given = created | beam.Map(parts.__getitem__).with_output_types(KeyedPartial)
         assert_that(given | CollectSlices(SPECS, SHARDS) | beam.FlatMap(slices, bounded), equal_to(expected))
-
-
-def test_collections_with_the_same_windows_are_one_element_of_a_bundle_and_window() -> None:
-    many = SharedSpecs([make_spec(f"c{number}", "urr") for number in range(300)])
-    fn = _CountFn(many, WindowKeys(1), coded=True)
-    fn.start_bundle()
-    reports = [(hour, {hour % SIZE}) for hour in (0, 1)]
-    fn.process(MixedColumns(tuple(columns(SYMBOLS, reports, spec.key) for spec in many)))
-    spans = [element.value for element in fn.finish_bundle()]
-    assert sorted((origin, len(span)) for (_, origin), span in spans) == [(0, 300), (HOUR, 300)]
-    found = [
-        (many.of_number(slot - origin).spec.key, origin, value(part))
-        for (_, origin), span in spans
-        for slot, part in span.slices()
-    ]
-    wanted = [(spec.key, start, counted) for spec in many for start, counted in brute_force(reports).items()]
-    assert sorted(found, key=str) == sorted(wanted, key=str)

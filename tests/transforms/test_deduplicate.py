@@ -24,7 +24,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn
-from uldp.transforms.remembered import BAGS, unpack_ids
+from uldp.transforms.remembered import BAGS
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
 EXPIRY = START + HOUR + HOUR // 2
@@ -160,14 +160,6 @@ def test_a_bundle_that_was_undone_counts_when_it_comes_again() -> None:
     assert worker.keeps(before, [1, 2]) == []
 
 
-def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
-    shard, worker = Shard(), Worker()
-    assert Worker().keeps(shard, [0]) == [0]
-    for id_ in range(1, 20):
-        assert worker.keeps(shard, [id_, id_ - 1]) == [id_]
-    assert [bag.reads for bag in shard.bags] == [1] * len(shard.bags)
-
-
 @pytest.fixture
 def small_bags(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two ids fill a bag."""
@@ -279,16 +271,3 @@ def test_ids_are_forgotten_in_every_bag() -> None:
         kept=[(id_, id_ % 2) for id_ in (*ids, *ids)],
         duplicates=[1] * (len(ids) // 2),
     )
-
-
-def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
-    names = [f"c{number}" for number in range(50)]
-    fn = _DeduplicateFn(SharedSpecs(build.spec(collection=name) for name in names), forgets=True)
-    fn.setup()
-    shard = Shard()
-    parts = mixed(*(build.columns([(1, 7), (2, 7)], START, key=(name, 1)) for name in names))
-    assert list(fn.process((0, parts), shard.token, shard.timer, *shard.bags)) == [parts]
-    # One entry holds all ids of a time, and each id apart from that of another collection.
-    [entry] = [entry for bag in shard.bags for entry in bag.entries]
-    _, (hashes,) = unpack_ids(entry)
-    assert len(set(hashes.tolist())) == 100

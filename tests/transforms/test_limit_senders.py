@@ -118,14 +118,6 @@ def test_a_new_worker_takes_over_where_the_other_was_stopped() -> None:
     assert shard.timer.times == [CLOSED]
 
 
-def test_a_worker_reads_state_only_if_another_has_written_it() -> None:
-    shard, worker = Shard(), Worker()
-    for _ in range(5):
-        worker.counts(shard, [1, 2, 3])
-    assert shard.counted.reads == 0
-    assert len(shard.counted.entries) == CAP  # what lets nobody through writes nothing
-
-
 def test_a_bundle_that_fails_leaves_no_trace() -> None:
     shard, worker = Shard(), Worker()
     assert worker.counts(shard, [1]) == 1

@@ -18,7 +18,7 @@ from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.transforms.io.durable_files import encode_record
 from uldp.transforms.io.results.names import stored_file, window_name
 from uldp.transforms.io.results.write import WriteResults
 
@@ -88,14 +88,6 @@ def test_files_hold_what_they_are_named_for() -> None:
 
 
 # Writing.
-
-
-def test_a_file_is_written_with_its_folders_and_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b" / "c.avro"
-    for content in (b"first", b"second", b"second"):
-        write_file(str(path), content)
-        assert path.read_bytes() == content
-        assert list(path.parent.iterdir()) == [path]  # and nothing that was written aside
 
 
 MISSING = Missing("t/0", 5, 9, 0, 1)

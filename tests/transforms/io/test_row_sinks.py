@@ -89,18 +89,24 @@ def of_postgresql(url: str) -> Query:
     return query
 
 
+def emptied(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Query]:
+    """The URI of a place without a table, and what asks it."""
+    match kind:
+        case "duckdb":
+            return f"duckdb:{tmp_path / 'e.duckdb'}", of_duckdb(tmp_path / "e.duckdb")
+        case "parquet":
+            return f"parquet:{tmp_path / 'rows'}", of_parquet(tmp_path / "rows")
+        case _:
+            uri: str = request.getfixturevalue("postgresql")
+            query = of_postgresql(uri)
+            query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+            return uri, query
+
+
 @pytest.fixture(params=["duckdb", "parquet", "postgresql"])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Endpoint, Query]:
     """A sink that is empty, after its check."""
-    match request.param:
-        case "duckdb":
-            uri, query = f"duckdb:{tmp_path / 'e.duckdb'}", of_duckdb(tmp_path / "e.duckdb")
-        case "parquet":
-            uri, query = f"parquet:{tmp_path / 'rows'}", of_parquet(tmp_path / "rows")
-        case _:
-            uri = request.getfixturevalue("postgresql")
-            query = of_postgresql(uri)
-            query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+    uri, query = emptied(request.param, request, tmp_path)
     endpoint = parse_endpoint(uri)
     Publishing(endpoint).check(here=True)
     return endpoint, query
@@ -337,12 +343,7 @@ def test_a_file_that_cannot_be_opened_is_named(content: bytes | None, tmp_path: 
 
 @pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
 def test_a_table_of_other_columns_is_refused(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    if kind == "duckdb":
-        uri, query = f"duckdb:{tmp_path / 'e.duckdb'}", of_duckdb(tmp_path / "e.duckdb")
-    else:
-        uri = request.getfixturevalue("postgresql")
-        query = of_postgresql(uri)
-        query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+    uri, query = emptied(kind, request, tmp_path)
     query(f"CREATE TABLE {TABLE} (device_digest text, age text)")
     with pytest.raises(EndpointError, match=rf": the table {TABLE} has no column table_name; "):
         parse_endpoint(uri).check_estimates()
@@ -353,12 +354,7 @@ def test_a_table_of_other_columns_is_refused(kind: str, request: pytest.FixtureR
 def test_a_table_that_takes_no_row_twice_is_refused_before_the_job_runs(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    if kind == "duckdb":
-        uri, query = f"duckdb:{tmp_path / 'e.duckdb'}", of_duckdb(tmp_path / "e.duckdb")
-    else:
-        uri = request.getfixturevalue("postgresql")
-        query = of_postgresql(uri)
-        query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+    uri, query = emptied(kind, request, tmp_path)
     parse_endpoint(uri).check_estimates()
     query(f"DROP VIEW {VIEW}")
     query(f"CREATE TABLE copy AS SELECT * FROM {TABLE}")  # which has no primary key

@@ -270,6 +270,7 @@ GIVEN_UP = {"first": 1, "last": 1, "messages": 2, "exact": True, "after": 0, "be
 FORM = r'uldp give-up has written it in this form: \[{"first": 3, "last": 3, "messages": 150, "exact": true, '
 
 
+OTHER_FORMS: list[object] = [3, [3], [[1, 1]], [{}], [GIVEN_UP | {"messages": -1}], [GIVEN_UP | {"more": 1}], None]
 NO_FIRST = rf'"first" is {{}}, not a number from 0 to {SEGMENTS}; restore the original file$'
 NO_RUNS = rf'"given_up" does not ascend, or does not end before segment {SEGMENTS}; restore .*{FORM}'
 NO_FORM = rf'"given_up" holds no segments that were given up; .*{FORM}'
@@ -284,10 +285,7 @@ NO_FORM = rf'"given_up" holds no segments that were given up; .*{FORM}'
             ({"given_up": [GIVEN_UP | {"first": first, "last": last} for first, last in runs]}, NO_RUNS)
             for runs in ([(2, 1)], [(1, 2), (2, 3)], [(3, 3), (1, 1)], [(1, SEGMENTS)])
         ),
-        *(
-            ({"given_up": runs}, NO_FORM)
-            for runs in (3, [3], [[1, 1]], [{}], [GIVEN_UP | {"messages": -1}], [GIVEN_UP | {"more": 1}], None)
-        ),
+        *(({"given_up": runs}, NO_FORM) for runs in OTHER_FORMS),
     ],
 )
 def test_settings_that_cannot_be_are_refused(tmp_path: Path, settings: dict[str, object], said: str) -> None:
