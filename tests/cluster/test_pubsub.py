@@ -72,14 +72,6 @@ def test_what_is_committed_does_not_come_again(server: PubSubServer) -> None:
     assert not read(reader, LONG_SECONDS)
 
 
-def test_what_is_processed_slowly_does_not_come_again(server: PubSubServer) -> None:
-    topic, subscription = server.create("slow")
-    server.publish(topic, bodies(1000))
-    slow, other = open_reader(subscription), open_reader(subscription)
-    assert read(slow, 60, 1000) == Counter(bodies(1000))
-    assert not read(other, LONG_SECONDS)
-
-
 def test_what_a_dead_worker_had_comes_again(server: PubSubServer) -> None:
     topic, subscription = server.create("dead")
     server.publish(topic, bodies(3000))

@@ -97,8 +97,3 @@ def test_messages_may_be_added_in_parts_and_results_read_between() -> None:
         n = sum(each.accounting.received for each in parts.statistics() if each.collection != "sliding")
         assert n > 0
     assert texts([*parts.statistics()]) == texts([*whole.statistics()])
-
-
-def test_a_collector_without_the_key_of_senders_says_what_to_give() -> None:
-    with pytest.raises(ValueError, match="sender"):
-        Collector([SPECS["capped"]])

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from apache_beam.coders import registry
 from apache_beam.testing.util import assert_that, equal_to
 
 from tests import build
@@ -20,7 +19,6 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.records import Message
 from uldp.schemas.rows import KEY, STORED_COLUMNS
 from uldp.transforms.estimate_rows import FIELDS, EstimateReports, estimate_rows
-from uldp.transforms.internals import RowTypeConstraint
 from uldp.transforms.io.json_rows import json_rows
 
 #: As docs/beam.md has it.
@@ -44,12 +42,6 @@ def test_the_rows_are_those_of_json_in_the_order_of_the_schema() -> None:
     assert found == list(json_rows(WITH_TAGS, TAGGED))
     assert [name for name, _ in FIELDS] == list(STORED_COLUMNS) == list(found[0])
     assert all(row[name] is not None for row in found for name in KEY)
-
-
-def test_a_row_survives_the_coder_of_its_schema() -> None:
-    coder = registry.get_coder(RowTypeConstraint.from_fields(FIELDS))
-    for row in estimate_rows(SharedSpecs([TAGGED]), WITH_TAGS):
-        assert coder.decode(coder.encode(row))._asdict() == row.as_dict()
 
 
 def test_rows_of_messages_become_rows_of_estimates(file: Path) -> None:

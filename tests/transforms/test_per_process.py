@@ -1,7 +1,5 @@
 """What a step derives from its specs is made once in a process, however often the step is copied."""
 
-import gc
-import pickle
 import random
 from pathlib import Path
 from unittest import mock
@@ -12,20 +10,6 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
-from uldp.transforms.per_process import PerProcess
-
-
-def test_the_value_is_forgotten_with_the_last_copy() -> None:
-    original = PerProcess[list[int]](list)
-    pickled = pickle.dumps(original)
-    original.value.append(1)
-    copied = pickle.loads(pickled)
-    del original
-    gc.collect()
-    assert copied.value == [1]
-    del copied
-    gc.collect()
-    assert pickle.loads(pickled).value == []
 
 
 def made(tmp_path: Path, segments: int) -> tuple[int, int]:

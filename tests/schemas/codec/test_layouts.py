@@ -138,7 +138,6 @@ EVENT = b"\0\0" + write_long(20) + b"1/1/2026 12:00:00 AM" + b"\0\0" + b"\2\2x"
 @pytest.mark.parametrize(
     ("records", "block", "reason"),
     [
-        (1, EVENT[:-1], "a field cannot take 1 bytes"),
         (2, EVENT, "a record is no message"),
         (1, EVENT + b"\0", "1 bytes follow the last record"),
         (1, EVENT.replace(b"\2\2x", b"\4\2x"), "a union has no branch 2"),
@@ -164,7 +163,6 @@ def test_a_damaged_record_is_refused(records: int, block: bytes, reason: str) ->
         ("1/2/2026 3:04:05\u202fPM", "2026-01-02T15:04:05Z"),
         ("12/31/2026 11:59:59 PM", "2026-12-31T23:59:59+00:00"),
         ("2026-01-02T15:04:05", "2026-01-02T15:04:05Z"),
-        ("2026-01-02T16:04:05+01:00", "2026-01-02T15:04:05Z"),
     ],
 )
 def test_times_in_text_are_utc(text: str, expected: str) -> None:

@@ -99,12 +99,6 @@ def test_other_blocks_are_refused_or_read_as_fastavro_reads_them(
     assert (found, refusal) == outcome(records, block, _LARGE=-1)
 
 
-def test_usual_records_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = [Message(bytes([number % 256]) * (number % 150), 2**40 + number) for number in range(1000)]
-    monkeypatch.delattr(stored, "read_long")  # of which reading one alone makes use
-    assert [message._replace(source="") for message in decoded(1000, block_of(*sent))] == sent
-
-
 def decoded(records: int, block: bytes, file: str = "f", first: int = 0) -> list[Message]:
     return [*chain.from_iterable(decode_messages(records, block, file, first))]
 
