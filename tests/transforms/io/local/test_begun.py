@@ -32,8 +32,10 @@ def test_a_command_that_fails_is_begun_anew(tmp_path: Path) -> None:
         write(tmp_path, 1, 2, "no time")  # type: ignore[arg-type]
     assert len(LocalStream.open(tmp_path).segments()) == 2
     assert is_unfinished(tmp_path)
+    (left := tmp_path / f".closed.{'0' * 16}.tmp").touch()
     write(tmp_path, 3)
     assert len(LocalStream.open(tmp_path).segments()) == 1
+    assert not left.exists()
 
 
 def test_two_commands_do_not_write_at_a_time(tmp_path: Path) -> None:

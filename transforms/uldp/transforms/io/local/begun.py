@@ -9,6 +9,7 @@ from pathlib import Path
 from uldp.schemas.file_errors import named
 from uldp.schemas.locks import release, try_lock
 from uldp.schemas.regular_files import is_at
+from uldp.transforms.io.durable_files import remove_aside
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream, make_stream_folder
 from uldp.transforms.io.message_files import StreamError
@@ -64,6 +65,7 @@ def remove_abandoned(path: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Remove the segments and the settings of an unfinished stream, and segments that were not named yet."""
+    """Remove the segments and the settings of an unfinished stream, and files that were not named yet."""
     for left in (*path.glob(f"{'[0-9]' * 12}.avro"), *path.glob(_UNNAMED), path / STREAM_SETTINGS, path / CLOSED):
         left.unlink(missing_ok=True)
+    remove_aside(path)
