@@ -21,12 +21,7 @@ import apache_beam as beam
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.userstate import (
-    BagStateSpec,
-    ReadModifyWriteStateSpec,
-    TimerSpec,
-    on_timer,
-)
+from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns

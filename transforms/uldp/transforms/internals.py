@@ -53,11 +53,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from uldp.schemas.errors import RequestError
 
 try:
-    from apache_beam.io.unbounded_source import (
-        CheckpointMark,
-        UnboundedReader,
-        UnboundedSource,
-    )
+    from apache_beam.io.unbounded_source import CheckpointMark, UnboundedReader, UnboundedSource
     from apache_beam.io.unbounded_source import _ReadFromUnboundedSourceDoFn as ReadUnboundedSourceFn
 except ImportError:  # Beam < 2.76
 

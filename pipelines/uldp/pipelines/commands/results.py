@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from uldp.pipelines.commands.output import name_damaged, say, say_each
-from uldp.pipelines.options import (
-    FOLDER,
-    KAFKA_CONFIG,
-    SPEC,
-    duration_ms,
-    here_or_topic,
-    selection_options,
-)
+from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, selection_options
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError

@@ -10,12 +10,7 @@ from pathlib import Path
 from traceback import format_exception
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    PrismRunnerOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PrismRunnerOptions, StandardOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineState
 

@@ -30,14 +30,7 @@ from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.local.events import CLOCK_TOLERANCE
-from uldp.transforms.io.local.journal import (
-    JOURNAL,
-    Journal,
-    PaneWritten,
-    begins_with,
-    given_up_taken,
-    segments_read,
-)
+from uldp.transforms.io.local.journal import JOURNAL, Journal, PaneWritten, begins_with, given_up_taken, segments_read
 from uldp.transforms.io.local.resume import ResumePoints
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.segments import name_of, number_of

@@ -11,13 +11,7 @@ from uldp.collector.estimating import estimates_of
 from uldp.collector.published import Reports, differs, public
 from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.pipelines.merge.ids import Ids
-from uldp.pipelines.merge.part import (
-    Part,
-    Proof,
-    ids_decide,
-    summed_accounting,
-    summed_signals,
-)
+from uldp.pipelines.merge.part import Part, Proof, ids_decide, summed_accounting, summed_signals
 from uldp.schemas.errors import DataError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld

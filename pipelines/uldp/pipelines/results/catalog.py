@@ -16,16 +16,7 @@ from typing import Any, Self, cast
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_results, finished, pass_over
 from uldp.pipelines.results.newest import estimator_of, identity
-from uldp.pipelines.results.panes import (
-    ESTIMATES,
-    Entry,
-    PaneFile,
-    Panes,
-    names_in,
-    read_header,
-    read_panes,
-    state_of,
-)
+from uldp.pipelines.results.panes import ESTIMATES, Entry, PaneFile, Panes, names_in, read_header, read_panes, state_of
 from uldp.pipelines.results.selection import ALL, Key, Selection
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.soundness import PaneRecord

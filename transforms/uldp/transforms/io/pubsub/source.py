@@ -15,14 +15,7 @@ from uldp.schemas.records import NO_ATTRIBUTES, Message, known_attributes
 from uldp.transforms.internals import CheckpointMark, Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
-from uldp.transforms.io.pubsub.checkpoint import (
-    EXTENSION_SECONDS,
-    UNKNOWN,
-    AckMark,
-    AckMarkCoder,
-    Leases,
-    Unavailable,
-)
+from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, UNKNOWN, AckMark, AckMarkCoder, Leases, Unavailable
 from uldp.transforms.io.pubsub.client import Publisher, Puller
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 from uldp.transforms.io.reader import POLL_SECONDS, ChunkReader, ChunkSource, read_chunks
