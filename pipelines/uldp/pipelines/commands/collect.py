@@ -1,8 +1,8 @@
 """The command that takes messages over HTTP: collect."""
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -56,17 +56,7 @@ from uldp.schemas.extras import needed
 @REGISTRY_IDS
 @KAFKA_CONFIG
 def collect(
-    specs: tuple[Path, ...],
-    specs_in: str | None,
-    to: str,
-    port: int,
-    host: str,
-    tokens: Path | None,
-    origins: tuple[str, ...],
-    megabytes: int,
-    refused: Path | None,
-    registry_ids: Mapping[int, str] | None,
-    kafka_config: Path | None,
+    specs: tuple[Path, ...], specs_in: str | None, to: str, tokens: Path | None, kafka_config: Path | None, **edge: Any
 ) -> None:
     """Take messages of devices by HTTP, and append them to a stream: an edge for who has no broker.
 
@@ -87,13 +77,8 @@ def collect(
     take(
         load_or_follow(specs, specs_in, None),
         parse_endpoint(to, kafka_config),
-        host=host,
-        port=port,
         tokens=None if tokens is None else Tokens.read(tokens),
-        origins=origins,
-        megabytes=megabytes,
-        refused=refused,
-        registry_ids=registry_ids,
         say=say,
         until=end_at_signals,
+        **edge,
     )

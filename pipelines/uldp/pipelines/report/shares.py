@@ -131,17 +131,8 @@ def shares_of(
     """Prepare a table of an estimate's shares for the page, with the truth of the only variable, if it is known."""
     if table.of:
         truth = None
-    visible, band, hidden, bound, p_value, found = (
-        estimate.table(name, table.of)
-        for name in (
-            TableName.VISIBLE,
-            TableName.BAND,
-            TableName.HIDDEN,
-            TableName.BOUND,
-            TableName.P_VALUE,
-            TableName.FOUND,
-        )
-    )
+    names = (TableName.VISIBLE, TableName.BAND, TableName.HIDDEN, TableName.BOUND, TableName.P_VALUE, TableName.FOUND)
+    visible, band, hidden, bound, p_value, found = (estimate.table(name, table.of) for name in names)
     order, labels = shown(table, spec, TOP), value_labels(table, spec)
     sensitive, of_background = sensitive_of(table, spec), carried(table, visible, band)
     rows = [
