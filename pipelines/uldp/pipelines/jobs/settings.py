@@ -12,6 +12,10 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
 
 
+def _silent(line: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True)
 class JobSettings:
     """The settings of a job; the last ones are those of a stream."""
@@ -22,7 +26,7 @@ class JobSettings:
     registry_ids: Mapping[int, str] | None = None  # as in ``Aggregate``
     publishing: Publishing = NOWHERE  # where the job publishes what it finds
     keep_ids: bool = False  # whether the ids of counted reports are kept
-    say: Callable[[str], None] = lambda line: None  # takes a line about what the job does
+    say: Callable[[str], None] = _silent  # takes a line about what the job does
 
     watermark_delay_ms: int = 0  # for how long after a message another one may arrive that was published before it
     newest_only: bool = False  # as in ``WriteResults``
