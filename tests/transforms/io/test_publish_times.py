@@ -42,7 +42,7 @@ def test_a_local_stream_gives_nothing_before_its_watermark_when_the_clock_jumps(
     stream, now = LocalStream.open(tmp_path / "stream", clock=lambda: now / 1000), NOW
     with LocalStreamEvents(stream, 1000, []) as events:
         announced = events.Events(None, None)
-        reader = _ReadSegmentsFn(events.endpoint)
+        reader = _ReadSegmentsFn(events)
         reader.start_bundle()
         for moment in (NOW, NOW + jump, NOW):
             now = moment

@@ -268,7 +268,7 @@ def follow(
         if settings.metrics_port is not None:
             url = stack.enter_context(_monitored(settings.metrics_port, claim, position))
             say(f"metrics at {url}")
-        messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
+        messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(settings.aggregate(shared, shards=1))
         if points.start is not None:
             aggregated = Unwritten.after(points.start, shared).of(aggregated)

@@ -23,6 +23,7 @@ from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.publish_times import LATEST, bounded
+from uldp.transforms.per_process import Itself
 
 Event = TestStreamPayload.Event
 #: The name of a TestStream's only output.
@@ -31,7 +32,7 @@ _TAG = "None"
 CLOCK_TOLERANCE = 60_000
 
 
-class LocalStreamEvents(service_api.TestStreamServiceServicer):
+class LocalStreamEvents(Itself, service_api.TestStreamServiceServicer):
     """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
 
     The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
@@ -115,11 +116,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                 f"{self._folder.name}: no socket can be made there; set TMPDIR to a short path on this machine"
             ) from error
         self._server.start()
-        LISTENING[self.endpoint] = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        del LISTENING[self.endpoint]
         self._stopping.set()
         self._server.stop(grace=None)
         self._folder.cleanup()
@@ -291,10 +290,6 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         if self._waiting.watermark is not None and self._waiting.watermark != self.watermark:
             self.watermark = self._waiting.watermark
             yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))
-
-
-#: By endpoint. A reader that Beam has pickled finds here the service that announced its segments.
-LISTENING: dict[str, LocalStreamEvents] = {}
 
 
 def _element(segment: Path, watermark: int | None) -> TestStreamPayload.TimestampedElement:

@@ -10,7 +10,7 @@ from apache_beam.testing.test_stream import TestStream
 
 from uldp.transforms.internals import Given
 from uldp.transforms.io.chunks import Chunk, joined
-from uldp.transforms.io.local.events import LISTENING
+from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.message_files import opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
 
@@ -19,14 +19,14 @@ from uldp.transforms.io.publish_times import bounded_messages
 class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded."""
 
-    endpoint: str  # address of the ``LocalStreamEvents`` that announces its segments
+    events: LocalStreamEvents  # what announces its segments
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Send each segment as one element, so that the runner's cost of an element is paid once for many messages."""
         chunks: PCollection[Chunk] = (
             pbegin
-            | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
-            | "ReadSegment" >> beam.ParDo(_ReadSegmentsFn(self.endpoint))
+            | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.events.endpoint).with_output_types(str)
+            | "ReadSegment" >> beam.ParDo(_ReadSegmentsFn(self.events))
         )
         return chunks
 
@@ -36,14 +36,14 @@ class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
 class _ReadSegmentsFn(beam.DoFn):
     """Reads segments, and reports to the ``LocalStreamEvents`` that announced them, in the same process."""
 
-    def __init__(self, endpoint: str) -> None:
-        self._endpoint = endpoint
+    def __init__(self, events: LocalStreamEvents) -> None:
+        self._events = events
 
     def start_bundle(self) -> None:
         self._messages: dict[str, int] = {}
 
     def process(self, path: str, announced: Given = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
-        events, watermark, messages = LISTENING[self._endpoint], announced.micros // 1000, 0
+        events, watermark, messages = self._events, announced.micros // 1000, 0
         events.refuse(path, read=False)
         events.begin(path)
         if events.is_given_up(path):
@@ -59,4 +59,4 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def finish_bundle(self) -> None:
         """Report the whole bundle, because the runner tries a bundle again that has failed."""
-        LISTENING[self._endpoint].read(self._messages)
+        self._events.read(self._messages)
