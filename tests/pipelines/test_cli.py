@@ -17,18 +17,6 @@ from uldp.schemas.pane import PaneKind
 from uldp.transforms.io.local.stream import LocalStream
 
 
-def test_check_prints_the_channel_and_the_errors_to_expect(uldp: Run) -> None:
-    code, out, _ = uldp("check", SPEC, "--users", "179527")
-    assert code == 0
-    assert "manhattan-checkins version 1" in out
-    assert "epsilon 6.43775" in out
-    assert (
-        "limits      100 reports or more, flag above 0.1 rejected, clocks up to 10m ahead, reports up to 365d old\n"
-        in out
-    )
-    assert "17 symbols: p 0.975039, q 0.00156006" in out  # 15 cells and 2 tags: c1, c2 of Definition 4 with v = 17
-
-
 def test_check_warns_of_what_a_spec_is_hardly_meant_to_say(uldp: Run, tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(
@@ -44,42 +32,6 @@ def test_check_warns_of_what_a_spec_is_hardly_meant_to_say(uldp: Run, tmp_path: 
         "the",
     ]
     assert "warning" not in uldp("check", SPEC)[1]
-
-
-@pytest.mark.slow
-def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, tmp_path: Path) -> None:
-    live, batch = tmp_path / "live", tmp_path / "batch"
-
-    code, streamed, err = uldp("stream", "--spec", SPEC, "--from", simulated, "--to", live, "--runner=DirectRunner")
-    assert (code, err) == (0, "")
-    assert streamed.startswith(f"following {simulated} into {live}: manhattan-checkins v1\n")
-    assert " on time " in streamed
-    assert " late " in streamed
-
-    code, out, err = uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", batch)
-    assert (code, err) == (0, "")
-    assert "6,240 received" not in out  # the damaged ones that name no window are not in a window's line
-    assert "does not add up" not in out + streamed
-
-    code, out, _ = uldp("show", batch, "--json")
-    estimates = [json.loads(line) for line in out.splitlines()]
-    assert code == 0
-    for estimate in estimates:
-        assert estimate["collection"] == "manhattan-checkins"
-        assert len(estimate["distribution"]) == len(estimate["stderr"]) == 625
-        assert sum(estimate["distribution"]) == pytest.approx(1)
-        assert set(estimate["tags"]) == {"home", "workplace"}
-        a = estimate["accounting"]
-        assert a["received"] == a["counted"] + a["duplicate"] + a["late"] + a["rejected"]
-
-    code, out, _ = uldp("show", live)
-    assert code == 0
-    assert " with 95 % intervals" in out
-
-    page = tmp_path / "report.html"
-    code, out, _ = uldp("report", live, "--out", page, "--truth", TRUTH)
-    assert code == 0
-    assert "<svg" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.nightly
@@ -164,12 +116,6 @@ def test_an_empty_stream_is_no_report_and_no_error(uldp: Run, tmp_path: Path) ->
         page = tmp_path / "page.html"
         assert uldp("report", out, "--out", page, "--truth", TRUTH) == (0, f"wrote {page}\n", "")
         assert "No window has fired." in page.read_text(encoding="utf-8")
-
-
-def test_simulate_says_nothing_but_what_it_sent(uldp: Run, tmp_path: Path) -> None:
-    code, out, err = uldp("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", tmp_path / "stream")
-    assert (code, err) == (0, "")
-    assert out.startswith(f"{tmp_path / 'stream'}: 5 reports, ")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from tests.pipelines.command import SPEC, ULDP, Run
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
+BACKFILL = ["backfill", "--spec", SPEC, "--from", "stream", "--to"]
+
 
 def run_closed(arguments: list[str], closed: str, unbuffered: str, cwd: Path) -> tuple[int, str]:
     """Run a command whose standard output, standard error or both nobody reads any more; what it says on the other."""
@@ -41,6 +43,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--version"], "stdout, stderr", ""),
         (["frobnicate"], "stderr", ""),
         (["check", "nowhere.yaml"], "stdout, stderr", "1"),
+        pytest.param([*BACKFILL, "batch"], "stdout", "1", marks=pytest.mark.slow),
+        pytest.param(
+            ["stream", "--spec", SPEC, "--from", "stream", "--to", "silent"],
+            "stdout, stderr",
+            "",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_command_whose_output_is_closed_ends_as_one_that_the_signal_ends(
@@ -50,27 +59,10 @@ def test_a_command_whose_output_is_closed_ends_as_one_that_the_signal_ends(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "closed", "unbuffered"),
-    [
-        (["backfill", "--spec", SPEC, "--from", "stream", "--to", "batch"], "stdout", "1"),
-        (["stream", "--spec", SPEC, "--from", "stream", "--to", "silent"], "stdout, stderr", ""),
-    ],
-)
-def test_a_job_whose_output_is_closed_ends_likewise(
-    arguments: list[str], closed: str, unbuffered: str, folder: Path
-) -> None:
-    assert run_closed(arguments, closed, unbuffered, folder) == (141, "")
-
-
-@pytest.mark.slow
 def test_the_readers_of_results_end_likewise(folder: Path, uldp: Run) -> None:
     out = str(folder / "out")
     assert uldp("backfill", "--spec", SPEC, "--from", folder / "stream", "--to", out)[0] == 0
-    for arguments in (
-        ["show", out],
-        ["replay", f"{out}/rejected", "--to", "again"],
-    ):
+    for arguments in (["show", out], ["replay", f"{out}/rejected", "--to", "again"]):
         assert run_closed(arguments, "stdout, stderr", "1", folder) == (141, "")
 
 
@@ -109,7 +101,5 @@ def test_a_job_that_waits_for_segments_ends_when_its_output_closes(tmp_path: Pat
 def test_what_cannot_be_printed_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run([ULDP, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert ended.returncode == 1
-    assert ended.stderr == (
-        "error: standard output: No space left on device; free some space there, and run the same command again\n"
-    )
+    said = "error: standard output: No space left on device; free some space there, and run the same command again\n"
+    assert (ended.returncode, ended.stderr) == (1, said)

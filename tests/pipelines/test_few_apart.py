@@ -3,7 +3,6 @@
 import json
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
@@ -135,17 +134,6 @@ def test_a_stopped_job_marks_windows_whose_cells_are_apart(tmp_path: Path) -> No
     assert (type(pane), pane.flags) == (PaneHeader, ("few_reports", "incomplete"))
     (statistic,) = newest(ResultsFolder(tmp_path, private=tmp_path).statistics())
     assert (statistic.cells.tolist(), statistic.flags) == ([4, 0], ("few_reports", "incomplete"))
-
-
-def test_a_rerun_writes_the_same_files(tmp_path: Path) -> None:
-    starts = [START + hour * HOUR for hour in range(80)]
-    panes = [replace(few(3), window_start=start, window_end=start + HOUR) for start in starts]
-    write(tmp_path, *panes)
-    once = {path: path.read_bytes() for path in tmp_path.rglob("*.avro")}
-    assert len(once) == 2  # of many windows, the cells share a file too
-    write(tmp_path, *panes)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*.avro")} == once
-    assert len(ResultsFolder(tmp_path, private=tmp_path).statistics()) == 80
 
 
 def test_prune_removes_cells_that_are_replaced_or_old(tmp_path: Path) -> None:

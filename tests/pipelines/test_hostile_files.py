@@ -14,7 +14,6 @@ from tests.fuzz.container import LAYOUTS, TEXTS, deflate, write
 from tests.fuzz.container_seeds import HOSTILE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.message_files import StreamError, read_messages
 
 #: Runs commands as the command line does, each in a folder, and writes a line with its exit code behind its errors.
 RUN = """
@@ -178,10 +177,3 @@ def test_each_command_names_a_hostile_file_and_fails(attack: str, tmp_path: Path
     for error, (command, (path, _)) in zip(lines[::2], COMMANDS.items(), strict=True):
         named = "out/rejected" if command == "replay" else path  # it looks for the kind of the folder first
         assert re.match(rf"error: .*{named}: ", error)
-
-
-def test_a_hostile_name_is_escaped(tmp_path: Path) -> None:
-    path = tmp_path / "a\n\x1b[31m.avro"
-    path.write_bytes(b"")
-    with pytest.raises(StreamError, match=r"a\\n\\x1b\[31m\.avro': not an Avro file of messages"):
-        list(read_messages(path))

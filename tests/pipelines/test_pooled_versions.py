@@ -14,6 +14,7 @@ from tests.build import MINUTE, START
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
+from uldp.pipelines.cli import cli
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
@@ -62,69 +63,74 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stream.path
 
 
-def test_rows_have_the_pooled_estimates_too(uldp: Run, stream: Path, tmp_path: Path) -> None:
-    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
-    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
-    code, text, _ = uldp("export", tmp_path / "out", "--to", tmp_path / "f.parquet", "--pooled")
+@pytest.fixture(scope="module")
+def results(stream: Path) -> dict[str, Path]:
+    """What ``backfill`` and ``stream`` wrote, by the command."""
+    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", str(path))]
+    outs = {job: stream.parent / "results" / job for job in ("backfill", "stream")}
+    for job, out in outs.items():
+        cli.main([job, *specs, "--from", str(stream), "--to", str(out)], standalone_mode=False)
+    return outs
+
+
+def test_rows_have_the_pooled_estimates_too(uldp: Run, results: dict[str, Path], tmp_path: Path) -> None:
+    out = results["backfill"]
+    code, text, _ = uldp("export", out, "--to", tmp_path / "f.parquet", "--pooled")
     assert (code, text.endswith(" rows of 8 estimates\n")) == (0, True)
     rows = pq.read_table(tmp_path / "f.parquet").to_pylist()
-    _, shown, _ = uldp("show", tmp_path / "out", "--pooled", "--json")
+    _, shown, _ = uldp("show", out, "--pooled", "--json")
     pooled = [json.loads(line) for line in shown.splitlines()][-2:]
     shares = [row for row in rows if row["estimator"] == "pooled" and row["quantity"] == "share"]
     assert [row["estimate"] for row in shares] == [share for line in pooled for share in line["distribution"]]
     assert all(row["unbiased"] is not None and row["visible_unbiased"] is not None for row in shares)
 
 
-def test_versions_are_compared(uldp: Run, stream: Path, tmp_path: Path) -> None:
+def test_versions_are_compared(uldp: Run, results: dict[str, Path]) -> None:
     """All devices hold the same, so nothing has changed, whatever their mechanism."""
-    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
-    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
-    code, text, _ = uldp("ask", tmp_path / "out", "--every", "1d", "--compare", "v1", "2026-01-01@v3", "--json")
+    out = results["backfill"]
+    code, text, _ = uldp("ask", out, "--every", "1d", "--compare", "v1", "2026-01-01@v3", "--json")
     answers = [json.loads(line) for line in text.splitlines()]
     assert code == 0
     assert [each["label"] for each in answers] == ["0", "1", "2", "3", "4", "home", None]
     assert min(each["p_adjusted"] for each in answers) > 0.001
-    code, _, errors = uldp("ask", tmp_path / "out", "--compare", "2026-01-01T09", "2026-01-01T10")
+    code, _, errors = uldp("ask", out, "--compare", "2026-01-01T09", "2026-01-01T10")
     assert code == 1
     assert "'2026-01-01T09' is of several versions; add @ and one of v1 of c, v2 of c, v3 of c" in errors
 
 
-def test_a_question_is_put_to_all_versions_together(uldp: Run, stream: Path, tmp_path: Path) -> None:
-    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
-    assert uldp("backfill", *specs, "--from", stream, "--to", tmp_path / "out")[0] == 0
-    _, shown, _ = uldp("show", tmp_path / "out", "--pooled", "--json")
+def test_a_question_is_put_to_all_versions_together(uldp: Run, results: dict[str, Path]) -> None:
+    out = results["backfill"]
+    _, shown, _ = uldp("show", out, "--pooled", "--json")
     of_hours = [line for line in map(json.loads, shown.splitlines()) if line["estimator"] == "pooled"]
-    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--json")
+    code, text, _ = uldp("ask", out, "--pooled", "--json")
     shares = [each for each in map(json.loads, text.splitlines()) if each["quantity"] == "share"]
     assert code == 0
     assert [each["estimate"] for each in shares] == [share for line in of_hours for share in line["distribution"]]
     assert {tuple(each["versions"]) for each in shares} == {(1, 2, 3)}
-    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--every", "1d", "--sum", "0,1")
+    code, text, _ = uldp("ask", out, "--pooled", "--every", "1d", "--sum", "0,1")
     assert code == 0
     assert text.startswith("c versions 1, 2 and 3  2026-01-01  (")
     assert f"n {3 * USERS:,} of 6 windows" in text
     assert "the users of versions 1, 2 and 3 are of one population" in text
-    code, text, _ = uldp("ask", tmp_path / "out", "--pooled", "--compare", "2026-01-01T09", "2026-01-01T10")
+    code, text, _ = uldp("ask", out, "--pooled", "--compare", "2026-01-01T09", "2026-01-01T10")
     assert (code, "since v1+v2+v3 2026-01-01T09:00:00Z" in text) == (0, True)
-    code, _, errors = uldp("ask", tmp_path / "out", "--pooled", "--compare", "v1", "2026-01-01T10")
+    code, _, errors = uldp("ask", out, "--pooled", "--compare", "v1", "2026-01-01T10")
     assert (code, "'v1' is of one version; leave out --pooled, or name a time" in errors) == (1, True)
-    code, _, errors = uldp("ask", tmp_path / "out", "--pooled", "--explain", "2026-01-01T09", "0")
+    code, _, errors = uldp("ask", out, "--pooled", "--explain", "2026-01-01T09", "0")
     assert (code, "--pooled has an estimator of its own" in errors) == (2, True)
 
 
 def test_stream_and_backfill_of_three_versions_show_one_pooled_estimate_a_window(
-    uldp: Run, stream: Path, tmp_path: Path
+    uldp: Run, results: dict[str, Path], tmp_path: Path
 ) -> None:
-    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
     lines = []
-    for job in ("stream", "backfill"):
-        assert uldp(job, *specs, "--from", stream, "--to", tmp_path / job)[0] == 0
-        code, out, err = uldp("show", tmp_path / job, "--pooled", "--json")
+    for folder in results.values():
+        code, out, err = uldp("show", folder, "--pooled", "--json")
         assert (code, err) == (0, "")
         estimates = [json.loads(line) for line in out.splitlines()]
         assert [line["version"] for line in estimates[:-2]] == [1, 1, 2, 2, 3, 3]
         lines.append(estimates[-2:])
-    streamed, backfilled = lines
+    backfilled, streamed = lines
     assert streamed == backfilled
     assert sum(line["n"] for line in backfilled) == 3 * USERS
     for line in backfilled:
@@ -137,16 +143,13 @@ def test_stream_and_backfill_of_three_versions_show_one_pooled_estimate_a_window
             assert (np.abs((low + high) / 2 - truth) <= high - low).all()
 
     # Without the option, each version is shown alone.
-    _, alone, _ = uldp("show", tmp_path / "backfill")
-    _, beside, _ = uldp("show", tmp_path / "backfill", "--pooled")
+    _, alone, _ = uldp("show", results["backfill"])
+    _, beside, _ = uldp("show", results["backfill"], "--pooled")
     assert beside.startswith(alone)
     assert "c versions 1, 2 and 3  2026-01-01 09:00 to 10:00 UTC  pooled\n" in beside.removeprefix(alone)
 
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    assert uldp("report", tmp_path / "backfill", "--out", tmp_path / "page.html")[0] == 0
+    assert uldp("report", results["backfill"], "--out", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert (
-        page.count("09:00 to 10:00 UTC, versions 1, 2 and 3") == 2
-    )  # in the table of the newest version, and as title
+    # In the table of the newest version, and as title.
+    assert page.count("09:00 to 10:00 UTC, versions 1, 2 and 3") == 2
     assert page.index("versions 1, 2 and 3") > page.index('id="c-v3"')

@@ -65,13 +65,3 @@ def test_small_steps_are_followed_and_no_stamp_falls() -> None:
     machine.wrong = 0
     assert machine.clock.now() == before
     assert machine.error_after(2) == 0
-
-
-def test_one_post_under_a_wrong_clock_makes_no_report_behind_it_late() -> None:
-    """Publish times that never fall, and none ahead of the truth: a watermark by them passes no report that comes."""
-    machine, stamps = Machine(), []
-    for number in range(121):
-        machine.wrong = 3 * DAY if number == 20 else 0
-        machine.uptime += 30 * SECOND
-        stamps.append((machine.truth, machine.clock.now()))
-    assert all(truth == stamp for truth, stamp in stamps)

@@ -127,15 +127,6 @@ def test_browsers_may_post_from_the_named_pages_alone(
     assert (status == 200, headers.get("access-control-allow-origin") == origin) == (allowed, allowed)
 
 
-@pytest.mark.parametrize(("origin", "status"), [("https://app.example", 202), ("https://evil.example", 403)])
-def test_a_post_that_a_browser_sends_without_asking_is_refused(
-    origin: str, status: int, served: tuple[Collecting, Path]
-) -> None:
-    collecting, _ = served
-    headers = {"Origin": origin, "Authorization": f"Bearer {TOKEN}"}
-    assert post(collecting.port, build.report(7, 3, now()).encode(), headers=headers)[0] == status
-
-
 @pytest.mark.parametrize("state", ["closed", "simulated", "unfinished"])
 def test_the_stream_of_another_command_is_refused_and_stays_as_it_is(state: str, uldp: Run, tmp_path: Path) -> None:
     write_spec(tmp_path / "spec.yaml")
@@ -150,14 +141,6 @@ def test_the_stream_of_another_command_is_refused_and_stays_as_it_is(state: str,
     assert (code, len(err.splitlines())) == (1, 1)
     assert "the stream of another command" in err
     assert sorted(stream.path.iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/healthz", 200), ("GET", "/v1/reports", 405), ("POST", "/", 404)]
-)
-def test_other_addresses(method: str, path: str, status: int, served: tuple[Collecting, Path]) -> None:
-    collecting, _ = served
-    assert post(collecting.port, b"", method, path)[0] == status
 
 
 def test_nobody_elsewhere_posts_without_a_token(uldp: Run, tmp_path: Path) -> None:

@@ -70,21 +70,6 @@ def test_each_cell_is_in_one_of_a_few_squares(size: int, columns: int) -> None:
     assert all(0 <= x < grid.width and 0 <= y < grid.height for x, y in grid.places())
 
 
-def test_row_0_is_at_the_bottom() -> None:
-    grid = Grid(6, 3)
-    assert grid.places() == [(0, 1), (1, 1), (2, 1), (0, 0), (1, 0), (2, 0)]
-
-
-def test_blocks_name_their_cells() -> None:
-    grid = Grid(60 * 70, 70)
-    assert (grid.side, grid.blocks()[0], grid.blocks()[-1]) == (
-        2,
-        "rows 0 to 1, columns 0 to 1",
-        "rows 58 to 59, columns 68 to 69",
-    )
-    assert grid.sums(np.arange(4200.0))[0] == 0 + 1 + 70 + 71
-
-
 def test_received_estimate_and_truth_come_before_all_else(out: Path) -> None:
     save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
     html = page(out, truth=KNOWN)
