@@ -18,7 +18,6 @@ def test_the_page_says_how_many_questions_there_are() -> None:
     assert len(list(advice.points())) == 352
 
 
-@pytest.mark.nightly
 def test_each_rule_has_a_row(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [advice.Point(5, None, 0.5, 10_000), advice.Point(20, 18, 5.0, 10_000)]
     monkeypatch.setattr(advice, "points", lambda: asked)

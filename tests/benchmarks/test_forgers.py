@@ -1,9 +1,10 @@
-"""The benchmark of forgers: what they move is the weight of a report, and equal payloads are flagged."""
+"""The benchmarks of forgers: they move the weight of a report, and equal or contradicting payloads are found."""
 
 from pathlib import Path
 
 import pytest
 
+from benchmarks import forged_strings
 from benchmarks.forgers import false_alarms, rows
 from uldp.schemas.specs.families import mechanism_names
 
@@ -32,3 +33,25 @@ def test_the_page_of_threats_has_a_row_for_each_mechanism() -> None:
         line.split("|")[1] for line in THREATS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]
     assert {name for name in mechanism_names() if not any(f"`{name}`" in row for row in rows_of)} == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reports", "found", "flags"),
+    [
+        ("whole strings", (45, 265), False, "none"),
+        ("of a candidate", (0, 120), True, "`improbable_counts` 1 of 1"),  # which is in the tables in any case
+        ("one payload", (41, 41), False, "`improbable_counts` 1 of 1"),
+        ("honest holders", (700,), True, "none"),
+        ("even", (90, 90), True, "none"),  # who draw as honest devices do
+    ],
+)
+def test_strings_of_forgers_are_published_only_if_their_prefixes_agree(
+    kind: str, reports: tuple[int, ...], found: bool, flags: str
+) -> None:
+    row = forged_strings.row(kind, forged_strings.USERS, *reports, windows=1)
+    assert (row.found, row.flags) == (found, flags)
+    assert row.found_if_assumed == 0  # 2 % of reports may be a weight of 2.08 times 4 for 1 % of all
+
+
+def test_honest_windows_have_no_flag_and_no_string_is_left_out() -> None:
+    assert forged_strings.false_alarms(forged_strings.USERS, 5) == (0, 0)

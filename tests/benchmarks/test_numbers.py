@@ -1,6 +1,5 @@
 """The benchmark of numbers: its settings, and that each block measures what its module says."""
 
-import pytest
 
 from benchmarks.numbers import auto, borda, compare, kept, ordered
 from benchmarks.numbers.before import before
@@ -19,22 +18,12 @@ def test_equal_settings_have_equal_draws() -> None:
     assert auto.errors(few, "wls", 8) == auto.errors(few, "wls", 8) > auto.errors(few._replace(n=1_000_000), "wls", 8)
 
 
-def test_ranges_of_a_smooth_shape_are_near_to_the_truth() -> None:
-    errors = ordered.measure(ordered.Setting(256, 3.0, 20_000, "beta"), windows=2)
-    assert 0 < errors.published < 1e-3
-    assert 0 < errors.best < 1e-3
-    assert errors.p90 < 0.2
-    assert abs(errors.upper) < 0.1
-
-
-@pytest.mark.slow
 def test_scores_of_many_reports_about_each_pair_cover() -> None:
     figures, bias, error = borda.measure(borda.Setting(7, 1_000, "worths", 4.0), windows=100)
     assert figures.mean > 0.9
     assert bias < error
 
 
-@pytest.mark.slow
 def test_roll_ups_and_comparisons_are_measured() -> None:
     measured = kept.measure(kept.Setting("duchi", 3.0, 1.0, 6), roll_ups=60)
     assert measured["roll-up: mean"][1] > 0.75
