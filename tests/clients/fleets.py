@@ -2,14 +2,17 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
+from benchmarks.clients import compiled
 from tests import build
+from tests.clients.c_vectors import held_line
+from tests.clients.commands import run
 from tests.pipelines.command import ULDP
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.table import device_table
@@ -76,6 +79,21 @@ def written(folder: Path, keys: dict[str, Any]) -> tuple[Path, Path]:
     spec.write_text(yaml.safe_dump(build.MINIMAL | {"limits": {"min_reports": 1}} | keys))
     table.write_text(json.dumps(device_table(CollectionSpec.load(spec))))
     return spec, table
+
+
+def messages(client: str, folder: Path, holdings: Sequence[Mapping[str, Any]]) -> list[bytes]:
+    """Return what devices of a client send, by the spec and the table that ``written`` wrote."""
+    if client == "c":
+        (folder / "table.h").write_text(uldp("device-table", folder / "spec.yaml", "--c"))
+        columns = json.loads((folder / "table.json").read_text())["columns"]
+        program, text = (
+            compiled(folder, "fleet", "-O2", "-DNAME=c"),
+            "\n".join(held_line(columns, of) for of in holdings),
+        )
+        said = subprocess.run([program], input=text, capture_output=True, text=True, timeout=300, check=True).stdout
+    else:
+        said = run(client, "fleet", folder / "table.json", lines=holdings)
+    return [bytes.fromhex(each) for each in said.split()]
 
 
 def uldp(*arguments: str | Path) -> str:

@@ -1,26 +1,18 @@
 """The client in C sends what its table says, and reads and writes no memory that is not its own."""
 
 import subprocess
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.clients import compiled
 from tests import build
-from tests.clients.c_vectors import header, held_line, lines
-from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, uldp, written
+from tests.clients.c_vectors import header, lines
+from tests.clients.fleets import HELD
 from tests.clients.tables import cases
-from tests.pipelines.intake.posting import Collecting, post
 from uldp.mechanisms.devices.table import device_table
 from uldp.pipelines.clients.c_table import c_table
-from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.local.stream import LocalStream
 
 #: Errors of memory and of arithmetic end the program.
 SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
@@ -95,34 +87,3 @@ def test_the_client_refuses_what_a_program_gets_wrong(tmp_path: Path) -> None:
     lines = [line for name, table in tables.items() for line in c_table(table, name)]
     (tmp_path / "refused.h").write_text("\n".join(lines) + "\n")
     assert run(compiled(tmp_path, "refuses", *SANITIZED)) == "613 checks, 0 wrong\n"
-
-
-def messages(folder: Path, spec: Path, holdings: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yield what a fleet of devices sends."""
-    (folder / "table.h").write_text(uldp("device-table", spec, "--c"))
-    loaded = CollectionSpec.load(spec)
-    columns = device_table(loaded)["columns"]
-    text = "\n".join(held_line(columns, holding) for holding in holdings)
-    yield from map(bytes.fromhex, run(compiled(folder, "fleet", "-O2", f"-DNAME={loaded.collection}"), text).split())
-
-
-@pytest.mark.parametrize("name", HELD)
-def test_reports_follow_the_mechanism_and_keep_its_promise(name: str, tmp_path: Path) -> None:
-    keys, holding, arguments = HELD[name]
-    spec, _ = written(tmp_path, keys)
-    stream = LocalStream.create(tmp_path / "stream")
-    now = time.time_ns() // 1_000_000
-    stream.append([Message(message, now) for message in messages(tmp_path, spec, [holding] * DEVICES)])
-    stream.close()
-    assert "p-value of all tests" in uldp("verify", "--spec", spec, *arguments, tmp_path / "stream")
-
-
-def test_a_fleet_is_counted_at_the_truth(tmp_path: Path) -> None:
-    spec, _ = written(tmp_path, HELD["urr"][0])
-    held = np.random.default_rng(5).choice(3, DEVICES, p=[0.2, 0.5, 0.3])
-    # Half of those who hold b hide it.
-    holdings = [{"value": "abc"[z], "hidden": {"b": "home"} if z == 1 and i % 2 else {}} for i, z in enumerate(held)]
-    with Collecting(spec, tmp_path / "posted") as collecting, ThreadPoolExecutor(16) as pool:
-        sent = pool.map(lambda message: post(collecting.port, message)[0], messages(tmp_path, spec, holdings))
-        assert {*sent} == {202}
-    assert_counted_at_the_truth(spec, tmp_path, held, [bool(holding["hidden"]) for holding in holdings])

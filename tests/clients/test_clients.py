@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 
 from tests.clients.bad_tables import bad_tables
 from tests.clients.commands import CLIENTS, run
-from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, uldp, written
+from tests.clients.fleets import DEVICES, HELD, assert_counted_at_the_truth, messages, uldp, written
 from tests.clients.tables import cases, write
-from tests.pipelines.intake.posting import Collecting
+from tests.pipelines.intake.posting import Collecting, post
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -46,25 +47,29 @@ def test_a_client_refuses_wrong_tables_in_one_line(client: str) -> None:
     assert {what: error for what, error in said.items() if not known.fullmatch(error) or len(error) > 200} == {}
 
 
-@each_client
+@pytest.mark.parametrize("client", [*CLIENTS, "c"])
 @pytest.mark.parametrize("name", HELD)
 def test_reports_follow_the_mechanism_and_keep_its_promise(client: str, name: str, tmp_path: Path) -> None:
     keys, holding, arguments = HELD[name]
-    spec, table = written(tmp_path, keys)
-    messages = run(client, "fleet", table, lines=[holding] * DEVICES).split()
-    stream = LocalStream.create(tmp_path / "stream")
-    stream.append([Message(bytes.fromhex(each), time.time_ns() // 1_000_000) for each in messages])
+    spec, _ = written(tmp_path, keys)
+    stream, now = LocalStream.create(tmp_path / "stream"), time.time_ns() // 1_000_000
+    stream.append([Message(each, now) for each in messages(client, tmp_path, [holding] * DEVICES)])
     stream.close()
     assert "p-value of all tests" in uldp("verify", "--spec", spec, *arguments, tmp_path / "stream")
 
 
-@each_client
+@pytest.mark.parametrize("client", [*CLIENTS, "c"])
 def test_a_fleet_is_counted_at_the_truth(client: str, tmp_path: Path) -> None:
     spec, table = written(tmp_path, HELD["urr"][0])
     held = np.random.default_rng(5).choice(3, DEVICES, p=[0.2, 0.5, 0.3])
     # Half of those who hold b hide it.
     holdings = [{"value": "abc"[z], "hidden": {"b": "home"} if z == 1 and i % 2 else {}} for i, z in enumerate(held)]
     with Collecting(spec, tmp_path / "posted") as collecting:
-        taken = run(client, "fleet", table, f"http://127.0.0.1:{collecting.port}", lines=holdings)
-    assert int(taken) == DEVICES
+        if client == "c":  # a program brings its own function that posts
+            with ThreadPoolExecutor(16) as pool:
+                answers = pool.map(lambda each: post(collecting.port, each)[0], messages(client, tmp_path, holdings))
+                taken = [*answers].count(202)
+        else:
+            taken = int(run(client, "fleet", table, f"http://127.0.0.1:{collecting.port}", lines=holdings))
+    assert taken == DEVICES
     assert_counted_at_the_truth(spec, tmp_path, held, [bool(holding["hidden"]) for holding in holdings])
