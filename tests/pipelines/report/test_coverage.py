@@ -1,6 +1,5 @@
 """Which intervals cover the truth: of all values, of those that users hold, and of those that users hide."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +34,6 @@ def test_each_kind_of_interval_is_compared_with_what_it_is_about() -> None:
 
 def test_without_tags_there_are_the_shares_alone() -> None:
     assert covered(SHARE, None, None, KnownShares(TRUTH.shares)) == [Covered("shown", 2 / 4, 2 / 3, None)]
-
-
-def test_tables_without_intervals_cover_nothing() -> None:
-    bare = replace(SHARE, low=None, high=None, basis=Basis.NONE)
-    assert covered(bare, None, None, TRUTH) == []
 
 
 @pytest.mark.parametrize("off", [1e-18, -1e-18])

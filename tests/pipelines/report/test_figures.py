@@ -57,10 +57,3 @@ def test_a_large_domain_is_drawn_as_pixels() -> None:
     svg = figures.scatter(estimate, interval, np.zeros(12_800, dtype=np.bool_), truth)
     assert elements(svg, "image")
     assert len(svg) < 300_000
-
-
-def test_the_same_input_gives_the_same_bytes() -> None:
-    truth, estimate, interval = noisy(100)
-    draws = [figures.scatter(estimate, interval, np.arange(100) < 7, truth) for _ in range(2)]
-    assert draws[0] == draws[1]
-    assert b"<dc:date>" not in draws[0]

@@ -97,16 +97,6 @@ def test_all_windows_of_a_month_are_on_the_page(tmp_path: Path) -> None:
     assert (out.parent / "report.html").stat().st_size < 600_000
 
 
-@pytest.mark.nightly
-def test_a_year_of_hours_is_a_light_page(tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    save(out, 365 * 24)
-    html = page(out)
-    check(html, 365 * 24)
-    assert "auto, the sum of each day, in UTC." in html.words
-    assert (out.parent / "report.html").stat().st_size < 2_000_000
-
-
 def test_a_point_of_a_day_is_estimated_from_the_sum_of_its_counts(tmp_path: Path) -> None:
     """The mean of the rows of ``auto`` is another number."""
     out = tmp_path / "results"
