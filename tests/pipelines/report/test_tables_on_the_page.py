@@ -24,13 +24,24 @@ def with_tables(fired: Fired, *tables: Table) -> Fired:
     return fired._replace(estimate=replace(fired.estimate, tables=tables))
 
 
-def without_intervals(fired: Fired) -> Fired:
-    return with_tables(fired, *(replace(each, low=None, high=None, basis=Basis.NONE) for each in fired.estimate.tables))
+def ends(low: list[float], high: list[float], basis: Basis = Basis.NORMAL) -> dict[str, Any]:
+    """The fields of a table with intervals."""
+    return {"low": build.floats(*low), "high": build.floats(*high), "basis": basis}
+
+
+def page_of(out: Path, keys: dict[str, Any], *tables: Table) -> Page:
+    """The page of a window of a spec with these keys."""
+    spec = build.MINIMAL | keys
+    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
+    estimate = build.estimate(statistic, [], [], tables=tables, mechanism=spec["mechanism"]["name"])
+    save(out, spec, Fired(statistic, estimate))
+    return page(out)
 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_table_may_have_no_intervals(out: Path, known: bool) -> None:
-    save(out, rr_spec(), without_intervals(rr_fired(rr_spec())))
+    bare = (replace(each, low=None, high=None, basis=Basis.NONE) for each in rr_fired(rr_spec()).estimate.tables)
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *bare))
     html = page(out, truth={("plain", 1): KnownShares(TRUTH)} if known else None)
     assert "largest of 30 values, in % of users, without intervals" in html.words
     assert "with 95 % intervals" not in html.words
@@ -46,23 +57,15 @@ def test_shares_of_0_without_intervals_have_a_scale(out: Path) -> None:
 
 
 def test_intervals_are_those_of_the_table(out: Path) -> None:
-    ends: dict[str, Any] = {
-        "low": build.floats(*[0.125] * 30),
-        "high": build.floats(*[0.875] * 30),
-        "basis": Basis.EXACT,
-    }
-    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *build.tables([0.5] * 30, [0.1] * 30, **ends)))
+    tables = build.tables([0.5] * 30, [0.1] * 30, **ends([0.125] * 30, [0.875] * 30, Basis.EXACT))
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *tables))
     assert "12 to 88" in page(out).words
 
 
 def test_zones_are_shares_and_the_largest_are_shown(out: Path) -> None:
     names = tuple(f"home/{i}" for i in range(30))
-    ends: dict[str, Any] = {
-        "low": build.floats(*[0.0] * 30),
-        "high": build.floats(*[0.125] * 30),
-        "basis": Basis.NORMAL,
-    }
-    zones = build.table("zone", np.linspace(0.001, 0.03, 30), [0.01] * 30, keys=names, **ends)
+    of_zones = ends([0.0] * 30, [0.125] * 30)
+    zones = build.table("zone", np.linspace(0.001, 0.03, 30), [0.01] * 30, keys=names, **of_zones)
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *build.tables([1 / 30] * 30, [0.01] * 30), zones))
     words = page(out).words
     assert "Zones behind tags, in % of users. The largest 20 of 30 entries." in words
@@ -82,8 +85,7 @@ def test_each_attribute_of_a_record_has_shares_and_tags_of_its_own(out: Path) ->
 
 
 def test_other_tables_are_plain(out: Path) -> None:
-    ends: dict[str, Any] = {"low": build.floats(6.9), "high": build.floats(7.6), "basis": Basis.NORMAL}
-    mean = build.table("mean", [7.25], [0.123], of=("hours",), **ends)
+    mean = build.table("mean", [7.25], [0.123], of=("hours",), **ends([6.9], [7.6]))
     quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], of=("hours",), keys=("0.5", "<i>0.95"))
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), mean, quantiles))
     html = page(out, truth={("plain", 1): KnownShares(TRUTH)})
@@ -97,27 +99,12 @@ def test_only_the_first_entries_of_a_long_table_are_shown(out: Path) -> None:
     assert "The first 20 of 50 entries." in page(out).words
 
 
-def test_bins_of_a_number_are_in_the_order_of_its_range(out: Path) -> None:
-    number = {"domain": {"number": {"low": 0, "high": 8}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 4}}
-    spec = build.MINIMAL | number
-    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
-    shares = build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)
-    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=shares, mechanism="block")))
-    words = page(out).words
-    assert "All 4 bins, in % of users" in words
-    assert "0 to 2 10.0 – 2 to 4 20.0 – 4 to 6 30.0 – 6 to 8 40.0 –" in words
-
-
 def test_the_distribution_of_a_number_is_a_histogram_and_a_curve_with_quantiles(out: Path) -> None:
     """Shares of .1, .2, .3 and .4: bars of a quarter to the whole height, and a curve through their sums."""
     number = {"domain": {"number": {"low": 0, "high": 8}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 4}}
-    spec = build.MINIMAL | number
-    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
     shares = [replace(each, whole=True) for each in build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)]
-    ends: dict[str, Any] = {"low": build.floats(4.0), "high": build.floats(6.0), "basis": Basis.NORMAL}
-    median = build.table("quantile", [5.0], [0.5], keys=("0.5",), **ends)
-    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=[*shares, median], mechanism="block")))
-    html = page(out)
+    median = build.table("quantile", [5.0], [0.5], keys=("0.5",), **ends([4], [6]))
+    html = page_of(out, number, *shares, median)
     assert paths(html) == [
         "M0 100L0 75L250 75L250 50L500 50L500 25L750 25L750 0L1000 0L1000 100Z",
         "M0 100L250 90L500 70L750 40L1000 0",
@@ -126,6 +113,8 @@ def test_the_distribution_of_a_number_is_a_histogram_and_a_curve_with_quantiles(
     ]
     assert "40 % 0" in html.words
     assert "The upright lines are the quantiles 0.5, with their intervals." in html.words
+    assert "All 4 bins, in % of users" in html.words
+    assert "0 to 2 10.0 – 2 to 4 20.0 – 4 to 6 30.0 – 6 to 8 40.0 –" in html.words
 
 
 def paths(html: Page) -> list[str]:
@@ -136,18 +125,12 @@ def paths(html: Page) -> list[str]:
 def test_the_curve_of_values_in_an_order_has_its_band_and_ranges_are_in_percent(out: Path) -> None:
     """Four sizes of shirts: the share up to each of the first three is measured, and nobody is above the last."""
     shirts = {"domain": {"labels": ["S", "M", "L", "<b>XL"]}, "mechanism": {"name": "tree", "epsilon": 1.0}}
-    spec = build.MINIMAL | shirts
-    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
     (share,) = build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)
-    ends: dict[str, Any] = {"low": build.floats(0.0, 0.2, 0.5), "high": build.floats(0.2, 0.4, 0.7)}
-    below = build.table("below", [0.1, 0.3, 0.6], [0.05] * 3, keys=("S", "M", "L"), basis=Basis.NORMAL, **ends)
-    ends = {"low": build.floats(0.5), "high": build.floats(0.75), "basis": Basis.NORMAL}
-    large = build.table("range", [0.7], [0.05], keys=("L to <b>XL",), **ends)
-    ends = {"low": build.floats(1), "high": build.floats(3), "basis": Basis.NORMAL}
-    median = build.table("quantile", [2.0], [0.5], keys=("0.5",), **ends)
-    tables = [replace(share, whole=True), large, below, median]
-    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="tree")))
-    html = page(out)
+    band = ends([0.0, 0.2, 0.5], [0.2, 0.4, 0.7])
+    below = build.table("below", [0.1, 0.3, 0.6], [0.05] * 3, keys=("S", "M", "L"), **band)
+    large = build.table("range", [0.7], [0.05], keys=("L to <b>XL",), **ends([0.5], [0.75]))
+    median = build.table("quantile", [2.0], [0.5], keys=("0.5",), **ends([1], [3]))
+    html = page_of(out, shirts, replace(share, whole=True), large, below, median)
     assert paths(html)[1:] == [
         "M0 100L250 100L500 80L750 50L1000 0L1000 0L750 30L500 60L250 80L0 100Z",
         "M0 100L250 90L500 70L750 40L1000 0",
@@ -162,14 +145,10 @@ def test_the_curve_of_values_in_an_order_has_its_band_and_ranges_are_in_percent(
 
 def test_who_ranks_whom_above_is_a_matrix_of_colours(out: Path) -> None:
     votes = {"domain": {"ranking": {"of": ["<b&mail", "maps"]}}, "mechanism": {"name": "pairs", "epsilon": 1.0}}
-    spec = build.MINIMAL | votes
-    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
-    ends: dict[str, Any] = {"low": build.floats(0, 0.6, 0.1, 0), "high": build.floats(0, 0.9, 0.4, 0)}
-    ends |= {"shape": (2, 2), "basis": Basis.EXACT}
-    beats = build.table("beats", [0.0, 0.75, 0.25, 0.0], [0.0, 0.1, 0.1, 0.0], **ends)
+    shares = ends([0, 0.6, 0.1, 0], [0, 0.9, 0.4, 0], Basis.EXACT)
+    beats = build.table("beats", [0.0, 0.75, 0.25, 0.0], [0.0, 0.1, 0.1, 0.0], shape=(2, 2), **shares)
     score = build.table("score", [0.75, 0.25], [0.1, 0.1], keys=("<b&mail", "maps"))
-    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=[score, beats], mechanism="pairs")))
-    html = page(out)
+    html = page_of(out, votes, score, beats)
     assert "<b&mail maps <b&mail – 75 60 to 90 maps 25 10 to 40 –" in html.words
     assert [name for name in html.all("class") if name.startswith(("more", "less"))] == ["more-2", "less-2"]
     assert "score of <b&mail 0.75±0.10" in html.words
@@ -187,13 +166,8 @@ def test_what_was_found_of_strings_is_said_in_percent(out: Path) -> None:
     share = build.table("share", [0.4, 0.3, 0.02], [0.01] * 3, keys=("news", "mail", "maps"))
     found = build.table("found", [1.0, 1.0, 0.0], [0.0] * 3, keys=("news", "mail", "maps"))
     p_value = build.table("p_value", [0.0, 0.0, 0.4], [0.0] * 3, keys=("news", "mail", "maps"))
-    ends: dict[str, Any] = {"low": build.floats(0.25), "high": build.floats(0.31), "basis": Basis.NORMAL}
-    unexplained = build.table("unexplained", [0.28], [0.015], **ends)
+    unexplained = build.table("unexplained", [0.28], [0.015], **ends([0.25], [0.31]))
     strings = {"domain": {"strings": {"longest": 16}}, "mechanism": {"name": "bloom", "epsilon": 3.0}}
-    spec = build.MINIMAL | strings | {"candidates": ["news", "mail", "maps"]}
-    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
-    tables = [share, unexplained, p_value, found]
-    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="bloom")))
-    words = page(out).words
+    words = page_of(out, strings | {"candidates": ["news", "mail", "maps"]}, share, unexplained, p_value, found).words
     assert "2 of 3 candidates were found; 70.0 % of users hold them." in words
     assert "Unexplained 28.0 % ± 1.5 % 95 % interval 25.0 to 31.0 %" in words

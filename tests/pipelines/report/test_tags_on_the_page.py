@@ -15,7 +15,7 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.table import Basis, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 SPEC = CollectionSpec.parse(pum_spec())
 #: One user in ten hides the first value; all others hold the others.
@@ -45,12 +45,15 @@ def figures(text: str) -> list[float]:
     return [float(figure) for figure in re.findall(r"−?\d+\.\d+", text.replace("−", "-"))]
 
 
+def table(shown: Fired, name: TableName) -> Table:
+    found = shown.estimate.table(name)
+    assert found is not None
+    return found
+
+
 def largest_row(shown: Fired) -> str:
     """The figures of the largest value: its share with both ends, what is visible, and the most that may hold it."""
-    share, visible, band = (shown.estimate.table(name) for name in (TableName.SHARE, TableName.VISIBLE, TableName.BAND))
-    assert share is not None
-    assert visible is not None
-    assert band is not None
+    share, visible, band = (table(shown, name) for name in (TableName.SHARE, TableName.VISIBLE, TableName.BAND))
     columns = (share.values, share.low, share.high, visible.values, band.high)
     largest = int(np.argmax(share.values))
     return "{} {} to {} {} {}".format(*(f"{100 * each[largest]:.2f}" for each in columns if each is not None))
@@ -72,9 +75,7 @@ def test_where_background_puts_most_of_a_share_its_interval_is_the_band(out: Pat
     tables = [changed.get(table.name, lambda same: same)(table) for table in shown.estimate.tables]
     save(out, pum_spec(), shown._replace(estimate=replace(shown.estimate, tables=tuple(tables))))
     words = page(out).words
-    share, band = (shown.estimate.table(name) for name in (TableName.SHARE, TableName.BAND))
-    assert share is not None
-    assert band is not None
+    share, band = table(shown, TableName.SHARE), table(shown, TableName.BAND)
     assert band.low is not None
     assert band.high is not None
     i = int(np.argmax(share.values))
@@ -153,13 +154,6 @@ def test_intervals_at_once_need_the_counts(out: Path) -> None:
         RequestError, match="the counts are missing, from which intervals that hold at once follow; copy"
     ):
         page(out, simultaneous=True)
-
-
-def test_a_spec_with_other_intervals_is_a_copy() -> None:
-    at_once = SPEC.with_intervals("simultaneous")
-    assert [spec.variables[""].simultaneous for spec in (at_once, SPEC)] == [True, False]
-    assert [spec.intervals for spec in (at_once, SPEC)] == ["simultaneous", "each"]
-    assert at_once.device_digest == SPEC.device_digest
 
 
 def test_an_estimate_of_before_is_still_shown(out: Path) -> None:
