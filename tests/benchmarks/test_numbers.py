@@ -1,6 +1,5 @@
 """The benchmark of numbers: its settings, and that each block measures what its module says."""
 
-
 from benchmarks.numbers import auto, borda, compare, kept, ordered
 from benchmarks.numbers.before import before
 

@@ -108,7 +108,3 @@ def test_the_data_source_is_where_the_server_is() -> None:
     assert source["jsonData"]["allowedHosts"] == [source["url"]]
     types = {panel["datasource"]["type"] for panel in DASHBOARD["panels"]}
     assert types == {source["type"]}
-
-
-def test_panels_have_ids_of_their_own() -> None:
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])

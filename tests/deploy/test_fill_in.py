@@ -86,10 +86,6 @@ def test_a_file_that_has_changed_so_that_nothing_is_found_is_refused() -> None:
         citation("license: MIT\n", BY)
 
 
-def test_the_files_are_there() -> None:
-    assert all((ROOT / name).is_file() for name in FILES)
-
-
 def test_no_link_of_the_readme_is_relative_on_another_page() -> None:
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", readme(text("README.md"), BY))
     assert len(links) > 20

@@ -54,13 +54,6 @@ def test_the_error_is_that_of_reports_and_the_first_has_the_least() -> None:
         assert abs(z) < 3.5, advice.mechanism
 
 
-def test_values_of_few_hashes_are_forecast_as_randomized_response() -> None:
-    # With one digit, a linear hash function permutes the values: the supports of a report exclude each other.
-    ranked, _ = rank(Question(keys_of_size(3, None), Path(), None, 2.0, 10_000, None), quiet)
-    found = {each.mechanism: each.errors for each in ranked}
-    assert found["linear-olh"].l1 == pytest.approx(found["rr"].l1, rel=1e-9)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(("epsilon", "users"), [(2.0, None), (None, 20_000)])
 def test_an_answer_suffices_and_less_does_not(epsilon: float | None, users: int | None) -> None:

@@ -1,6 +1,5 @@
 """The commands where the system lacks what Windows lacks, which ``tests.elsewhere`` takes away."""
 
-import errno
 import io
 import json
 import os
@@ -103,53 +102,6 @@ def test_a_job_says_in_a_line_what_it_needs(simulated: Path, tmp_path: Path) -> 
             " a container\n"
         )
     assert os.listdir(tmp_path) == []
-
-
-#: A simulation whose process is killed when it comes to name its second segment.
-KILLED = """if True:
-    import errno, os, sys
-    from uldp.pipelines.cli import main
-
-    def refuse(*_):
-        raise OSError(errno.EPERM, "no links")
-
-    rename, left = os.rename, [None]
-
-    def kill(*names):
-        if not left:
-            os._exit(9)
-        left.pop()
-        rename(*names)
-
-    os.link, os.rename = refuse, kill
-    main()
-"""
-
-
-@pytest.mark.parametrize("number", [errno.EPERM, pytest.param(errno.ENOTSUP, marks=pytest.mark.nightly)])
-def test_a_simulation_without_links_that_is_killed_and_begun_anew_gives_the_same_counts(
-    number: int, uldp: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    arguments = ["simulate", SPEC, "--truth", TRUTH, "--users", "3000", "--seed", "1", "--to"]
-    assert uldp(*arguments, tmp_path / "linked")[0] == 0
-    stream = tmp_path / "stream"
-    assert subprocess.run([sys.executable, "-c", KILLED, *arguments, stream]).returncode == 9
-    assert len(list(stream.glob("*.avro"))) == 1
-    monkeypatch.setattr(os, "link", refuse)
-    assert uldp(*arguments, stream)[0] == 0
-    names = {path.name for path in stream.iterdir()}
-    assert names == {path.name for path in (tmp_path / "linked").iterdir()}
-    for name in ("linked", "stream"):
-        assert uldp("backfill", "--spec", SPEC, "--from", tmp_path / name, "--to", tmp_path / f"{name} counted")[0] == 0
-    panes = [
-        [(pane.window_start, pane.n) for pane in ResultsFolder(tmp_path / f"{name} counted").panes()]
-        for name in ("linked", "stream")
-    ]
-    assert panes[0] == panes[1]
-    assert sum(n for _, n in panes[0]) == 3000
 
 
 #: A device with a ledger, another one of the same process, and a collector.

@@ -14,6 +14,9 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.command import Run
+from uldp.collector.collections import serve
+from uldp.collector.estimating import estimates_of
+from uldp.collector.sealing import WindowSum, flags_of, p_values_of, seal
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.files import ResultsError
@@ -21,7 +24,8 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.pane import Accounting, PaneHeader
+from uldp.schemas.flags import Flag
+from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
@@ -173,3 +177,32 @@ def test_a_record_with_few_reports_of_a_variable_keeps_all_its_cells_apart(uldp:
     assert {(tuple(table["of"]), table["n"]) for table in shown["tables"]} == {(("a",), 120)}
     (statistic,) = ResultsFolder(tmp_path / "out", private=tmp_path / "out").statistics()
     assert statistic.cells.sum() == 150
+
+
+OF_TWO = {
+    "domain": {"record": {"app": {"size": 3}, "hours": {"number": {"low": 0, "high": 8}}}},
+    "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "rr"}, "hours": {"name": "duchi"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("app", "hours", "raised"),
+    [
+        (50, 50, []),
+        (50, 49, [Flag.FEW_OF_VARIABLE]),
+        (50, 0, []),
+        (49, 49, [Flag.FEW_REPORTS]),
+        (49, 0, [Flag.FEW_REPORTS]),
+    ],
+)
+def test_flags_and_estimates_of_a_record_agree(app: int, hours: int, raised: list[Flag]) -> None:
+    (of,) = serve([build.spec(**OF_TWO, limits={"min_reports": 50})]).values()
+    payloads = of.mechanism.perturb(np.repeat([0, 9], [app, hours]), np.random.default_rng(2))
+    total = WindowSum.of(build.part(of.mechanism.statistic(payloads), Accounting(app + hours, app + hours)), 0)
+    (p_values,) = p_values_of(of.protocol.decoder, [total])
+    assert [flag for flag in flags_of(of, total, p_values) if flag is not Flag.IMPROBABLE_STRATA] == raised
+    sealed = seal(of, total, 0, HOUR, Pane(PaneKind.ON_TIME, 0), p_values)
+    tables = [table.n for estimate in estimates_of(of, sealed) for table in estimate.tables]
+    assert tables == [each for each in (app, hours) if each >= 50]
+    # Whoever merges windows makes a statistic without flags.
+    assert all(estimate.tables for estimate in estimates_of(of, replace(sealed, flags=())))

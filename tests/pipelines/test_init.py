@@ -85,7 +85,7 @@ def test_an_answer_that_is_none_is_asked_again(tmp_path: Path) -> None:
         "1d",
         "0",
         "3",
-        "1000",
+        "1",
     ]
     done = init(tmp_path / "n.yaml", answers)
     assert done.exit_code == 0, done.output

@@ -39,11 +39,10 @@ SPEC = make_spec(early_every="1s")
 
 @dataclass(frozen=True)
 class Sent:
-    """A report and when it is published, both in minutes from the start; ``again`` is when a copy is."""
+    """A report and when it is published, both in minutes from the start."""
 
     at: int
     published: int
-    again: int | None
 
     @property
     def late(self) -> bool:
@@ -54,12 +53,11 @@ class Sent:
 def sent_within(delay: int) -> st.SearchStrategy[Sent]:
     """A report from one of three hours, published at most ``delay`` minutes after its window's end."""
 
-    def build(at: int, share: float, again: int | None) -> Sent:
+    def build(at: int, share: float) -> Sent:
         latest = (at // 60 + 1) * 60 + delay
-        published = at + int(share * (latest - at))
-        return Sent(at, published, None if again is None else published + again)
+        return Sent(at, at + int(share * (latest - at)))
 
-    return st.builds(build, st.integers(0, 179), st.floats(0, 1), st.none() | st.integers(0, 20))
+    return st.builds(build, st.integers(0, 179), st.floats(0, 1))
 
 
 def messages_of(schedule: Sequence[Sent], seed: int) -> list[Message]:
@@ -69,8 +67,7 @@ def messages_of(schedule: Sequence[Sent], seed: int) -> list[Message]:
     messages = []
     for sent, symbol in zip(schedule, symbols, strict=True):
         data = Report(*SPEC.key, rng.bytes(16), START + sent.at * MINUTE, int(symbol)).encode()
-        moments = [sent.published] if sent.again is None else [sent.published, sent.again]
-        messages += [Message(data, START + moment * MINUTE) for moment in moments]
+        messages.append(Message(data, START + sent.published * MINUTE))
     return sorted(messages, key=lambda message: message.publish_time)
 
 
@@ -98,40 +95,11 @@ def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(
-    st.lists(sent_within(delay=29), min_size=1, max_size=60),
-    st.integers(1, 12),
-    st.integers(0, 2**32 - 1),
-)
-def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int, seed: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
-        schedule = [
-            sent
-            if sent.again is None or not Sent(sent.at, sent.again, None).late
-            else Sent(sent.at, sent.published, None)
-            for sent in schedule
-        ]
-        append(stream, messages_of(schedule, seed), segments)
-
-        streamed = follow(stream, Path(folder, "streamed"))
-        backfilled = backfill(stream.path, Path(folder, "backfilled"))
-
-        assert counts_by_window(streamed) == counts_by_window(backfilled)
-        assert [pane.accounting for pane in streamed] == [pane.accounting for pane in backfilled]
-        total = sum((pane.accounting for pane in streamed), Accounting())
-        copies = sum(sent.again is not None for sent in schedule)
-        assert total == Accounting(received=len(schedule) + copies, counted=len(schedule), duplicate=copies)
-
-
-@pytest.mark.slow
-@settings(max_examples=5, deadline=None, derandomize=True)
-@given(
     st.lists(sent_within(delay=240), min_size=1, max_size=60),
     st.integers(1, 12),
     st.integers(0, 2**32 - 1),
 )
 def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], segments: int, seed: int) -> None:
-    schedule = [Sent(sent.at, sent.published, None) for sent in schedule]
     with tempfile.TemporaryDirectory() as folder:
         stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
         append(stream, messages_of(schedule, seed), segments)
@@ -156,7 +124,7 @@ def test_sliding_windows(period: str, tmp_path: Path) -> None:
     spec = make_spec(period=period)
     rng = np.random.default_rng(5)
     schedule = [
-        Sent(int(at), int(at + delay), None)
+        Sent(int(at), int(at + delay))
         for at, delay in zip(rng.integers(0, 180, 300), rng.integers(0, 30, 300), strict=True)
     ]
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
@@ -172,7 +140,7 @@ def test_sliding_windows(period: str, tmp_path: Path) -> None:
 def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Path) -> None:
     """Beam takes any end of its events for the end of the input; an unreadable segment must not be one."""
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    stream.append(messages_of([Sent(5, 5, None)], seed=1))
+    stream.append(messages_of([Sent(5, 5)], seed=1))
     (stream.path / "000000000001.avro").write_bytes(b"not Avro")
     with pytest.raises(Exception, match="not an Avro file of messages"):
         follow(stream, tmp_path / "out")

@@ -1,7 +1,6 @@
 """The commands for zones: divide a tag, learn backgrounds from results, and the price in what uldp check says."""
 
 import csv
-import re
 from pathlib import Path
 
 import numpy as np
@@ -95,23 +94,6 @@ def test_each_mechanism_with_tags_is_checked(name: str, kept: dict[str, float], 
         chosen = options[: options.index("--to")]
         assert uldp("zones", path, "--tag", "home", *chosen, "--to", tmp_path / f"{len(chosen)}.csv")[0] == 0
     assert any("--zone-epsilon" in options for options in proposed) == (family(name).answers_zones and not kept)
-
-
-@pytest.mark.parametrize("name", TAKE_TAGS.split(", "))
-@pytest.mark.parametrize("users", ["3", "100", "100000"])
-def test_no_error_of_shares_is_above_their_largest_distance(name: str, users: str, uldp: Run, tmp_path: Path) -> None:
-    path = hidden(tmp_path, {"name": name, "epsilon": 0.5, **family(name).example(8)})
-    _, checked, _ = uldp("check", path, "--zones", "--users", users)
-    code, divided, _ = uldp(
-        "zones", path, "--tag", "home", "--count", "2", "--users", users, "--to", tmp_path / "2.csv"
-    )
-    assert code == 0
-    texts = re.findall(r"expected l1.*?(?=\(uldp|; standard|$)", checked + divided, flags=re.MULTILINE)
-    errors = [float(each) for text in texts for each in re.findall(r"(?:at most|from|l1|;|\.\.\.,) (\d[\d.e-]*)", text)]
-    assert len(errors) >= 2
-    assert max(errors) <= 2
-    assert "expected l1 of the shares, at n = " in divided
-    assert ": at most " in divided
 
 
 def test_levels_have_no_zones(uldp: Run, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import sys
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -109,12 +108,6 @@ def test_a_command_that_ends_otherwise_is_named(command: list[str], fails: bool,
         trial("npm", tmp_path).run(*command, fails=fails)
 
 
-def test_a_command_does_not_know_another_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", "elsewhere")
-    printed = trial("wheel", tmp_path).run(sys.executable, "-c", "import os; print('PYTHONPATH' in os.environ, end='')")
-    assert printed == "False"
-
-
 def test_each_trial_has_a_line_and_the_first_failure_ends_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,28 +130,6 @@ def test_without_a_builder_the_image_is_left_out(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LeftOut, match="neither buildah nor podman is here"):
         image.image(trial("image", tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("builder", "raised"),
-    [
-        ("exit 0", None),
-        ('test "$1" != pull', (LeftOut, r"^buildah gets python:3\.11\.\S+ from no registry; ")),
-        ('test "$1" != build', (TrialError, "^image: buildah build --file .*Dockerfile --target worker ")),
-    ],
-)
-def test_the_image_is_built_where_a_registry_gives_its_base(
-    builder: str, raised: tuple[type[Exception], str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "buildah").write_text(f"#!/bin/sh\n{builder}\n", encoding="utf-8")
-    (tmp_path / "buildah").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    made = trial("image", tmp_path)
-    if raised is None:
-        assert image.image(made) == "built by buildah"
-    else:
-        with pytest.raises(raised[0], match=raised[1]):
-            image.image(made)
 
 
 def test_the_first_spec_of_the_readme_is_read() -> None:

@@ -31,15 +31,6 @@ def test_it_has_the_arguments_environment_directory_and_files_of_who_asks(warm: 
     assert (done.returncode, done.stdout, done.stderr) == (7, f"a=ä {tmp_path} ['program.py', '', 'b'] in\n", "")
 
 
-def test_it_says_what_the_command_says(warm: Path) -> None:
-    done = subprocess.run([warm / "uldp", "frobnicate"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
-        "error: No such command 'frobnicate' (see uldp --help)\n",
-    )
-
-
 @pytest.mark.parametrize("how", ENDS)
 def test_it_ends_as_one_that_starts_anew(how: str, warm: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(ENDING + ENDS[how], encoding="utf-8")

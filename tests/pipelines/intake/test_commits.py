@@ -12,7 +12,6 @@ from tests.build import START
 from uldp.pipelines.intake import commits as module
 from uldp.pipelines.intake.commits import Commits, FullError, NotWrittenError
 from uldp.pipelines.intake.judging import Judge
-from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 
 SPEC = build.spec()
@@ -80,21 +79,6 @@ def test_posts_that_come_during_a_write_are_written_together() -> None:
     asyncio.run(run())
     assert [len(messages) for messages in stream.appended] == [1, 50]
     assert stream.flushed == 2
-
-
-def test_a_post_that_can_never_be_counted_is_refused_and_the_others_are_written() -> None:
-    stream = Stream()
-
-    async def run() -> list[Any]:
-        commits = Commits(Judge([SPEC]), stream, 1 << 20)
-        found = await put_all(commits, [*bodies(2), b"no report"])
-        commits.close(0)
-        return found
-
-    *good, wrong = asyncio.run(run())
-    assert good == [None, None]
-    assert wrong.reason == Reason.NOT_AVRO
-    assert sum(map(len, stream.appended)) == 2
 
 
 def test_a_write_that_fails_is_said_to_each_sender_and_the_next_one_is_tried() -> None:

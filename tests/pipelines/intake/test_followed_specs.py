@@ -124,14 +124,6 @@ def test_a_folder_that_is_gone_for_a_while_changes_nothing(edge: Edge) -> None:
         assert edge.post("two", WRONG) == 422
 
 
-def test_a_spec_that_opens_later_loses_no_report_from_before(edge: Edge) -> None:
-    edge.write("two", opens="2026-01-01T12:00Z")
-    with edge.serving():
-        assert edge.post("two", 3) == 429  # and the device comes again
-        edge.milliseconds += 12 * build.HOUR
-        assert edge.post("two", 3) == 202
-
-
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"holds no file that ends with \.yaml or \.yml; put specs there"):
         Judge.following(SpecFolder(str(tmp_path), None), print)

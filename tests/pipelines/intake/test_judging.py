@@ -41,10 +41,6 @@ def test_what_can_never_be_counted_is_refused_with_its_reason() -> None:
     }
 
 
-def test_a_version_of_tomorrow_is_kept() -> None:
-    assert refused(build.message(NEXT)) == {}
-
-
 def test_a_batch_with_a_report_that_counts_is_kept() -> None:
     mixed, wrong = build.batch([GOOD, WRONG]), build.batch([WRONG, build.report(5, 99)])
     assert refused(Message(mixed.encode(), START), Message(wrong.encode(), START)) == {1: Reason.OUT_OF_DOMAIN}

@@ -1,15 +1,11 @@
 """A job says how far it is in a file beside its results, and the lock says whether it runs."""
 
-import os
-import signal
-import subprocess
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.pipelines.command import SPEC, ULDP, Run
 from uldp.pipelines.jobs.outputs import locked
 from uldp.pipelines.live.position import POSITION, Position, PositionFile
 from uldp.pipelines.live.served import is_running
@@ -66,30 +62,3 @@ def test_a_job_runs_while_it_holds_the_lock(tmp_path: Path) -> None:
         assert is_running(tmp_path)
         assert is_running(tmp_path)
     assert not is_running(tmp_path)
-
-
-@pytest.mark.nightly
-def test_a_stream_that_is_killed_leaves_its_last_position(uldp: Run, tmp_path: Path) -> None:
-    stream, out = tmp_path / "stream", tmp_path / "results"
-    truth = Path(SPEC).with_name("truth.csv")
-    uldp("simulate", SPEC, "--truth", truth, "--users", "200", "--to", stream)
-    (stream / "closed").unlink()
-    command: list[str | Path] = [ULDP, "stream", "--spec", SPEC, "--from", stream, "--to", out]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        wait_for(out / POSITION)
-        position = Position.read(out)
-        assert position is not None
-        assert asdict(position) | {"process": process.pid, "simulated": True} == asdict(position)
-        assert is_running(out)
-        process.send_signal(signal.SIGKILL)
-    left = Position.read(out)
-    assert left is not None
-    assert left.at >= position.at
-    assert not is_running(out)
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        ends = time.monotonic() + 60
-        while (now := Position.read(out)) is None or now.process != process.pid:
-            assert time.monotonic() < ends
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGTERM)
-    assert not (out / POSITION).exists()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.pipelines.command import SPEC, Run
+from tests.pipelines.command import Run
 
 WORDS = {
     "collection": "words",
@@ -87,11 +87,8 @@ def test_a_wrong_file_of_candidates_is_one_clear_line(
 
 
 @pytest.mark.parametrize("option", [("--discover", 4, 4), ("--candidates", "asked.csv")])
-def test_collections_without_strings_refuse_both(
-    uldp: Run, simulated: Path, tmp_path: Path, option: tuple[Any, ...]
-) -> None:
-    assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path / "out")[0] == 0
-    code, _, errors = uldp("ask", tmp_path / "out", *option)
+def test_collections_without_strings_refuse_both(uldp: Run, backfilled: Path, option: tuple[Any, ...]) -> None:
+    code, _, errors = uldp("ask", backfilled, *option)
     assert code == 1
     (line,) = errors.splitlines()
     assert line.startswith(f"error: {option[0]}: collection manhattan-checkins version 1: ")

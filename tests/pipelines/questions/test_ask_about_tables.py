@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.pipelines.command import SPEC, Run
+from tests.pipelines.command import Run
 
 CRASHES: dict[str, Any] = {
     "collection": "crashes",
@@ -95,8 +95,7 @@ def test_a_wrong_table_is_one_clear_line(uldp: Run, folder: Path, question: list
     assert (text, errors) == ("", f"error: {error}\n")
 
 
-def test_a_collection_of_one_variable_has_no_tables_of_attributes(uldp: Run, simulated: Path, tmp_path: Path) -> None:
-    assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path / "out")[0] == 0
-    code, _, errors = uldp("ask", tmp_path / "out", "--table", "os")
+def test_a_collection_of_one_variable_has_no_tables_of_attributes(uldp: Run, backfilled: Path) -> None:
+    code, _, errors = uldp("ask", backfilled, "--table", "os")
     assert (code, errors.count("\n")) == (1, 1)
     assert errors.endswith("has no such table, because it collects no record; leave out --table\n")

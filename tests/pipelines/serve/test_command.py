@@ -68,8 +68,3 @@ def test_a_token_has_to_be_one(
     assert (code, "a token has 16 characters or more" in err) == (1, True)
     monkeypatch.setenv("ULDP_SERVE_TOKEN", token)
     assert uldp("serve", results)[2].startswith("error: $ULDP_SERVE_TOKEN: a token has")
-
-
-def test_what_is_no_folder_is_one_clear_line(uldp: Run, tmp_path: Path) -> None:
-    code, _, err = uldp("serve", tmp_path / "nothing")
-    assert (code, "nothing: no such file or directory; give a directory that holds results" in err) == (1, True)

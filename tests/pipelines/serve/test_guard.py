@@ -116,7 +116,3 @@ def test_nobody_is_waited_for_who_does_not_read(results: Path, monkeypatch: pyte
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(64).startswith(b"HTTP/1.1 200")
         serving.wait(lambda connections: not connections)
-
-
-def test_long_headers_are_refused(site: Serving) -> None:
-    assert site.get("/api/results/estimates?collection=" + "x" * 70_000).status == 400

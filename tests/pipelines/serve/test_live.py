@@ -50,10 +50,6 @@ def test_a_page_shows_the_newest_windows_that_fit(site: Serving, monkeypatch: py
     assert ("10:00" in page, "09:00" in page) == (True, False)
 
 
-def test_the_page_has_maps_because_the_spec_says_so(site: Serving) -> None:
-    assert 'class="map"' in site.get("/results/results/").text
-
-
 def test_nothing_is_written(results: Path, site: Serving) -> None:
     def listing() -> dict[str, int]:
         return {str(path): path.stat().st_mtime_ns for path in results.rglob("*")}

@@ -17,7 +17,7 @@ from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
+from uldp.pipelines.simulation.delivery import BATCH_WAIT, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.framing import report_store
@@ -26,7 +26,6 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.durations import milliseconds
 
 START = build.START + 7 * MINUTE  # inside of a window, as is the end
 
@@ -231,20 +230,6 @@ def test_half_of_the_late_reports_miss_the_closing_of_their_window() -> None:
     assert (summary.late_within, summary.late_after) == (quarters[:2].sum(), quarters[2:].sum())
 
 
-def test_without_allowed_lateness_all_late_reports_miss_the_closing() -> None:
-    _, summary = run(make_fleet(make_spec(allowed_lateness="0s"), late=1.0))
-    assert (summary.late_within, summary.late_after) == (0, 2000)
-
-
-def test_late_reports_of_long_windows_come_within_an_hour_of_the_closing() -> None:
-    spec = make_spec(size="7d", allowed_lateness="1d")
-    messages, summary = run(make_fleet(spec, late=1.0))
-    closing = spec.window.size + spec.window.allowed_lateness
-    week = milliseconds(spec.window.size)
-    assert summary.late_after > 0
-    assert messages[-1].publish_time < START // week * week + milliseconds(closing) + LATEST
-
-
 @pytest.mark.parametrize("batch_size", [None, 10])
 @pytest.mark.parametrize(
     ("name", "domain", "reasons"),
@@ -279,20 +264,6 @@ def test_a_gateway_publishes_full_batches_and_waits_a_second_at_most() -> None:
     # About 300 reports a second: only the last batch of a second is not full.
     partial = {index for index, size in enumerate(sizes) if size < 50}
     assert partial <= set(last_of_second.values())
-
-
-def test_a_gateway_publishes_each_second_what_fills_no_batch() -> None:
-    messages, _ = run(make_fleet(users=3000, duration_ms=10 * MINUTE, batch_size=3000))
-    seconds = [message.publish_time // BATCH_WAIT for message in messages]
-    assert seconds == sorted(set(seconds))
-    assert len(seconds) > 580  # of 600, in each of which no report comes with probability e^-5
-
-
-def test_a_batch_is_published_after_all_that_it_holds() -> None:
-    messages, _ = run(make_fleet(users=3000, duration_ms=10_000, batch_size=50))
-    for message in messages:
-        _, record = report_store().decode(message.data)
-        assert np.frombuffer(record["event_times"], "<i8").max() <= message.publish_time
 
 
 @pytest.mark.parametrize("lateness", ["0s", "1s", "7d"])

@@ -10,7 +10,6 @@ from tests import build
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.pane import Accounting
 
 
 def make_fleet(domain: int = 4, **settings: Any) -> Fleet:
@@ -37,17 +36,6 @@ def make_fleet(domain: int = 4, **settings: Any) -> Fleet:
 def test_impossible_settings_are_errors(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_fleet(**settings)
-
-
-def test_a_summary_says_where_a_collector_finds_the_reports() -> None:
-    summary = Summary(received=120, duplicates=20, late_duplicates=3, late_within=7, late_after=9, malformed=5)
-    stream = summary.accounting(judge_lateness=True)
-    backfill = summary.accounting(judge_lateness=False)
-    assert stream == Accounting(received=120, counted=89, duplicate=17, late=9, rejected=5)
-    assert backfill == Accounting(received=120, counted=95, duplicate=20, late=0, rejected=5)
-    assert stream.closes()
-    assert backfill.closes()
-    assert summary.users == 100
 
 
 def test_summaries_add_up() -> None:

@@ -118,11 +118,6 @@ def test_a_segment_holds_no_more_messages_than_fit_into_memory(
     assert sum(sizes) == sent.received
 
 
-def test_the_first_segment_of_1970_is_none_too_early(stream: LocalStream) -> None:
-    sent = simulate(replace(make_fleet(), start_ms=0), stream, segment_ms=HOUR)
-    assert sum(map(len, segments_of(stream))) == sent.received
-
-
 @pytest.mark.parametrize("speed", [0.5, 60.0, 10_000.0])
 def test_at_a_speed_segments_appear_when_their_time_is_over(
     speed: float, stream: LocalStream, monkeypatch: pytest.MonkeyPatch

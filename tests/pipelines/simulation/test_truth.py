@@ -17,8 +17,6 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-
 
 def make_spec(**changes: object) -> CollectionSpec:
     base = {
@@ -117,27 +115,6 @@ def test_a_byte_order_mark_and_empty_lines_are_no_trouble(tmp_path: Path) -> Non
     np.testing.assert_array_equal(truth.distribution(), [0, 0, 1, 0])
 
 
-@pytest.mark.parametrize("name", ["manhattan", "census"])
-def test_the_examples_have_a_truth_for_their_spec(name: str) -> None:
-    spec = CollectionSpec.load(EXAMPLES / name / "spec.yaml")
-    truth = Truth.load(EXAMPLES / name / "truth.csv", spec)
-    assert truth.distribution().shape == (spec.size,)
-    assert truth.intermediate().shape == (spec.size + len(spec.tags),)
-    assert truth.distribution().sum() == pytest.approx(1)
-    assert truth.intermediate().sum() == pytest.approx(1)
-
-
-def test_samples_follow_the_joint_distribution(tmp_path: Path) -> None:
-    truth = load(tmp_path, "value,tag,weight\n0,,5\n0,home,2\n1,work,0\n2,work,1\n3,,0\n2,,2\n1,,0\n")
-    n = 100_000
-    ((values, tags),) = truth.sample(n, np.random.default_rng(0))
-    counts = np.array([((values == value) & (tags == tag)).sum() for value in range(4) for tag in (-1, 0, 1)])
-    expected = np.array([0.5, 0.2, 0, 0, 0, 0, 0.2, 0, 0.1, 0, 0, 0])
-    assert counts.sum() == n
-    z = (counts - n * expected) / np.sqrt(np.maximum(n * expected * (1 - expected), 1e-9))
-    assert np.abs(z).max() < 4  # |z| >= 4 in any of the 4 cells: 1 in 4,000
-
-
 class Draws:
     """A generator whose draws are known."""
 
@@ -166,13 +143,6 @@ def test_a_draw_picks_the_cell_whose_share_holds_it(weights: list[float], draws:
     ((values, tags),) = truth.sample(len(draws), cast(np.random.Generator, Draws(draws)))
     assert values.tolist() == [bisect_right(ends, u) for u in draws]
     assert (tags == -1).all()
-
-
-def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
-    truth = load(tmp_path, "value,tag,weight\n0,,5\n1,home,2\n")
-    first, second, other = (truth.sample(100, np.random.default_rng(seed)) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, second)
-    assert (first[0].values != other[0].values).any()
 
 
 @pytest.mark.parametrize(
@@ -214,23 +184,3 @@ def test_errors_name_file_line_value_and_remedy(text: str, message: str, tmp_pat
 def test_a_tag_where_the_spec_has_none(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"tag 'home' is not in the spec \(it has none\)"):
         load(tmp_path, "value,tag,weight\n0,home,1\n", make_spec(tags=[]))
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"no\.csv: No such file or directory; check the path"):
-        Truth.load(tmp_path / "no.csv", make_spec())
-    (tmp_path / "latin.csv").write_bytes(b"value,tag,weight\n\xe9,,1\n")
-    with pytest.raises(RequestError, match=r"latin\.csv: the file is not UTF-8 text; is this the right file\?$"):
-        Truth.load(tmp_path / "latin.csv", make_spec())
-    with pytest.raises(RequestError, match=rf"^{tmp_path}: Is a directory; check the path$"):
-        Truth.load(tmp_path, make_spec())
-
-
-def test_a_label_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
-    spec = make_spec(domain={"labels": ["never", "once", "often"]}, sensitive=["often"])
-    with pytest.raises(RequestError) as error:
-        load(tmp_path, "value,tag,weight\nnever,,1\noftn,,1\n", spec)
-    assert str(error.value) == (
-        f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is not a label of the domain (did you mean 'often'?); "
-        "write a value of the domain of small version 1"
-    )
