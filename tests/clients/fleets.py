@@ -30,16 +30,8 @@ HELD: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         {"value": "b", "hidden": {"b": "home"}},
         ["--value", "b", "--tag", "home"],
     ),
-    "oue": (
-        {"domain": {"size": 9}, "mechanism": {"name": "oue", "epsilon": 1.0}},
-        {"value": 3},
-        ["--value", "3"],
-    ),
-    "olh": (
-        {"domain": {"size": 9}, "mechanism": {"name": "olh", "epsilon": 1.0}},
-        {"value": 3},
-        ["--value", "3"],
-    ),
+    "oue": ({"domain": {"size": 9}, "mechanism": {"name": "oue", "epsilon": 1.0}}, {"value": 3}, ["--value", "3"]),
+    "olh": ({"domain": {"size": 9}, "mechanism": {"name": "olh", "epsilon": 1.0}}, {"value": 3}, ["--value", "3"]),
     "block": (
         {"domain": {"number": {"low": 0, "high": 24}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 16}},
         {"value": 7.3},

@@ -65,8 +65,7 @@ def test_a_table_has_the_offset_of_its_windows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
-    [({"form": "new"}, "does not know the form new"), ({"new": 1}, "has no field for new")],
+    ("changed", "said"), [({"form": "new"}, "does not know the form new"), ({"new": 1}, "has no field for new")]
 )
 def test_the_header_for_c_refuses_what_its_client_does_not_know(changed: dict[str, Any], said: str) -> None:
     table = device_table(build.spec())

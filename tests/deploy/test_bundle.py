@@ -63,8 +63,7 @@ def test_each_file_is_signed_and_has_its_digests(dist: Path, keys: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("changed", "error"),
-    [("TRIAL", "is a trial: changed"), ("uldp-client-1.0.jar", "uldp-client-1.0.jar: FAILED")],
+    ("changed", "error"), [("TRIAL", "is a trial: changed"), ("uldp-client-1.0.jar", "uldp-client-1.0.jar: FAILED")]
 )
 def test_a_trial_or_a_changed_file_is_not_packed(changed: str, error: str, dist: Path, keys: dict[str, str]) -> None:
     (dist / changed).write_text("changed", encoding="utf-8")

@@ -86,11 +86,7 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     [
         (("--json", "check", "nowhere.yaml"), 1, "nowhere.yaml: No such file or directory; check the path"),
         (("--json", "show"), 2, "Missing argument 'OUT' (see uldp show --help)"),
-        (
-            ("--files-below", ".", "--json", "decode", "no hex"),
-            1,
-            "'no hex': neither a file nor",
-        ),
+        (("--files-below", ".", "--json", "decode", "no hex"), 1, "'no hex': neither a file nor"),
     ],
 )
 def test_errors_are_one_object_for_programs(uldp: Run, arguments: tuple[str, ...], code: int, error: str) -> None:

@@ -70,11 +70,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         NUMBERS,
     ),
     "olh": (
-        {
-            "domain": {"size": 20},
-            "mechanism": {"name": "olh", "epsilon": 1.0},
-            "estimator": ["empirical", "norm-sub"],
-        },
+        {"domain": {"size": 20}, "mechanism": {"name": "olh", "epsilon": 1.0}, "estimator": ["empirical", "norm-sub"]},
         PLACES,
     ),
     "strings": (

@@ -75,8 +75,7 @@ def test_more_reports_tell_every_value_and_those_of_a_kept_response_no_more_than
 
 
 @pytest.mark.parametrize(
-    "mechanism",
-    [{"name": "oue"}, {"name": "ss"}, {"name": "hrr"}, {"name": "she"}, {"name": "bit-flip", "bits": 2}],
+    "mechanism", [{"name": "oue"}, {"name": "ss"}, {"name": "hrr"}, {"name": "she"}, {"name": "bit-flip", "bits": 2}]
 )
 def test_other_mechanisms_tell_their_values_too(mechanism: dict[str, Any]) -> None:
     found = shares(64, epsilon=2.0, **mechanism)

@@ -147,10 +147,7 @@ COMMANDS = {
     "report rejected": ("out/rejected/a.avro", ("report", "out", "--out", "page.html")),
     "report missing": ("out/missing/a.avro", ("report", "out", "--out", "page.html")),
     "replay": ("out/rejected/a.avro", ("replay", "out/rejected", "--to", "again")),
-    "stream": (
-        "stream/000000000000.avro",
-        ("stream", "--spec", "spec.yaml", "--from", "stream", "--to", "results"),
-    ),
+    "stream": ("stream/000000000000.avro", ("stream", "--spec", "spec.yaml", "--from", "stream", "--to", "results")),
 }
 OF_COMMANDS: dict[str, Callable[[Path], object]] = {
     "a record that holds itself": lambda path: path.write_bytes(_for(path, schema("recursive"))),

@@ -16,10 +16,7 @@ from uldp.transforms.io.local.stream import LocalStream
 COLLECTIONS, SEGMENTS, BREAKS_OFF = 36, 18, 10
 SPECS = [
     build.spec(
-        collection=f"c-{number}",
-        domain={"size": 2},
-        mechanism={"name": "rr", "epsilon": 1.0},
-        window={"size": "1h"},
+        collection=f"c-{number}", domain={"size": 2}, mechanism={"name": "rr", "epsilon": 1.0}, window={"size": "1h"}
     )
     for number in range(COLLECTIONS)
 ]

@@ -22,11 +22,7 @@ from uldp.transforms.io.local.stream import LocalStream
 SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 #: Of the users, one in five hides the value.
 HIDDEN, USERS = 0.2, 1500
-KEYS: dict[str, Any] = {
-    "sensitive": [0],
-    "tags": [{"name": "home"}],
-    "limits": {"min_reports": 10},
-}
+KEYS: dict[str, Any] = {"sensitive": [0], "tags": [{"name": "home"}], "limits": {"min_reports": 10}}
 MECHANISMS: list[dict[str, Any]] = [
     {"mechanism": {"name": "urr", "epsilon": 1.0}},
     {"mechanism": {"name": "urap", "epsilon": 2.0}},

@@ -94,11 +94,7 @@ def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
 
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None, derandomize=True)
-@given(
-    st.lists(sent_within(delay=240), min_size=1, max_size=60),
-    st.integers(1, 12),
-    st.integers(0, 2**32 - 1),
-)
+@given(st.lists(sent_within(delay=240), min_size=1, max_size=60), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], segments: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)

@@ -34,10 +34,7 @@ def batch(first: int, hours: int, size: int = 5, each: int = 1) -> Message:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "received", "windows", "files", "ratio"),
-    [
-        ([batch(0, 4_000)], 4_000, 600, 10, 2),
-        ([batch(0, 300), batch(300, 300)], 600, 600, 10, 7),
-    ],
+    [([batch(0, 4_000)], 4_000, 600, 10, 2), ([batch(0, 300), batch(300, 300)], 600, 600, 10, 7)],
     ids=["one message", "two messages"],
 )
 def test_a_batch_that_names_thousands_of_windows(

@@ -109,10 +109,7 @@ def test_nobody_is_waited_for_who_does_not_read(results: Path, monkeypatch: pyte
         monkeypatch.setattr(connections, "SECONDS", 0.2)  # the request is here, however long it took
         await more_than_all_buffers(scope, receive, send)
 
-    with (
-        Serving(results, app=answer) as serving,
-        socket.create_connection(("127.0.0.1", serving.port)) as client,
-    ):
+    with Serving(results, app=answer) as serving, socket.create_connection(("127.0.0.1", serving.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(64).startswith(b"HTTP/1.1 200")
         serving.wait(lambda connections: not connections)

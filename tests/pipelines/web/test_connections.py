@@ -107,8 +107,7 @@ def test_a_client_that_has_sent_all_it_has_to_send_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"),
-    [(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 17_000, b"431"), (b"no request\r\n\r\n", b"400")],
+    ("sent", "status"), [(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 17_000, b"431"), (b"no request\r\n\r\n", b"400")]
 )
 def test_what_is_no_request_is_refused(sent: bytes, status: bytes) -> None:
     with Serving(app=echo) as serving, Clients() as clients:
