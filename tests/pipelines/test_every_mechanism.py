@@ -14,13 +14,11 @@ import yaml
 
 from tests import build
 from tests.build import START
-from tests.read_page import Page
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.tables import rounded
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.estimate import Estimate
@@ -238,18 +236,6 @@ def test_each_variable_has_its_own_n_and_together_they_are_n(run: Run) -> None:
         assert list(numbers) == ([("app",), ("hours",)] if run.spec.domain.record else [()])
 
 
-def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    uldp("show", run.backfilled)
-    shown = capsys.readouterr().out
-    for estimate in run.estimates:
-        for table in estimate.tables:
-            beside_shares = dict.fromkeys(("share", "visible", "band", "p_value", "found"), "largest of")
-            named = beside_shares | {"hidden": "behind tags", "bound": "in l1", "zone": "zones behind tags"}
-            name = named.get(table.name, f"  {table.name}")
-            assert name in shown
-            assert all(f" of {attribute}" in shown for attribute in table.of)
-
-
 def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     uldp("show", run.backfilled, "--json")
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -261,27 +247,6 @@ def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.Capt
         assert [(table["name"], table["of"], table["n"], table["values"]) for table in line["tables"]] == [
             (table.name, list(table.of), table.n, table.values.tolist()) for table in estimate.tables
         ]
-
-
-def test_the_page_shows_each_variable(run: Run, tmp_path: Path) -> None:
-    uldp("report", run.backfilled, "--out", tmp_path / "page.html")
-    words = Page((tmp_path / "page.html").read_text(encoding="utf-8")).words
-    for table in (table for estimate in run.estimates for table in estimate.tables):
-        attribute = "".join(table.of)
-        assert f"{attribute} {table.n:,} reports".strip() in words
-        entries = [
-            (rounded(value, error), rounded(error, error))
-            for value, error in zip(table.values.tolist(), table.stderr.tolist(), strict=True)
-        ]
-        if table.name is TableName.MEAN:
-            ((mean, error),) = entries
-            assert f"Mean {mean} ± {error} 95 % interval " in words
-        elif table.name is TableName.QUANTILE:
-            rows = [f"{key} {value} {error}" for key, (value, error) in zip(table.keys or (), entries, strict=True)]
-            assert all(f" {row} " in words for row in rows)
-        elif table.name is TableName.HIDDEN:
-            assert "Users who hide their value behind a tag." in words
-            assert " home " in words
 
 
 def record_stream(folder: Path, symbols: Values) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""What a command changes in its own process."""
+"""What a command changes in its own process, and what it shows of logs."""
 
 import io
 import logging
@@ -11,6 +11,7 @@ import click
 import pytest
 
 from uldp.pipelines import cli
+from uldp.pipelines.commands.output import show_log
 from uldp.pipelines.process import _stop_silently, silence_workers, watched_output
 
 
@@ -70,3 +71,11 @@ def test_a_failure_of_a_job_is_said_once(
     worker.join()
     assert caplog.messages == ["kafka:b:1/t: no broker answers"]
     assert capsys.readouterr().err == "error: kafka:b:1/t: is gone\n"
+
+
+def test_what_is_worth_a_line_of_a_log_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    show_log("uldp.shown", logging.WARNING)
+    logging.getLogger("uldp.shown.module").warning("%s lost %d messages", "topic", 3)
+    logging.getLogger("uldp.shown.module").debug("asked")
+    logging.getLogger("uldp.hidden").debug("nothing")
+    assert capsys.readouterr().err == "topic lost 3 messages\n"

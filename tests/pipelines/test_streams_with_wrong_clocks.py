@@ -10,42 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR, START
 from tests.pipelines.intake.test_clock import Machine
-from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
 
-SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
-START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "small",
-        "version": 1,
-        "domain": {"size": 6},
-        "mechanism": {"name": "rr", "epsilon": 1.5},
-        "sensitive": "all",
-        "window": {"size": "1h", "allowed_lateness": "30m"},
-        "limits": {"min_reports": 1},
-    }
-)
+SECOND, DAY = 1000, 24 * HOUR
+SPEC = build.spec(window={"size": "1h", "allowed_lateness": "30m"}, mechanism={"name": "rr", "epsilon": 1.5})
 
 
 def sent(n: int, start: int, clock: int = 0, every: int = SECOND) -> list[Message]:
     """One report every so many ms, on a stream whose clock is ahead by ``clock`` ms."""
     rng = np.random.default_rng(start)
-    symbols = build_protocol(SPEC).mechanism.perturb(rng.integers(0, 6, n), rng).tolist()
-    times = range(start, start + n * every, every)
     return [
-        Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at + clock)
-        for at, symbol in zip(times, symbols, strict=True)
+        Message(Report(*SPEC.key, rng.bytes(16), at, 0).encode(), at + clock)
+        for at in range(start, start + n * every, every)
     ]
 
 
@@ -76,6 +63,11 @@ def test_a_post_under_a_clock_of_72_hours_ahead_makes_both_jobs_agree(tmp_path: 
     assert (total.received, total.counted, total.late, kept) == (121, 121 - late, late, late)
     jobs.backfill([SPEC], tmp_path / "stream", tmp_path / "backfill", jobs.pipeline_options([]))
     assert sum(pane.n for pane in newest(ResultsFolder(tmp_path / "backfill").statistics())) == 121
+
+
+def test_on_a_real_clock_a_job_that_starts_long_after_the_reports_finds_none_late(tmp_path: Path) -> None:
+    total, late = follow(tmp_path, *(sent(20, START + hour * HOUR) for hour in range(6)), simulated_clock=False)
+    assert (total.received, total.counted, late) == (120, 120, 0)
 
 
 def test_on_a_real_clock_a_message_from_the_future_is_of_now(tmp_path: Path) -> None:

@@ -33,14 +33,6 @@ def test_the_zones_of_the_example_are_those_that_the_command_writes(uldp: Run, t
         assert path.read_bytes() == (MANHATTAN / "zones" / f"{tag}.csv").read_bytes()
 
 
-def test_a_number_of_zones_is_chosen_for_the_reports(uldp: Run, tmp_path: Path) -> None:
-    options = ("--tag", "home", "--zone-epsilon", "1", "--users", "4300000", "--to", tmp_path / "z.csv")
-    code, out, _ = uldp("zones", SPEC, *options)
-    assert code == 0
-    assert "115 zones" in out
-    assert "115 behind home: a report is up to 2.72 times as likely from one zone as from another" in out
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -96,22 +88,25 @@ def test_each_mechanism_with_tags_is_checked(name: str, kept: dict[str, float], 
     assert any("--zone-epsilon" in options for options in proposed) == (family(name).answers_zones and not kept)
 
 
-def test_levels_have_no_zones(uldp: Run, tmp_path: Path) -> None:
-    levels = {"strict": {"epsilon": 2.0}, "open": {"epsilon": 4.0}}
-    path = hidden(tmp_path, {"name": "levels", "levels": levels, "of": {"name": "urr"}})
+LEVELS = {"name": "levels", "levels": {"low": {"epsilon": 2.0}, "high": {"epsilon": 4.0}}, "of": {"name": "urr"}}
+KEPT = {"name": "urr", "epsilon": 4.0, "lasting_epsilon": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "error"),
+    [
+        (LEVELS, (), "levels have no zones; choose urr"),
+        (KEPT, ("--zone-epsilon", "1"), "a device keeps no answer about a zone; leave out --zone-epsilon"),
+    ],
+)
+def test_a_mechanism_without_zones_refuses_them(
+    mechanism: dict[str, object], options: tuple[str, ...], error: str, uldp: Run, tmp_path: Path
+) -> None:
+    path = hidden(tmp_path, mechanism)
     code, out, err = uldp("check", path, "--zones")
-    assert (code, err) == (0, "")
-    assert "possible" not in out
-    code, _, err = uldp("zones", path, "--tag", "home", "--to", tmp_path / "z.csv")
-    assert code == 1
-    assert "levels have no zones; choose urr" in err
-
-
-def test_a_device_that_keeps_its_response_has_no_answer_about_zones(uldp: Run, tmp_path: Path) -> None:
-    path = hidden(tmp_path, {"name": "urr", "epsilon": 4.0, "lasting_epsilon": 5.0})
-    code, _, err = uldp("zones", path, "--tag", "home", "--zone-epsilon", "1", "--to", tmp_path / "z.csv")
-    assert code == 1
-    assert "a device keeps no answer about a zone; leave out --zone-epsilon" in err
+    assert (code, err, "possible" in out) == (0, "", mechanism is KEPT)
+    code, _, err = uldp("zones", path, "--tag", "home", *options, "--to", tmp_path / "z.csv")
+    assert (code, error in err) == (1, True)
 
 
 def results(folder: Path, hours: int = 3, **keys: object) -> CollectionSpec:

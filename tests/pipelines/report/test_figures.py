@@ -41,16 +41,6 @@ def _colours(element: ElementTree.Element) -> set[str]:
     return {part.split(":")[1].strip() for part in element.get("style", "").split(";") if ":" in part}
 
 
-def test_estimates_below_zero_are_inside_of_the_axes() -> None:
-    truth, estimate, interval = noisy(100)
-    svg = figures.scatter(estimate, interval, np.zeros(100, dtype=np.bool_), truth)
-    height = float(ElementTree.fromstring(svg).get("viewBox", "").split()[3])
-    places = [float(use.get("y", "nan")) for use in elements(svg, "use") if figures.OTHER in _colours(use)]
-    assert (estimate < 0).sum() > 20
-    assert min(places) > 0
-    assert max(places) < height
-
-
 @pytest.mark.slow
 def test_a_large_domain_is_drawn_as_pixels() -> None:
     truth, estimate, interval = noisy(12_800)

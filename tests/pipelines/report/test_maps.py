@@ -70,15 +70,6 @@ def test_each_cell_is_in_one_of_a_few_squares(size: int, columns: int) -> None:
     assert all(0 <= x < grid.width and 0 <= y < grid.height for x, y in grid.places())
 
 
-def test_received_estimate_and_truth_come_before_all_else(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
-    html = page(out, truth=KNOWN)
-    assert headings(source(out)) == ["Received", "Estimate", "Truth"]
-    words = html.words
-    assert words.index("Received") < words.index("Truth") < words.index("Mechanism")
-    assert words.index("Mechanism") < words.index("What is guaranteed.")
-
-
 @pytest.mark.parametrize("domain", [{"labels": LABELS}, {"size": 40}])
 def test_values_that_are_no_cells_have_no_map(out: Path, domain: dict[str, Any]) -> None:
     spec = rr_spec(size=40) | {"domain": domain}
@@ -163,15 +154,6 @@ def test_two_sentences_say_what_is_behind_tags(out: Path, tags: list[str], where
     total = f"{100 * hidden.values.sum():.1f} % of the users in this window"
     assert f"puts them back {where}{total}, home {home} and others {others}." in words
     assert words.index("puts them back") < words.index("Mechanism")
-
-
-def test_without_counts_there_is_no_map_of_what_was_received(out: Path) -> None:
-    save(out, on_a_grid(rr_spec()), rr_fired(on_a_grid(rr_spec())))
-    for path in (out / "counts").rglob("*.avro"):
-        path.unlink()
-    html = page(out)
-    assert headings(source(out)) == ["Estimate"]
-    assert "High Received" not in html.words
 
 
 def test_a_table_below_has_what_the_maps_show(out: Path) -> None:

@@ -166,14 +166,6 @@ class TestPage:
         save(out, pum_spec(), pum_fired())
         assert report_page(ResultsFolder(out), made=START) == report_page(ResultsFolder(out), made=START)
 
-    def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:
-        spec = rr_spec(size=625, epsilon=6.0) | {"domain": {"size": 625, "columns": 25}}
-        save(out, spec, *(rr_fired(spec, window=window) for window in range(3)))
-        truth = np.arange(625, 0, -1) / np.arange(1, 626).sum()
-        html = page(out, truth={("plain", 1): KnownShares(truth)})
-        assert (html.count("img"), html.all("class").count("map")) == (3, 5)
-        assert (out.parent / "report.html").stat().st_size < 1_500_000
-
     def test_a_chapter_for_each_collection(self, out: Path) -> None:
         save(out, pum_spec(), pum_fired())
         save(out, rr_spec(), rr_fired(rr_spec()))

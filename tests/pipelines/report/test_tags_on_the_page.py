@@ -99,31 +99,12 @@ def test_the_assumed_part_is_hatched_behind_the_measured_one(out: Path) -> None:
         assert ends > begins
 
 
-def test_bands_are_lines_inside_of_the_scale(out: Path) -> None:
-    """The scale is that of the shares and their intervals: a band may go much further."""
-    new = fired()
-    share, *others = new.estimate.tables
-    narrow = replace(share, low=share.values - 0.001, high=share.values + 0.001)
-    save(out, pum_spec(), new._replace(estimate=replace(new.estimate, tables=(narrow, *others))))
-    lines = [attributes for tag, attributes in page(out).tags if tag == "line" and attributes["class"] == "band"]
-    assert len(lines) == 20
-    assert all(0 <= float(line["x1"]) < float(line["x2"]) <= 100 for line in lines)
-
-
 def test_without_tags_nothing_is_hatched(out: Path) -> None:
     save(out, rr_spec(), rr_fired(rr_spec()))
     html = page(out)
     assert {name for name, _, _ in rectangles(html)} == {"fill"}
     assert html.count("pattern") == 0
     assert "Visible" not in html.words.partition("How to read this page Share")[0]
-
-
-def test_tags_have_their_intervals(out: Path) -> None:
-    save(out, pum_spec(), fired())
-    _, _, tags = page(out).words.partition("Tag Mass, % 95 % interval ")
-    home, low, high = figures(tags)[:3]
-    assert low < home < high
-    assert home == pytest.approx(10, abs=1.5)
 
 
 def test_coverage_is_said_of_each_kind_of_interval(out: Path) -> None:

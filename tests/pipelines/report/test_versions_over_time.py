@@ -75,12 +75,3 @@ def test_versions_that_cannot_be_pooled_have_lines_of_their_own_alone(out: Path)
     words = page(out).words
     assert "All versions" not in words
     assert words.count("Over time") == 2
-
-
-def test_a_collection_of_one_version_has_its_lines_alone(out: Path) -> None:
-    old, _ = with_specs(out)
-    for window in (0, 1):
-        save(out, old, OLD, window=window)
-    words = page(out).words
-    assert "All versions" not in words
-    assert "Over time" in words

@@ -85,27 +85,6 @@ def test_a_long_simulation_has_a_thousand_segments_at_most(users: int, stream: L
     assert min(sizes[:-1]) >= users // 1000
 
 
-def test_a_long_simulation_at_a_speed_publishes_as_time_passes(
-    stream: LocalStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = FakeClock()
-    monkeypatch.setattr(module, "time", clock)
-    late: list[float] = []
-    append = LocalStream.append
-
-    def appended(self: LocalStream, messages: EncodedMessages) -> Path:
-        first, last = ((messages.publish_times[[0, -1]] - START) / SECOND / speed).tolist()
-        assert clock.now - 100 >= last
-        late.append(clock.now - 100 - first)
-        return append(self, messages)
-
-    monkeypatch.setattr(LocalStream, "append", appended)
-    speed = 12_000.0  # a real second has 200 segments of a sixtieth of a window
-    simulate(replace(make_fleet(users=30_000), duration_ms=3 * 24 * HOUR), stream, speed=speed)
-    assert max(late) <= 0.501
-    assert 40 <= len(late) <= 1500
-
-
 @pytest.mark.parametrize("most", [1, 32])
 def test_a_segment_holds_no_more_messages_than_fit_into_memory(
     most: int, stream: LocalStream, monkeypatch: pytest.MonkeyPatch
