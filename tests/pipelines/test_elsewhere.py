@@ -110,22 +110,13 @@ LIBRARY = """if True:
     from tests.elsewhere import hide
     hide(links=False)
     import numpy as np
-    import uldp
     from uldp.collector import Collector
     from uldp.mechanisms import Device, FileLedger
     from uldp.schemas import CollectionSpec
 
-    spec = CollectionSpec.parse(
-        {
-            "collection": "survey",
-            "version": 1,
-            "domain": {"labels": ["never", "once", "often", "always"]},
-            "mechanism": {"name": "rr", "epsilon": 1.0},
-            "window": {"size": "1h"},
-            "budget": {"epsilon": 40.0, "every": "1d"},
-            "limits": {"min_reports": 1},
-        }
-    )
+    keys = {"collection": "c", "version": 1, "domain": {"size": 4}, "window": {"size": "1h"}}
+    keys |= {"mechanism": {"name": "rr", "epsilon": 1.0}, "budget": {"epsilon": 40.0, "every": "1d"}}
+    spec = CollectionSpec.parse(keys | {"limits": {"min_reports": 1}})
     noon, collector = 1_767_614_400_000, Collector([spec])
     for seed in (1, 2):  # the second finds what the first has spent
         device = Device(
@@ -137,7 +128,6 @@ LIBRARY = """if True:
     except ValueError as error:
         refused = str(error)
     estimates = [estimate.n for estimate in collector.estimates()]
-    shares = uldp.protocol("oue", size=4, epsilon=1.0).simulate([0, 1, 2, 3] * 100).estimate()
     json.dump([estimates, refused], sys.stdout)
 """
 

@@ -36,17 +36,6 @@ def follow(tmp_path: Path) -> None:
     jobs.follow([SPEC], tmp_path / "stream", tmp_path / "out", jobs.pipeline_options([]))
 
 
-@pytest.mark.parametrize(("number", "closed"), CASES)
-def test_a_hole_is_refused_before_a_job_begins(tmp_path: Path, number: int, closed: bool) -> None:
-    segments = begun(tmp_path / "stream", closed=closed)
-    segments[number].unlink()
-    named = rf"{segments[number]}: missing, and {SEGMENTS - 1 - number} of the segments behind it are there"
-    with pytest.raises(StreamError, match=named):
-        follow(tmp_path)
-    with pytest.raises(StreamError, match=named):
-        jobs.backfill([SPEC], tmp_path / "stream", tmp_path / "backfill", jobs.pipeline_options([]))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "closed"), CASES[2:])
 def test_a_hole_that_appears_ends_the_job_before_a_window_behind_it_fires(

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -56,6 +56,19 @@ def bodies(n: int) -> list[bytes]:
     return [build.report(number, 3).encode() for number in range(n)]
 
 
+def within(
+    run: Callable[[Commits], Coroutine[Any, Any, None]], stream: Stream, *, room: int = 1 << 20, **settings: Any
+) -> None:
+    """Run a test with commits to a stream."""
+
+    async def whole() -> None:
+        commits = Commits(Judge([SPEC]), stream, room, **settings)
+        await run(commits)
+        commits.close(0)
+
+    asyncio.run(whole())
+
+
 async def put_all(commits: Commits, data: Sequence[bytes]) -> list[Any]:
     return await asyncio.gather(*(commits.put(each, {}) for each in data), return_exceptions=True)
 
@@ -63,8 +76,7 @@ async def put_all(commits: Commits, data: Sequence[bytes]) -> list[Any]:
 def test_posts_that_come_during_a_write_are_written_together() -> None:
     stream = Stream()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+    async def run(commits: Commits) -> None:
         stream.free.clear()
         first = asyncio.create_task(put_all(commits, bodies(1)))
         await asyncio.sleep(0)
@@ -74,9 +86,8 @@ def test_posts_that_come_during_a_write_are_written_together() -> None:
         stream.free.set()
         assert await first == [None]
         assert await others == [None] * 50
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream)
     assert [len(messages) for messages in stream.appended] == [1, 50]
     assert stream.flushed == 2
 
@@ -84,15 +95,13 @@ def test_posts_that_come_during_a_write_are_written_together() -> None:
 def test_a_write_that_fails_is_said_to_each_sender_and_the_next_one_is_tried() -> None:
     stream, failures = Stream(), list[Exception]()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 1 << 20, failures.append)
+    async def run(commits: Commits) -> None:
         stream.broken = True
         assert {type(each) for each in await put_all(commits, bodies(3))} == {NotWrittenError}
         stream.broken = False
         assert await put_all(commits, bodies(3)) == [None] * 3
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream, failed=failures.append)
     assert sum(map(len, stream.appended)) == 3
     assert {str(each) for each in failures} == {"[Errno 28] No space left on device"}
 
@@ -100,8 +109,7 @@ def test_a_write_that_fails_is_said_to_each_sender_and_the_next_one_is_tried() -
 def test_no_more_waits_than_there_is_room_for() -> None:
     stream = Stream()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 10_000)
+    async def run(commits: Commits) -> None:
         stream.free.clear()
         waiting = asyncio.create_task(put_all(commits, bodies(20)))
         await asyncio.sleep(0)
@@ -110,16 +118,14 @@ def test_no_more_waits_than_there_is_room_for() -> None:
         assert found.count(None) == 9  # a kilobyte and a body each
         assert sum(isinstance(each, FullError) for each in found) == 11
         assert await put_all(commits, bodies(1)) == [None]  # there is room again
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream, room=10_000)
 
 
 def test_a_sender_that_goes_away_makes_no_room() -> None:
     stream = Stream()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 10_000)
+    async def run(commits: Commits) -> None:
         stream.free.clear()
         for body in bodies(9):
             post = asyncio.create_task(commits.put(body, {}))
@@ -129,21 +135,18 @@ def test_a_sender_that_goes_away_makes_no_room() -> None:
         with pytest.raises(FullError):
             await commits.put(bodies(1)[0], {})
         stream.free.set()
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream, room=10_000)
 
 
 def test_each_write_has_one_publish_time_by_the_clock_that_is_given() -> None:
     stream = Stream()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 1 << 20, clock=iter([START, START + 5]).__next__)
+    async def run(commits: Commits) -> None:
         await put_all(commits, bodies(2))
         await put_all(commits, bodies(1))
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream, clock=iter([START, START + 5]).__next__)
     assert [[each.publish_time for each in part] for part in stream.appended] == [[START, START], [START + 5]]
 
 
@@ -153,8 +156,7 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
     monkeypatch.setattr(module, "WRITE_SECONDS", 0.01)
     stream, failures = Stream(), list[Exception]()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 10_000, failures.append)
+    async def run(commits: Commits) -> None:
         stream.free.clear()
         assert {type(each) for each in await put_all(commits, bodies(9))} == {NotWrittenError}
         with pytest.raises(FullError):  # they still take their room
@@ -163,9 +165,8 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
         monkeypatch.setattr(module, "WRITE_SECONDS", 60.0)
         await asyncio.gather(*(each for each in asyncio.all_tasks() if each is not asyncio.current_task()))
         assert await commits.put(bodies(1)[0], {}) is None  # there is room again
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream, room=10_000, failed=failures.append)
     assert sum(map(len, stream.appended)) == 10
     assert [str(each) for each in failures] == ["took nothing for 0.01 seconds; check that it can be reached"]
 
@@ -174,8 +175,7 @@ def test_a_sender_comes_again_when_a_write_takes_long_and_what_it_sent_is_writte
 def test_what_a_sender_sent_is_written_although_it_has_gone(gone: int) -> None:
     stream = Stream()
 
-    async def run() -> None:
-        commits = Commits(Judge([SPEC]), stream, 1 << 20)
+    async def run(commits: Commits) -> None:
         stream.free.clear()
         posts = [asyncio.create_task(commits.put(body, {})) for body in bodies(2)]
         await asyncio.sleep(0)
@@ -184,9 +184,8 @@ def test_what_a_sender_sent_is_written_although_it_has_gone(gone: int) -> None:
         stream.free.set()
         await asyncio.gather(*posts, return_exceptions=True)
         assert await commits.put(bodies(1)[0], {}) is None
-        commits.close(0)
 
-    asyncio.run(run())
+    within(run, stream)
     assert sum(map(len, stream.appended)) == 3
 
 
