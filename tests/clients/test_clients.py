@@ -73,3 +73,8 @@ def test_a_fleet_is_counted_at_the_truth(client: str, tmp_path: Path) -> None:
             taken = int(run(client, "fleet", table, f"http://127.0.0.1:{collecting.port}", lines=holdings))
     assert taken == DEVICES
     assert_counted_at_the_truth(spec, tmp_path, held, [bool(holding["hidden"]) for holding in holdings])
+
+
+@pytest.mark.parametrize("store", ["file", "sqlite"])
+def test_two_jvms_that_are_killed_send_each_message_and_spend_the_budget(store: str) -> None:
+    assert run("kotlin", "kills", store, "1000", "7").startswith("1000 reports: 1000.0 spent, ")

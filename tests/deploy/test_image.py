@@ -1,8 +1,13 @@
-"""The image: its locks hold what the project asks for, and its recipe makes an environment that works."""
+"""The image: locks hold what the project asks for, the recipe makes an environment that works, its list names all."""
 
 import hashlib
+import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -117,3 +122,35 @@ def test_a_builder_without_a_daemon_knows_each_instruction() -> None:
             options = re.findall(r"^(--[a-z-]+)", value)
             assert options in ([], ["--from"]) or instruction == "ENTRYPOINT", value
             assert "<<" not in value
+
+
+@needs_downloads
+def test_the_sbom_holds_the_lock(tmp_path: Path) -> None:
+    (tmp_path / "deploy").mkdir()
+    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "deploy" / "image", tmp_path / "deploy" / "image")
+    ready = tmp_path / ".ready"
+    ready.touch()
+    make = ["make", "--silent", f"BIN={Path(sys.executable).parent}", f"READY={ready}", "sbom"]
+    files = []
+    for _ in range(2):
+        subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+        files.append((tmp_path / "build" / "sbom.json").read_bytes())
+    assert files[0] == files[1]
+    bom = json.loads(files[0])
+    assert (bom["bomFormat"], bom["specVersion"]) == ("CycloneDX", "1.6")
+    root = bom["metadata"]["component"]
+    assert (root["name"], root["version"]) == ("uldp-stream", PROJECT["project"]["version"])
+    found = {
+        each["name"]: (
+            each["version"],
+            sorted(
+                f"--hash=sha256:{one['content']}"
+                for reference in each["externalReferences"]
+                for one in reference["hashes"]
+            ),
+        )
+        for each in bom["components"]
+    }
+    assert found == {name: (version, sorted(hashes)) for name, (version, hashes) in locked("requirements.lock").items()}

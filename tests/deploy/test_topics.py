@@ -14,6 +14,7 @@ from typing import Any
 import hcl2
 import pytest
 
+from tests.deploy.test_kubernetes import named
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads
 from tests.downloads import kafka_jars, kept, pip
 from uldp.transforms.io.pubsub.source import RETENTION_MS
@@ -270,3 +271,12 @@ def test_the_tools_are_of_the_version_that_compose_runs() -> None:
     kafka = r"<groupId>org.apache.kafka</groupId>\s*<artifactId>[\w.-]+</artifactId>\s*<version>([\d.]+)<"
     (version,) = set(re.findall(kafka, pom))
     assert f"image: apache/kafka:{version}\n" in compose
+
+
+def test_late_and_rejected_reports_of_the_declared_job_expire() -> None:
+    folder = named("to").removeprefix("gs://BUCKET/")
+    (rule,) = RESOURCES["google_storage_bucket", "results"]["lifecycle_rule"]
+    (condition,), (action,) = rule["condition"], rule["action"]
+    assert (condition["age"], action["type"]) == (30, "Delete")
+    assert {f"{folder}/late/", f"{folder}/rejected/", f"{folder}/few/"} < set(condition["matches_prefix"])
+    assert all(prefix.endswith(("/late/", "/rejected/", "/few/")) for prefix in condition["matches_prefix"])

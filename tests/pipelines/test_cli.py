@@ -1,5 +1,6 @@
-"""The command line as a user meets it: what it prints, what it offers and how it stops."""
+"""The command line as users and programs meet it: what it prints, what it offers and how it stops."""
 
+import _thread
 import json
 import os
 import re
@@ -11,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run, heeding_interrupts
+from uldp.pipelines.demo import run_demo
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import PaneKind
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.json_schema import spec_schema
 from uldp.transforms.io.local.stream import LocalStream
 
 
@@ -161,3 +166,56 @@ def test_help_of_a_job_offers_the_sources_that_it_reads_and_no_others(
     (offered,) = re.findall(r" --from TEXT (.*?) --to ", " ".join(out.split()))
     assert all(source in offered for source in sources)
     assert ("pubsub:" in offered) == (command == "stream")
+
+
+def test_a_valid_spec_has_its_facts(uldp: Run) -> None:
+    code, out, _ = uldp("check", SPEC, "--json", "--users", "5000", "--days", "2")
+    found = json.loads(out)
+    spec = CollectionSpec.load(SPEC)
+    assert code == 0
+    assert (found["spec"], found["valid"], found["users"]) == (SPEC, True, 5000)
+    assert (found["collection"], found["version"]) == spec.key
+    assert (found["device_digest"], found["epsilon"]) == (spec.device_digest, spec.mechanism.epsilon)
+    said = uldp("check", SPEC, "--users", "5000", "--days", "2")[1]
+    for line in (*found["text"], *found["exposure"]["lines"], *found["warnings"]):
+        assert line in said
+
+
+def test_an_invalid_spec_does_not_hide_the_others(uldp: Run, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("collection: c\nversion: 1\nwindow: {}\n")
+    code, out, err = uldp("check", bad, SPEC, tmp_path / "nowhere.yaml", "--json")
+    first, second, third = map(json.loads, out.splitlines())
+    assert (code, err) == (1, "error: 2 of 3 specs are invalid\n")
+    assert (first["valid"], second["valid"], third["valid"]) == (False, True, False)
+    assert len(first["errors"]) == 3
+    assert all(error.startswith(f"{bad}: ") for error in first["errors"])
+
+
+def test_the_schema_is_printed(uldp: Run) -> None:
+    code, out, _ = uldp("schema")
+    assert (code, json.loads(out)) == (0, spec_schema())
+
+
+def demonstrate(out: Path) -> list[str]:
+    said: list[str] = []
+    run_demo(out, users=1000, speed=1e6, say=said.append, interrupt=_thread.interrupt_main)
+    return said
+
+
+@pytest.mark.parametrize("name", ["results/mine.txt", "stream/mine.txt", "mine.txt"])
+def test_what_it_did_not_make_stays(name: str, tmp_path: Path) -> None:
+    mine = tmp_path / "demo" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine", encoding="utf-8")
+    with pytest.raises(RequestError, match="demo: holds files that uldp demo did not create; choose another --out"):
+        demonstrate(tmp_path / "demo")
+    assert [path for path in (tmp_path / "demo").rglob("*") if path.is_file()] == [mine]
+
+
+@pytest.mark.slow
+def test_what_it_made_it_makes_anew(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    for _ in range(2):
+        last = demonstrate(tmp_path / "demo")[-1]
+        assert last == f"report with the estimates and the truth: {tmp_path / 'demo' / 'report.html'}"

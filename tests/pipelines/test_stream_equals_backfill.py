@@ -1,4 +1,4 @@
-"""The last panes of a stream equal the backfill of the same reports, count for count."""
+"""The last panes of a stream equal the backfill of the same reports, count for count; and what a backfill reads."""
 
 import tempfile
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import build
 from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
@@ -141,3 +142,20 @@ def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Pa
     with pytest.raises(Exception, match="not an Avro file of messages"):
         follow(stream, tmp_path / "out")
     assert ResultsFolder(tmp_path / "out").statistics() == []
+
+
+HONEST, FORGED = 1, 4
+
+
+@pytest.mark.parametrize(("folders", "counted"), [(("a", "b"), HONEST), (("b", "a"), FORGED)])
+def test_a_report_in_a_file_that_is_read_first_takes_the_place_of_earlier_ones(
+    folders: tuple[str, str], counted: int, tmp_path: Path
+) -> None:
+    """The forged report was published fifty minutes after the honest one. A stream would have called it a copy."""
+    for folder, symbol, minute in zip(folders, (HONEST, FORGED), (0, 50), strict=True):
+        stream = LocalStream.create(tmp_path / "archive" / folder, simulated_clock=True)
+        stream.append([build.message(build.report(1, symbol), START + minute * MINUTE)])
+        stream.close()
+    (pane,) = backfill(tmp_path / "archive", tmp_path / "results", spec(mechanism={"name": "rr", "epsilon": 1.0}))
+    assert pane.cells.tolist() == [int(symbol == counted) for symbol in range(5)]
+    assert pane.accounting == Accounting(received=2, counted=1, duplicate=1)

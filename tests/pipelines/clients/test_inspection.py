@@ -1,15 +1,21 @@
-"""uldp decode: bytes as the collector reads them."""
+"""uldp decode: bytes as the collector reads them; and vectors of a spec, the same each time."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import build
 from tests.conformance.vectors import read
+from tests.mechanisms.protocols import specs
 from tests.pipelines.command import Run
+from uldp.mechanisms.devices.table import device_table
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
+from uldp.pipelines.clients.vectors import readable, vectors
+from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
@@ -121,3 +127,27 @@ def test_the_exit_code_says_whether_all_would_be_counted(uldp: Run, tmp_path: Pa
         code, out, err = uldp("decode", build.report(1, payload).encode().hex(), "--spec", tmp_path / "spec.yaml")
         assert (code, str(Reason.OUT_OF_DOMAIN) in out) == (expected, bool(expected))
         assert err == ("error: a collector would reject 1 report\n" if expected else "")
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    yield node
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes(each)
+
+
+@pytest.mark.parametrize("name", specs())
+def test_each_spec_has_vectors_with_its_table(name: str) -> None:
+    spec = build.spec(**specs()[name])
+    found = vectors(spec)
+    assert found == vectors(spec)
+    assert found["table"] == readable(device_table(spec))
+    assert all(abs(each) <= 1 << 53 for each in nodes(found) if isinstance(each, int))
+    for device in found["devices"]:
+        for report in device["reports"]:
+            decoded = report_store().decode(bytes.fromhex(report["message"]))[1]
+            sent = decoded["payload"].hex() if isinstance(decoded["payload"], bytes) else decoded["payload"]
+            assert (decoded["event_time"], sent) == (report["event_time"], report["payload"])
+
+
+def test_devices_with_a_budget_have_a_ledger() -> None:
+    assert vectors(build.spec(budget={"epsilon": 20, "every": "30d"}))["devices"]

@@ -1,4 +1,4 @@
-"""The command as a device and an operator see it."""
+"""The command as a device and an operator see it, and who may post."""
 
 import http.client
 import json
@@ -20,6 +20,8 @@ from tests.pipelines.intake.posting import Collecting, post
 from uldp.collector import Collector, ReportReader
 from uldp.pipelines.intake.app import BODY_SECONDS
 from uldp.pipelines.intake.edge import MOST_BYTES
+from uldp.pipelines.intake.tokens import Tokens
+from uldp.schemas.errors import RequestError
 from uldp.schemas.records import SENDER
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
@@ -228,3 +230,47 @@ def test_whatever_was_answered_with_202_is_counted_once_through_kills(kills: int
     assert answered <= ids
     assert len(ids - answered) <= 4  # a device may have waited for an answer at the end
     assert sum(each.n for each in collector.statistics()) == len(ids) >= 20 * kills
+
+
+PHONE, WATCH = "0123456789abcdef", "fedcba9876543210"
+
+
+@pytest.mark.parametrize(
+    ("header", "sender"),
+    [
+        (f"Bearer {PHONE}", "phone"),
+        (f"bearer  {PHONE} ", "phone"),
+        (f"Bearer {WATCH}", "watch"),
+        (f"Bearer {PHONE}0", None),
+        (f"Basic {PHONE}", None),
+        (PHONE, None),
+        ("", None),
+        ("Bearer \udcff", None),
+    ],
+)
+def test_a_token_names_its_sender(header: str, sender: str | None, tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text(f"token,sender\n{PHONE},phone\n{WATCH},watch\n")
+    assert Tokens.read(tmp_path / "tokens.csv").sender(header) == sender
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("token,sender\n", "the file has no tokens"),
+        (f"{PHONE},phone\n", "not a table of token,sender"),
+        (f"token,sender\n{PHONE},phone\n{PHONE},watch\n", "line 3: the token occurs twice"),
+        (f"token,sender\n{PHONE}\n", "line 2: the row has 1 fields"),
+        (f"token,sender\n{PHONE[:15]},phone\n", "16 printable ASCII characters"),
+        (f"token,sender\n{PHONE}é,phone\n", "16 printable ASCII characters"),
+        (f"token,sender\n{PHONE},\n", "a token has no sender"),
+    ],
+)
+def test_a_wrong_table_is_refused_in_one_line_without_a_token(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "tokens.csv"
+    path.write_text(text)
+    with pytest.raises(RequestError) as refused:
+        Tokens.read(path)
+    assert why in str(refused.value)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert PHONE[:15] not in str(refused.value)
+    assert "\n" not in str(refused.value)
