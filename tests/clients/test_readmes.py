@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -58,14 +57,3 @@ def test_a_fleet_of_a_client_is_verified_as_its_page_shows(tmp_path: Path) -> No
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("2000\nfleet: 2,000 reports\n")
-
-
-def test_no_readme_writes_a_file_or_a_folder_of_another() -> None:
-    """A reader tries one client after the other in one clone; ledgers of two clients cannot read each other."""
-    names = r"--to ([\w-]+)|File(?:Storage|Store)?\(\"(?!places)([\w.-]+)\"\)|uldp_files files = {\"([\w-]+)\""
-    written: dict[str, str] = {}
-    for client in PROGRAMS:
-        for name in {*re.findall(names, readme(client))}:
-            assert written.setdefault("".join(name), client) == client
-    # Each has a store, a folder of reports and one of results.
-    assert Counter(written.values()) == dict.fromkeys(PROGRAMS, 3)

@@ -109,11 +109,6 @@ def test_a_collection_gives_a_name_of_c(collection: str, name: str) -> None:
     assert c_name(collection) == name
 
 
-def test_a_change_of_the_reading_half_changes_no_table() -> None:
-    one, other = (device_table(build.spec(estimator=name)) for name in ("empirical", "mle"))
-    assert one == other
-
-
 def test_a_mechanism_without_a_form_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     spec: CollectionSpec = build.spec(mechanism={"name": "olh", "epsilon": 1.0})
     from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing

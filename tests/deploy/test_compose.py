@@ -152,14 +152,5 @@ def test_kafka_takes_its_settings(tmp_path: Path) -> None:
 def test_yamllint_finds_nothing() -> None:
     # A file that is appended to another begins with an empty line.
     rules = "document-start: disable, line-length: disable, braces: disable, empty-lines: {max-start: 1}"
-    assert (
-        complaints(
-            [
-                tools() / "bin" / "yamllint",
-                "--strict",
-                f"--config-data={{extends: default, rules: {{{rules}}}}}",
-                DEPLOY,
-            ]
-        )
-        == ""
-    )
+    config = f"--config-data={{extends: default, rules: {{{rules}}}}}"
+    assert complaints([tools() / "bin" / "yamllint", "--strict", config, DEPLOY]) == ""

@@ -66,18 +66,6 @@ def test_every_alert_has_a_test_for_promtool() -> None:
     assert {alert["alert"] for alert in ALERTS} == set(re.findall(r'alertname="(\w+)"', tests))
 
 
-def test_panels_stand_apart_and_have_ids_of_their_own() -> None:
-    assert len({panel["id"] for panel in PANELS}) == len(PANELS)
-    cells = [
-        (place["x"] + x, place["y"] + y)
-        for place in (panel["gridPos"] for panel in PANELS)
-        for x in range(place["w"])
-        for y in range(place["h"])
-    ]
-    assert len(set(cells)) == len(cells)
-    assert max(x for x, _ in cells) < 24
-
-
 def test_prometheus_reads_the_alerts() -> None:
     assert [file for file in read("prometheus.yaml")["rule_files"] if not (MONITORING / file).exists()] == []
     assert read("alerts_test.yaml")["rule_files"] == read("prometheus.yaml")["rule_files"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.release import __main__ as trials
-from tests.release import files, image, python
+from tests.release import files, python
 from tests.release.readme import README, first_spec
 from tests.release.trial import LeftOut, Trial, TrialError
 
@@ -88,26 +88,6 @@ def test_what_is_wrong_is_named(
         tried(made(tmp_path))
 
 
-def test_a_wheel_of_one_platform_is_refused(tmp_path: Path) -> None:
-    made = trial("wheel", tmp_path)
-    (made.dist / WHEEL).rename(made.dist / "uldp_stream-1.0-cp311-cp311-linux_x86_64.whl")
-    with pytest.raises(TrialError, match=r"(?s)^wheel: uldp_stream-1\.0-cp311.*py3-none-any"):
-        python.wheel(made)
-
-
-@pytest.mark.parametrize(
-    ("command", "fails", "error"),
-    [
-        (["sh", "-c", "echo said; exit 3"], False, r"^npm: sh -c 'echo said; exit 3'\nexit code 3\nsaid"),
-        (["true"], True, "^npm: true\nexit code 0"),
-        (["no-such-command"], False, "^npm: no-such-command\n.*No such file"),
-    ],
-)
-def test_a_command_that_ends_otherwise_is_named(command: list[str], fails: bool, error: str, tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match=error):
-        trial("npm", tmp_path).run(*command, fails=fails)
-
-
 def test_each_trial_has_a_line_and_the_first_failure_ends_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,12 +104,6 @@ def test_each_trial_has_a_line_and_the_first_failure_ends_them(
     out, err = capsys.readouterr()
     assert out == "passed sums: read (0 s)\nLEFT OUT image: no builder is here\n"
     assert err == "error: npm: npm install x\nexit code 1\n"
-
-
-def test_without_a_builder_the_image_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LeftOut, match="neither buildah nor podman is here"):
-        image.image(trial("image", tmp_path))
 
 
 def test_the_first_spec_of_the_readme_is_read() -> None:

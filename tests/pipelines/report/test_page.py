@@ -35,7 +35,6 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Missing
 from uldp.schemas.rejected import Rejected
-from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis
@@ -147,13 +146,6 @@ class TestPage:
         assert len(images) == 3
         assert all(image["alt"] for image in images)
 
-    def test_says_what_those_who_see_only_the_tables_are_given(self, out: Path) -> None:
-        spec, fired = rr_spec(), rr_fired(rr_spec())
-        shuffled = (Shuffled(reports=20_000, epsilon=0.0789, delta=1e-6),)
-        save(out, spec, Fired(fired.statistic, replace(fired.estimate, shuffle=shuffled)))
-        sentence = "is given, in this window: epsilon 0.0789 (delta 1e-06) by one of 20,000 protected reports."
-        assert sentence in page(out).words
-
     def test_hostile_labels_are_text(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("<script>flag</script>",)))
         html = page(out)
@@ -204,12 +196,6 @@ class TestContents:
         found = page(out)
         assert "plain version 1 2026-01-01 10:00 to 11:00 UTC 20,000 20,010 rejected_ratio" in found.words
         assert found.count("article") == 1  # what was published of the later window is not current
-
-    def test_windows_that_wait_for_more_reports_are_counted(self, out: Path) -> None:
-        fired = rr_fired(rr_spec())
-        save(out, rr_spec(), fired.but(pane=Pane(PaneKind.EARLY, 0)))
-        line = "plain v1, windows that wait for more reports: 1 open, whose early estimate is a step behind."
-        assert line in page(out).words
 
     def test_window(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("rejected_ratio",)))

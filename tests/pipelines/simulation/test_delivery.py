@@ -87,50 +87,37 @@ def account(decoded: Decoded) -> Accounting:
     return Accounting(decoded.received, counted, len(ids) - counted, late, rejected)
 
 
+WINDOWS = [
+    {"allowed_lateness": "30m"},
+    {"size": "10m", "period": "5m", "allowed_lateness": "1m"},
+    {"size": "1d", "allowed_lateness": "7d"},
+    {"size": "2ms", "allowed_lateness": "3ms"},
+    {"size": "2s", "allowed_lateness": "0s"},
+]
+RATES = st.integers(0, 33).map(lambda rate: rate / 100)
+SETTINGS = {
+    "users": st.integers(1, 400),
+    "seed": st.integers(0, 2**32),
+    "duration_ms": st.sampled_from([1, 50, MINUTE, 5 * HOUR]),
+    "batch_size": st.none() | st.integers(1, 60),
+    **dict.fromkeys(("duplicates", "late", "malformed"), RATES),
+}
+
+
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(
-    name=st.sampled_from(["identity", "urr", "urap", "sue"]),
-    domain=st.sampled_from([6, 8, 300]),
-    window=st.sampled_from(
-        [
-            {"allowed_lateness": "30m"},
-            {"size": "10m", "period": "5m", "allowed_lateness": "1m"},
-            {"size": "1d", "allowed_lateness": "7d"},
-            {"size": "2ms", "allowed_lateness": "3ms"},
-            {"size": "2s", "allowed_lateness": "0s"},
-        ]
-    ),
-    users=st.integers(1, 400),
-    seed=st.integers(0, 2**32),
-    duration_ms=st.sampled_from([1, 50, MINUTE, 5 * HOUR]),
-    batch_size=st.none() | st.integers(1, 60),
-    rates=st.tuples(*[st.integers(0, 33)] * 3),
+    st.sampled_from(["identity", "urr", "urap", "sue"]),
+    st.sampled_from([6, 8, 300]),
+    st.sampled_from(WINDOWS),
+    st.fixed_dictionaries(SETTINGS),
 )
 def test_a_collector_finds_what_the_summary_says(
-    name: str,
-    domain: int,
-    window: dict[str, str],
-    users: int,
-    seed: int,
-    duration_ms: int,
-    batch_size: int | None,
-    rates: tuple[int, int, int],
+    name: str, domain: int, window: dict[str, str], of_fleet: dict[str, Any]
 ) -> None:
     spec = make_spec(name, domain, **cast(Any, window))
-    duplicates, late, malformed = (rate / 100 for rate in rates)
-    fleet = make_fleet(
-        spec,
-        users=users,
-        seed=seed,
-        duration_ms=duration_ms,
-        batch_size=batch_size,
-        duplicates=duplicates,
-        late=late,
-        malformed=malformed,
-    )
-    messages, summary = run(fleet)
-    assert summary.users == users
+    messages, summary = run(make_fleet(spec, **of_fleet))
+    assert summary.users == of_fleet["users"]
     for judge_lateness in (False, True):
         found = account(decode(spec, messages, judge_lateness=judge_lateness))
         assert found == summary.accounting(judge_lateness=judge_lateness)
@@ -185,10 +172,9 @@ def delays_of_singles(messages: Sequence[Message]) -> npt.NDArray[np.int64]:
     return np.array(published, dtype=np.int64) - np.array(times, dtype=np.int64)
 
 
-@pytest.mark.parametrize("late", [0.0, 1.0])
-def test_users_report_uniformly_over_the_duration(late: float) -> None:
+def test_users_report_uniformly_over_the_duration() -> None:
     n = 10_000
-    messages, _ = run(make_fleet(EXACT, users=n, late=late))
+    messages, _ = run(make_fleet(EXACT, users=n, late=1.0))
     observed = np.array([message.publish_time for message in messages]) - delays_of_singles(messages)
     counts, _ = np.histogram(observed, START + np.arange(181) * MINUTE)
     assert counts.sum() == n
