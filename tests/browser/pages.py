@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from tests.pipelines.command import MANHATTAN
+import yaml
+
+from tests.pipelines.command import MANHATTAN, counted, run
 from tests.pipelines.report.test_long_history import save
 from tests.pipelines.report.test_page import page
 from tests.pipelines.test_every_mechanism import CASES, write_spec
-from uldp.pipelines.cli import cli
 
 _AGES = {
     "domain": {"number": {"low": 0, "high": 100}},
@@ -45,9 +46,9 @@ def year(folder: Path) -> Path:
 def manhattan(folder: Path) -> Path:
     """Three hours of the demonstration, with tags, a map and the truth."""
     spec, truth = MANHATTAN / "spec.yaml", MANHATTAN / "truth.csv"
-    _run("simulate", spec, "--truth", truth, "--users", 30_000, "--to", folder / "stream")
-    _run("backfill", "--spec", spec, "--from", folder / "stream", "--to", folder / "results")
-    _run("report", folder / "results", "--out", folder / "report.html", "--truth", truth)
+    run("simulate", spec, "--truth", truth, "--users", 30_000, "--to", folder / "stream")
+    run("backfill", "--spec", spec, "--from", folder / "stream", "--to", folder / "results")
+    run("report", folder / "results", "--out", folder / "report.html", "--truth", truth)
     return folder / "report.html"
 
 
@@ -55,14 +56,8 @@ def every_kind(folder: Path) -> Path:
     """Numbers, a histogram, ranges, strings, records, votes and sets, two hours of each."""
     for name, (keys, held) in _KINDS.items():
         (part := folder / name).mkdir()
-        spec, truth = write_spec(part, keys | {"collection": name}), part / "truth.csv"
-        truth.write_text(held, encoding="utf-8")
-        _run("simulate", spec, "--truth", truth, "--users", 3_000, "--duration", "2h", "--to", part / "stream")
-        _run("backfill", "--spec", spec, "--from", part / "stream", "--to", part / "results")
-    _run("merge", *(folder / name / "results" for name in _KINDS), "--to", folder / "results")
-    _run("report", folder / "results", "--out", folder / "report.html")
+        spec = write_spec(part, keys | {"collection": name})  # with the files that it names
+        counted(part, yaml.safe_load(spec.read_text(encoding="utf-8")), held, 3_000, "--duration=2h")
+    run("merge", *(folder / name / "results" for name in _KINDS), "--to", folder / "results")
+    run("report", folder / "results", "--out", folder / "report.html")
     return folder / "report.html"
-
-
-def _run(*arguments: str | int | Path) -> None:
-    cli.main([str(argument) for argument in arguments], standalone_mode=False)

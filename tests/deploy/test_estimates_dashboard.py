@@ -10,12 +10,10 @@ from urllib.parse import urlencode
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 pytest.importorskip("starlette")
-from tests.pipelines.command import SPEC, TRUTH
+from tests.pipelines.command import SPEC, TRUTH, run
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.cli import cli
 from uldp.pipelines.commands.serve import serve
 
 MONITORING = Path(__file__).parents[2] / "deploy" / "monitoring"
@@ -50,13 +48,8 @@ def asked(site: Serving, query: Mapping[str, Any], values: Mapping[str, str]) ->
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("dashboard")
-    stream, out = str(folder / "stream"), str(folder / "results")
-    for arguments in (
-        ["simulate", SPEC, "--truth", TRUTH, "--users", "2000", "--to", stream],
-        ["backfill", "--spec", SPEC, "--from", stream, "--to", out],
-    ):
-        done = CliRunner().invoke(cli, arguments)
-        assert done.exit_code == 0, done.output
+    run("simulate", SPEC, "--truth", TRUTH, "--users", 2000, "--to", folder / "stream")
+    run("backfill", "--spec", SPEC, "--from", folder / "stream", "--to", folder / "results")
     with Serving(folder / "results") as serving:
         yield serving
 

@@ -1,8 +1,12 @@
 """The command, and the example that its tests run."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
+from click.testing import CliRunner
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")
@@ -10,6 +14,24 @@ SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")
 ULDP = Path(sys.executable).with_name("uldp")
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+def counted(folder: Path, keys: Mapping[str, Any], truth: str, users: int, *options: str) -> Path:
+    """Simulate users by a spec and a truth, which stay in the folder, and return the results of a backfill."""
+    spec, rows, stream, out = (folder / name for name in ("spec.yaml", "truth.csv", "stream", "results"))
+    spec.write_text(yaml.safe_dump(dict(keys), sort_keys=False), encoding="utf-8")
+    rows.write_text(truth, encoding="utf-8")
+    run("simulate", spec, "--truth", rows, "--users", users, "--to", stream, *options)
+    run("backfill", "--spec", spec, "--from", stream, "--to", out)
+    return out
+
+
+def run(*arguments: str | int | Path) -> None:
+    """Run a command that has to succeed, and drop what it prints."""
+    from uldp.pipelines.cli import cli
+
+    done = CliRunner().invoke(cli, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
 
 
 def with_room(nbytes: int, *arguments: str | Path) -> list[str]:

@@ -250,8 +250,6 @@ _MANHATTAN = str(EXAMPLES / "manhattan")
         (["--size", "40", "--epsilon", "1"], "give two of --epsilon, --users and --error"),
         (["--size", "40", "--epsilon", "1", "--users", "10", "--error", "1"], "give two of"),
         (["--epsilon", "1", "--users", "10"], "give a SPEC, or --size"),
-        (["--size", "40", "--sensitive", "41", "--epsilon", "1", "--users", "10"], "more than the 40 values"),
-        (["--size", "40", "--epsilon", "30", "--users", "10"], "error: --epsilon must be 20 or less"),
         (["--size", "40", "--epsilon", "nan", "--users", "10"], "error: --epsilon must be 1e-06 or more"),
         (["--size", "40", "--users", "10", "--error", "nan"], "error: --error nan is no distance; give one above 0"),
         (["--size", "8", "--users", "10", "--error", "0.001"], "are left out: no epsilon up to 20 gives"),

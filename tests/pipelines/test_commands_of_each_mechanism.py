@@ -11,8 +11,7 @@ import yaml
 
 from tests import build
 from tests.mechanisms.protocols import ZONES, specs
-from tests.pipelines.command import Run
-from uldp.pipelines.cli import cli
+from tests.pipelines.command import Run, run
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
@@ -57,10 +56,6 @@ def saved(folder: Path, keys: dict[str, Any]) -> Path:
     shutil.copy(ZONES, folder)  # a spec opens no file of another folder
     path.write_text(text.replace(ZONES, Path(ZONES).name), encoding="utf-8")
     return path
-
-
-def run(*arguments: str | int | Path) -> None:
-    cli.main([str(argument) for argument in arguments], standalone_mode=False)
 
 
 @pytest.mark.parametrize("name", SPECS)

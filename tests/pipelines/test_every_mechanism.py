@@ -1,7 +1,6 @@
 """Numbers, hashes, strings and records from devices to the page, by the same commands as every other collection."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +13,9 @@ import yaml
 
 from tests import build
 from tests.build import START
+from tests.pipelines.command import Run as Command
+from tests.pipelines.command import run as run_command
 from uldp.mechanisms.catalog import build_protocol
-from uldp.pipelines.cli import main
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -108,12 +108,6 @@ class Run:
         return newest(ResultsFolder(self.backfilled).estimates())
 
 
-def uldp(*arguments: str | Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["uldp", *map(str, arguments)])
-        main()
-
-
 def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
     (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
     (folder / "zones.csv").write_text("mail,letters\nclinic,doctors\n", encoding="utf-8")
@@ -137,14 +131,14 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     truth.write_text(rows, encoding="utf-8")
     faults = ["--duplicates", "0.03", "--late", "0.02", "--malformed", "0.03"]
     options = ["--users", str(USERS), "--duration", "2h", "--seed", "7", *faults]
-    uldp("simulate", file, "--truth", truth, *options, "--to", folder / "sent")
+    run_command("simulate", file, "--truth", truth, *options, "--to", folder / "sent")
     stream = LocalStream.create(folder / "stream", simulated_clock=True)
     sent = list(messages(folder / "sent"))
     for part in np.array_split(np.arange(len(sent)), 10):  # a stream of few segments is followed in little time
         stream.append([sent[index] for index in part])
     stream.close()
     for job, to in (("backfill", "backfilled"), ("stream", "streamed")):
-        uldp(job, "--spec", file, "--from", stream.path, "--to", folder / to)
+        run_command(job, "--spec", file, "--from", stream.path, "--to", folder / to)
     spec = CollectionSpec.load(file)
     return Run(spec, Truth.load(truth, spec), stream.path, folder / "backfilled", folder / "streamed")
 
@@ -236,9 +230,9 @@ def test_each_variable_has_its_own_n_and_together_they_are_n(run: Run) -> None:
         assert list(numbers) == ([("app",), ("hours",)] if run.spec.domain.record else [()])
 
 
-def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    uldp("show", run.backfilled, "--json")
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_show_as_json_has_the_tables_and_the_cells(run: Run, uldp: Command) -> None:
+    _, shown, _ = uldp("show", run.backfilled, "--json")
+    lines = [json.loads(line) for line in shown.splitlines()]
     cells = cells_by_window(newest(ResultsFolder(run.backfilled).statistics()))
     assert len(lines) == 2 * len(run.spec.estimators)
     for line, estimate in zip(lines, run.estimates, strict=True):
@@ -263,7 +257,7 @@ def record_stream(folder: Path, symbols: Values) -> tuple[Path, Path]:
 
 def test_a_window_whose_devices_all_choose_one_attribute_is_flagged(tmp_path: Path) -> None:
     file, stream = record_stream(tmp_path, np.arange(400) % 3)  # the apps; a share of .7 gives 400 of 400 by 1e-62
-    uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
+    run_command("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
     (pane,) = ResultsFolder(tmp_path / "out").statistics()
     assert pane.flags == (Flag.IMPROBABLE_STRATA,)
     (estimate,) = ResultsFolder(tmp_path / "out").estimates()
@@ -274,7 +268,7 @@ def test_a_table_with_too_few_reports_is_withheld_alone(tmp_path: Path) -> None:
     symbols = np.concatenate([np.arange(700) % 3, np.full(300, 6 + 30_000)])  # apps, then hours near the middle
     _, stream = record_stream(tmp_path, symbols)
     file = write_spec(tmp_path, CASES["record"][0] | {"limits": {"min_reports": 301}}, "limited.yaml")
-    uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
+    run_command("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
     (estimate,) = ResultsFolder(tmp_path / "out").estimates()
     assert (estimate.n, estimate.flags) == (1000, (Flag.FEW_OF_VARIABLE,))
     assert {(table.of, table.n) for table in estimate.tables} == {(("app",), 700)}

@@ -23,16 +23,13 @@ def spent(days: int, **keys: Any) -> tuple[int, int, float | None]:
 @pytest.mark.parametrize(
     ("days", "keys", "expected"),
     [
-        (90, {}, (90, 90, 90.0)),
         (90, {"window": {"size": "1h"}}, (2160, 2160, 2160.0)),
         (2, {"window": {"size": "6h", "period": "1h"}}, (48, 48, 48.0)),
         (2, {"window": {"size": "6h", "period": "1h"}, "mechanism": LASTING}, (8, 8, 3.0)),
         (1, {"window": {"size": "7d"}}, (1, 1, 1.0)),
-        (1, {"mechanism": LASTING}, (1, 1, 1.0)),
         (2, {"mechanism": LASTING}, (2, 2, 3.0)),
         (90, {"mechanism": LASTING, "budget": BUDGET}, (90, 90, 3.0)),
         (90, {"budget": BUDGET}, (90, 12, 12.0)),
-        (92, {"budget": BUDGET}, (92, 14, 14.0)),
         (99, {"budget": BUDGET}, (99, 16, 16.0)),
         (9, {"mechanism": {"name": "identity"}}, (9, 9, None)),
     ],

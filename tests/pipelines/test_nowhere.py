@@ -145,12 +145,9 @@ def spec(tmp_path: Path) -> Path:
     "command",
     [
         ["check"],
-        ["advise", "--epsilon", "2", "--users", "1000"],
         ["simulate", "--truth", "no.csv", "--users", "1", "--to", "stream"],
         ["backfill", "--from", "stream", "--to", "results", "--spec"],
         ["stream", "--from", "stream", "--to", "results", "--spec"],
-        ["decode", "message", "--spec"],
-        ["verify", "vectors", "--value", "home", "--spec"],
         ["zones", "--tag", "home", "--to", "home.csv"],
     ],
     ids=lambda command: command[0],

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tests.build import START
-from tests.pipelines.command import Run
+from tests.pipelines.command import Run, run
 from uldp.mechanisms.devices.device import Device
-from uldp.pipelines.cli import cli
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.simulation.truth import Truth
@@ -50,16 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "truth.csv").write_text(TRUTH)
     spec, stream = folder / "spec.yaml", folder / "stream"
     of_users = ["--truth", folder / "truth.csv", "--users", USERS, "--seed", "3"]
-    _run("simulate", spec, *of_users, "--to", stream)
+    run("simulate", spec, *of_users, "--to", stream)
     unknown = Report("crashes", 1, bytes(16), START, bytes([4, 0, 0x80])).encode()
     LocalStream.create(folder / "unknown").append([Message(unknown, START)])
-    _run("backfill", "--spec", spec, "--from", stream, "--to", folder / "out", "--private-to", folder / "private")
+    run("backfill", "--spec", spec, "--from", stream, "--to", folder / "out", "--private-to", folder / "private")
     return folder
-
-
-def _run(*command: object) -> None:
-    done = CliRunner().invoke(cli, list(map(str, command)))
-    assert done.exit_code == 0, done.output
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -69,7 +62,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 @pytest.mark.nightly
 def test_a_stream_counts_each_slice_as_a_backfill_does(folder: Path, tmp_path: Path) -> None:
     out, private = tmp_path / "out", tmp_path / "private"
-    _run("stream", "--spec", folder / "spec.yaml", "--from", folder / "stream", "--to", out, "--private-to", private)
+    run("stream", "--spec", folder / "spec.yaml", "--from", folder / "stream", "--to", out, "--private-to", private)
     both = ((folder / "out", folder / "private"), (out, private))
     one, other = (newest(ResultsFolder(path, private=apart).statistics()) for path, apart in both)
     assert [each.cells.tolist() for each in one] == [each.cells.tolist() for each in other]

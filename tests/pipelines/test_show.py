@@ -16,7 +16,6 @@ from tests.pipelines.command import Run
         ("", ["09", "10", "11"]),
         ("--last 2", ["10", "11"]),
         ("--since 2026-01-05T10:30 --last 1 --collection manhattan-checkins", ["11"]),
-        ("--estimator mle --last 1", ["11"]),
         ("--since 2026-01-05T12:00", []),
     ],
 )

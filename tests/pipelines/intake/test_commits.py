@@ -25,13 +25,14 @@ class Stream:
     def __init__(self) -> None:
         self.appended: list[list[Message]] = []
         self.flushed = 0
-        self.free = threading.Event()
+        self.asked, self.free = threading.Event(), threading.Event()
         self.free.set()
         self.broken = False
         self.given_up: float | None = None
         self.clock = START
 
     def append(self, messages: Any) -> None:
+        self.asked.set()
         self.free.wait()
         if self.broken:
             raise OSError(28, "No space left on device")

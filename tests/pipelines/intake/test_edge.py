@@ -148,7 +148,6 @@ def test_a_browser_hears_when_to_come_again(serving: Serving) -> None:
     ("text", "origin"),
     [
         ("https://App.Example/", "https://app.example"),
-        ("https://app.example:443", "https://app.example"),
         ("http://app.example:8080/", "http://app.example:8080"),
         ("http://[::1]:80", "http://[::1]"),
         ("capacitor://localhost", "capacitor://localhost"),

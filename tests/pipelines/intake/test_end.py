@@ -10,9 +10,9 @@ import pytest
 
 from tests import build
 from tests.pipelines.intake.posting import post
+from tests.pipelines.intake.test_commits import Stream
 from uldp.pipelines.intake import server
 from uldp.pipelines.intake.server import collect
-from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.endpoints import Endpoint, Writer
 
 
@@ -20,7 +20,8 @@ class Away(Endpoint):
     """A broker that takes nothing; a writer to it waits until it gives up."""
 
     def __init__(self) -> None:
-        self.asked, self.gave_up, self.seconds = threading.Event(), threading.Event(), list[float]()
+        self.stream = Stream()
+        self.stream.free.clear()
 
     def __str__(self) -> str:
         return "kafka:away/reports"
@@ -28,41 +29,14 @@ class Away(Endpoint):
     @contextmanager
     def writing(self, *, simulated_clock: bool) -> Iterator[Writer]:
         assert not simulated_clock
-        yield self
-
-    simulated_clock = False
-
-    def append(self, messages: Any) -> None:
-        self.asked.set()
-        self.gave_up.wait()
-        raise EndpointError("dropped")
-
-    def now(self) -> int:
-        return build.START
-
-    def flush(self) -> None:
-        raise AssertionError("nothing was appended")
-
-    def give_up(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-        self.gave_up.set()
-
-    def close(self) -> None:
-        raise AssertionError("its context closes it")
+        yield self.stream
 
 
 def test_a_server_whose_broker_is_away_ends_and_counts_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "CLOSE_SECONDS", 0.5)
     away, said, ends = Away(), queue.Queue[str](), queue.Queue[Callable[[], object]]()
-    settings: dict[str, Any] = {
-        "host": "127.0.0.1",
-        "port": 0,
-        "tokens": None,
-        "origins": (),
-        "megabytes": 60,
-        "refused": None,
-        "registry_ids": None,
-    }
+    settings: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "origins": (), "megabytes": 60}
+    settings |= dict.fromkeys(("tokens", "refused", "registry_ids"))
     serving = threading.Thread(
         target=collect, args=([build.spec()], away), kwargs={**settings, "say": said.put, "until": ends.put}
     )
@@ -72,12 +46,12 @@ def test_a_server_whose_broker_is_away_ends_and_counts_what_it_did_not_write(mon
     answers = queue.Queue[int]()
     posting = threading.Thread(target=lambda: answers.put(post(port, build.report(1, 3).encode())[0]))
     posting.start()
-    assert away.asked.wait(60)
+    assert away.stream.asked.wait(60)
     ends.get()()
     serving.join(60)
     posting.join(60)
     assert not serving.is_alive()
-    assert away.seconds == [0.5]
+    assert away.stream.given_up == 0.5
     assert answers.get() == 503
     last = said.get()
     assert last.endswith("answered with 202; 1 post was not written, and its sender has to come again")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import memory
-from tests.pipelines.command import Run
+from tests.pipelines.command import Run, counted
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -33,20 +33,9 @@ def test_the_text_names_days_and_what_is_assumed(uldp: Run, backfilled: Path) ->
 
 
 def test_all_readers_say_what_values_spend_that_change_though_responses_are_kept(uldp: Run, tmp_path: Path) -> None:
-    spec, truth, stream, out = (tmp_path / name for name in ("kept.yaml", "truth.csv", "stream", "results"))
-    mechanism = "{name: rr, epsilon: 1, lasting_epsilon: 2.5}"
-    spec.write_text(
-        f"collection: kept\nversion: 1\ndomain: {{size: 3}}\nmechanism: {mechanism}\nwindow: {{size: 1h}}\n"
-        "sensitive: all\n",
-        encoding="utf-8",
-    )
-    truth.write_text("value,weight\n0,1\n1,2\n2,1\n", encoding="utf-8")
-    for command in (
-        ("simulate", spec, "--truth", truth, "--users", "1200", "--to", stream),
-        ("backfill", "--spec", spec, "--from", stream, "--to", out),
-    ):
-        code, _, error = uldp(*command)
-        assert code == 0, error
+    keys = {"collection": "kept", "version": 1, "domain": {"size": 3}, "window": {"size": "1h"}, "sensitive": "all"}
+    keys["mechanism"] = {"name": "rr", "epsilon": 1, "lasting_epsilon": 2.5}
+    out = counted(tmp_path, keys, "value,weight\n0,1\n1,2\n2,1\n", 1200)
     asked = ("ask", out, "--every", "1d")
     (hours,) = {each["windows"] for each in lines(uldp(*asked, "--json")[1])}
     whatever = hours // 2 * 2.5 + hours % 2
@@ -113,12 +102,10 @@ def test_two_hours_are_compared(uldp: Run, backfilled: Path) -> None:
         (["--collection", "manhattan"], "the results have no collection 'manhattan'"),
         (["--to", "answers.csv"], "answers.csv: answers are written to a file that ends in .parquet"),
         (["--sum", "360,zzz"], "no value 'zzz'"),
-        (["--sum", "'1"], 'no value "\'1"'),
         (["--where", "nowhere*"], "--where 'nowhere*' matches no value"),
         (["--groups", "nowhere.csv"], "--groups nowhere.csv: "),
         (["--compare", "2026-01-05T09", "2026-01-05T09"], "have reports in common"),
         (["--compare", "2026", "2026-01-05T09"], "'2026' is the beginning of 3 times; write one of: 2026-01-05T09"),
-        (["--compare", "2027", "2026-01-05T09"], "'2027' is the beginning of 0 times; write one of: 2026-01-05T09"),
         (
             ["--compare", "2026-01-05T09", "2026-01-05T10", "--same-devices"],
             "devices keep no responses without lasting",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.pipelines.command import Run
+from tests.pipelines.command import Run, counted, run
 
 CRASHES: dict[str, Any] = {
     "collection": "crashes",
@@ -24,25 +24,10 @@ TRUTH = "version,crash,os,weight\n0,0,0,3\n1,1,1,2\n2,0,1,3\n2,1,0,2\n"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of the same reports: in ``asked`` of a spec that asks for a conditional table, in ``bare`` of another."""
-    from click.testing import CliRunner
-
-    from uldp.pipelines.cli import cli
-
     folder = tmp_path_factory.mktemp("crashes")
-    (folder / "crashes.csv").write_text(TRUTH, encoding="utf-8")
-    for name, given in (("bare", {}), ("asked", {"given": [["version", "crash"]]})):
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(CRASHES | given, sort_keys=False), encoding="utf-8")
-    stream = folder / "stream"
-    commands: list[list[object]] = [
-        ["simulate", folder / "bare.yaml", "--truth", folder / "crashes.csv", "--users", 4000, "--to", stream],
-        *(
-            ["backfill", "--spec", folder / f"{of}.yaml", "--from", stream, "--to", folder / of]
-            for of in ("bare", "asked")
-        ),
-    ]
-    for command in commands:
-        done = CliRunner().invoke(cli, [str(each) for each in command])
-        assert done.exit_code == 0, done.output
+    counted(folder, CRASHES, TRUTH, 4000).rename(folder / "bare")
+    (folder / "asked.yaml").write_text(yaml.safe_dump(CRASHES | {"given": [["version", "crash"]]}, sort_keys=False))
+    run("backfill", "--spec", folder / "asked.yaml", "--from", folder / "stream", "--to", folder / "asked")
     return folder
 
 
@@ -116,20 +101,8 @@ RARE = {"".join(text) for text in np.random.default_rng(1).choice(list("abcdefg"
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from click.testing import CliRunner
-
-    from uldp.pipelines.cli import cli
-
-    folder = tmp_path_factory.mktemp("words")
-    (folder / "words.yaml").write_text(yaml.safe_dump(WORDS), encoding="utf-8")
     rows = ["value,weight", "cab,300", "bad,300", "faced,300", *(f"{text},{100 / len(RARE)}" for text in RARE)]
-    (folder / "words.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    spec, stream, out = folder / "words.yaml", folder / "stream", folder / "results"
-    run = ["simulate", spec, "--truth", folder / "words.csv", "--users", 12_000, "--to", stream, "--batch-size", 1000]
-    for command in (run, ["backfill", "--spec", spec, "--from", stream, "--to", out]):
-        done = CliRunner().invoke(cli, [str(each) for each in command])
-        assert done.exit_code == 0, done.output
-    return out
+    return counted(tmp_path_factory.mktemp("words"), WORDS, "\n".join(rows) + "\n", 12_000, "--batch-size=1000")
 
 
 def shares(text: str) -> dict[str, float]:

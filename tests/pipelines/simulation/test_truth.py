@@ -95,7 +95,6 @@ def test_keys_with_shares_have_their_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item,share\ne,.5\n", "line 2: 'e,.5': "),
         ("item,share\na;b,.5\n", "line 2: 'a;b,.5': write one item in a row"),
         ("item,share\na,1.5\n", "line 2: 'a,1.5': share '1.5' must be a number from 0 to 1"),
         ("item,share\na,.5\na,.5\n", "line 3: 'a,.5': the item is there twice; remove one row"),
@@ -149,9 +148,7 @@ def test_a_draw_picks_the_cell_whose_share_holds_it(weights: list[float], draws:
     ("text", "message"),
     [
         ("", "line 1: '' must be the header value,tag,weight"),
-        ("0,,1\n", "line 1: '0,,1' must be the header"),
         ("value,tag,weight\n", "the weights sum to 0; give at least one row a weight above 0"),
-        ("value,tag,weight\n0,,0\n", "the weights sum to 0; "),
         ("value,tag,weight\n0,,1e308\n1,,1e308\n", r"sum to more than 1\.8e308; divide all of them by one number$"),
         ("value,tag,weight\n0,,1\n4,,1\n", "line 3: '4,,1': 4 is outside of the domain 0 to 3"),
         ("value,tag,weight\n-1,,1\n", "line 2: '-1,,1': '-1' is a label, but the domain has only a size"),
@@ -168,11 +165,8 @@ def test_a_draw_picks_the_cell_whose_share_holds_it(weights: list[float], draws:
         ),
         (f"value,tag,weight\n0,,{'9' * 5000}\n", r"line 2: .*: weight '9{37}\.\.\.9{38}' must be a finite number"),
         ("value,tag,weight\n0,,x\n", "line 2: '0,,x': weight 'x' must be a finite number of 0 or more"),
-        ("value,tag,weight\n0,,-1\n", "weight '-1' must be a finite"),
         ("value,tag,weight\n0,,nan\n", "weight 'nan' must be a finite"),
-        ("value,tag,weight\n0,,inf\n", "weight 'inf' must be a finite"),
         ("value,tag,weight\n0,1\n", "line 2: '0,1': the row has 2 fields; write value,tag,weight"),
-        ("value,tag,weight\n\n0,,1,\n", "line 3: '0,,1,': the row has 4 fields"),
     ],
 )
 def test_errors_name_file_line_value_and_remedy(text: str, message: str, tmp_path: Path) -> None:
