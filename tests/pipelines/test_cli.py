@@ -3,7 +3,6 @@
 import _thread
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -150,22 +149,6 @@ def test_help_has_an_example(command: str, uldp: Run) -> None:
     code, out, _ = uldp(command, "--help")
     assert code == 0
     assert f"Example: uldp {command} " in " ".join(out.split())
-
-
-@pytest.mark.parametrize(
-    ("command", "sources"),
-    [
-        ("backfill", {"a file, a directory", "a URL", "kafka:HOST:PORT/TOPIC"}),
-        ("stream", {"A local stream's directory", "kafka:HOST:PORT/TOPIC", "pubsub:projects/P/subscriptions/S"}),
-    ],
-)
-def test_help_of_a_job_offers_the_sources_that_it_reads_and_no_others(
-    command: str, sources: set[str], uldp: Run
-) -> None:
-    _, out, _ = uldp(command, "--help")
-    (offered,) = re.findall(r" --from TEXT (.*?) --to ", " ".join(out.split()))
-    assert all(source in offered for source in sources)
-    assert ("pubsub:" in offered) == (command == "stream")
 
 
 def test_a_valid_spec_has_its_facts(uldp: Run) -> None:

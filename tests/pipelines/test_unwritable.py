@@ -93,15 +93,6 @@ def test_a_demo_ends_when_its_devices_cannot_write(tmp_path: Path) -> None:
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_zones_that_cannot_be_written_leave_the_older_ones(tmp_path: Path) -> None:
-    zones = tmp_path / "zones.csv"
-    zones.write_text("older")
-    command = with_room(100, "zones", SPEC, "--tag", "home", "--to", zones)
-    failed = subprocess.run(command, capture_output=True, text=True)
-    assert (failed.returncode, failed.stderr.startswith(f"error: {zones}: File too large; ")) == (1, True)
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["older"]
-
-
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "page").write_text("older")
     (tmp_path / "link").symlink_to("page")

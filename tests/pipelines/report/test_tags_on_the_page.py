@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from tests.pipelines.report.test_page import Fired, page, pum_spec, rr_fired, rr_spec, save
+from tests.pipelines.report.test_page import Fired, page, pum_spec, save
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
@@ -97,14 +97,6 @@ def test_the_assumed_part_is_hatched_behind_the_measured_one(out: Path) -> None:
     for (_, _, measured), (_, begins, ends) in zip(bars[::2], bars[1::2], strict=True):
         assert begins == pytest.approx(measured, abs=0.01)
         assert ends > begins
-
-
-def test_without_tags_nothing_is_hatched(out: Path) -> None:
-    save(out, rr_spec(), rr_fired(rr_spec()))
-    html = page(out)
-    assert {name for name, _, _ in rectangles(html)} == {"fill"}
-    assert html.count("pattern") == 0
-    assert "Visible" not in html.words.partition("How to read this page Share")[0]
 
 
 def test_coverage_is_said_of_each_kind_of_interval(out: Path) -> None:

@@ -22,15 +22,14 @@ from uldp.pipelines.web import connections
 TOKEN = "0123456789abcdef"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8077", "localhost", "LOCALHOST:1", "[::1]:8077", "192.0.2.7"])
-def test_addresses_are_let_in(site: Serving, host: str) -> None:
-    assert site.get("/healthz", Host=host).status == 200
+ADDRESSES = ("127.0.0.1:8077", "localhost", "LOCALHOST:1", "[::1]:8077", "192.0.2.7")
+TRICKS = ("evil.example", "127.0.0.1.evil.example:8077", "localhost.evil.example", "", "a:b:c")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8077", "localhost.evil.example", "", "a:b:c"])
-def test_names_that_lead_here_by_a_trick_are_not(site: Serving, host: str) -> None:
+@pytest.mark.parametrize("host", [*ADDRESSES, *TRICKS])
+def test_addresses_are_let_in_and_names_that_lead_here_by_a_trick_are_not(site: Serving, host: str) -> None:
     answer = site.get("/api/folders", Host=host)
-    assert (answer.status, b"results" in answer.body) == (421, False)
+    assert (answer.status, b"results" in answer.body) == ((200, True) if host in ADDRESSES else (421, False))
 
 
 def test_a_name_is_let_in_if_it_was_given(results: Path) -> None:
