@@ -187,36 +187,6 @@ def test_a_round_gives_each_message_one_attempt_and_ends(stored: str) -> None:
     assert 250 <= int(again) <= 500
 
 
-@pytest.mark.parametrize("answer", [401, 403, 404, 405, 301, 400, 418, 200])
-def test_an_answer_that_only_a_person_can_change_ends_the_round(stored: str, answer: int) -> None:
-    first, second = rounds(stored, *["add 9"] * 3, f"flush 1 {answer} 0", "flush 3 202 0 202 0 202 0")
-    assert first == ["009", "|", "0", "0", "0", "3", "0", str(answer), "0"]
-    assert second[-7:] == ["0", "3", "0", "0", "0", "0", "0"]
-
-
-@pytest.mark.parametrize(("answer", "seconds"), [(0, 0), (429, 0), (503, 0)])
-def test_three_in_a_row_end_a_round(stored: str, answer: int, seconds: int) -> None:
-    ((*posted, _, _, _, _, waiting, again, _, _),) = rounds(
-        stored, *["add 9"] * 5, "flush 3" + f" {answer} {seconds}" * 3
-    )
-    assert (posted, waiting, again) == (["009", "019", "029"], "5", "0")
-
-
-def test_a_server_that_asks_for_a_wait_gets_it_for_all_messages(stored: str) -> None:
-    first, early, late = rounds(
-        stored,
-        *["add 9"] * 3,
-        "flush 3 429 600 429 600 503 600",
-        f"clock {START + 599_000} 0 -",
-        "flush 0",
-        f"clock {START + 600_000} 0 -",
-        "flush 3 202 0 202 0 202 0",
-    )
-    assert first == ["009", "|", "0", "0", "0", "3", "600000", "0", "0"]
-    assert early == ["|", "0", "0", "0", "3", "1000", "0", "0"]
-    assert late[:3] == ["009", "019", "029"]
-
-
 def test_waits_grow_to_a_minute_and_what_a_server_asks_to_a_day(stored: str) -> None:
     lines, now = ["add 9"], START
     for _ in range(12):
@@ -229,46 +199,70 @@ def test_waits_grow_to_a_minute_and_what_a_server_asks_to_a_day(stored: str) -> 
     assert last[-3] == str(DAY)
 
 
-def test_a_message_that_a_clock_of_2038_has_put_off_is_sent(stored: str) -> None:
-    ahead = START + 5000 * DAY
-    first, second = rounds(
-        stored, "add 9", f"clock {ahead} 0 -", "flush 1 503 3600", f"clock {START} 0 -", "flush 1 202 0"
-    )
-    assert first[0] == second[0] == "009"
-    assert second[-6:-3] == ["1", "0", "0"]
+AHEAD = START + 5000 * DAY
+TAKEN = "flush 3 202 0 202 0 202 0"
+WAITS = ["flush 3 429 600 429 600 503 600", f"clock {START + 599_000} 0 -", "flush 0", f"clock {START + 600_000} 0 -"]
+#: What an answer says, and whether its reason is about one message.
+TEXTS = {
+    '{"reason":"too_early","detail":"x"}': True,
+    '{"error":{"reason":"x"},"reason":"y"}': True,
+    '{"error":"{\\"reason\\":1}"}': False,
+    '{"error":{"reason":"x"}}': False,
+    '[{"reason":"x"}]': False,
+    '"reason":1': False,
+    "{}": False,
+    '{"a":"' + "x" * 500 + '","reason":"y"}': False,
+}
+#: Lines, and how each of their rounds begins: posted | status, taken, refused, waiting, again, needs you, damaged.
+ROUNDS: dict[str, tuple[list[str], list[str]]] = {
+    **{
+        f"{answer}, which only a person can change, ends a round": (
+            [*["add 9"] * 3, f"flush 1 {answer} 0", TAKEN],
+            [f"009 | 0 0 0 3 0 {answer} 0", "009 019 029 | 0 3 0 0 0 0 0"],
+        )
+        for answer in (401, 403, 404, 405, 301, 400, 418, 200)
+    },
+    **{
+        f"three of {answer} in a row end a round": (
+            [*["add 9"] * 5, "flush 3" + f" {answer} 0" * 3],
+            ["009 019 029 | 0 0 0 5 0"],
+        )
+        for answer in (0, 429, 503)
+    },
+    "a server that asks for a wait gets it for all messages": (
+        [*["add 9"] * 3, *WAITS, TAKEN],
+        ["009 | 0 0 0 3 600000 0 0", "| 0 0 0 3 1000 0 0", "009 019 029 | 0 3"],
+    ),
+    "a message that a clock of 2038 has put off is sent": (
+        ["add 9", f"clock {AHEAD} 0 -", "flush 1 503 3600", f"clock {START} 0 -", "flush 1 202 0"],
+        ["009 | 0 0 0 1", "009 | 0 1 0 0"],
+    ),
+    **{
+        f"429 with {text[:40]}": (
+            [*["add 9"] * 5, f"text {text}", "flush 5 429 3600 429 3600 429 3600 202 0 202 0"],
+            ["009 019 029 039 049 | 0 2 0 3 3600000 0 0" if of_message else "009 | 0 0 0 5 3600000 0 0"],
+        )
+        for text, of_message in TEXTS.items()
+    },
+    "a message for which a round has no room stops none behind it": (
+        ["add 9", "add 8", "buffer 8", "flush 2 202 0 202 0"],
+        [f"018 | {WRONG} 1 0 1 0 0 0"],
+    ),
+    **{
+        f"a lease, {after} ms behind the time limit": (
+            ["add 9", "add 9", f"within {after}", TAKEN],
+            [f"009 [ {posted} ] | 0 1 0 0 0 0 0"],
+        )
+        for after, posted in ((0, "019"), (39_999, "019"), (40_000, "009 019"))
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "is_of_message"),
-    [
-        ('{"reason":"too_early","detail":"x"}', True),
-        ('{"error":{"reason":"x"},"reason":"y"}', True),
-        ('{"error":"{\\"reason\\":1}"}', False),
-        ('{"error":{"reason":"x"}}', False),
-        ('[{"reason":"x"}]', False),
-        ('"reason":1', False),
-        ("reason", False),
-        ("{}", False),
-        ('{"a":"' + "x" * 500 + '","reason":"y"}', False),
-    ],
-)
-def test_429_with_a_reason_is_about_that_message_alone(stored: str, text: str, is_of_message: bool) -> None:
-    (found,) = rounds(stored, *["add 9"] * 5, f"text {text}", "flush 5 429 3600 429 3600 429 3600 202 0 202 0")
-    sent = "009 019 029 039 049 | 0 2 0 3 3600000 0 0" if is_of_message else "009 | 0 0 0 5 3600000 0 0"
-    assert " ".join(found) == sent
-
-
-def test_a_message_for_which_a_round_has_no_room_stops_none_behind_it(stored: str) -> None:
-    (found,) = rounds(stored, "add 9", "add 8", "buffer 8", "flush 2 202 0 202 0")
-    assert " ".join(found) == f"018 | {WRONG} 1 0 1 0 0 0"
-
-
-@pytest.mark.parametrize(("after", "posted"), [(0, "019 ]"), (39_999, "019 ]"), (40_000, "009 019 ]")])
-def test_a_lease_ends_as_long_after_the_time_limit_as_a_killed_process_may_take(
-    stored: str, after: int, posted: str
-) -> None:
-    (found,) = rounds(stored, "add 9", "add 9", f"within {after}", "flush 3 202 0 202 0 202 0")
-    assert " ".join(found).startswith(f"009 [ {posted} | 0 1 0 0 0 0 0")
+@pytest.mark.parametrize("name", ROUNDS)
+def test_each_round_posts_and_says_what_it_has_to(name: str, stored: str) -> None:
+    lines, expected = ROUNDS[name]
+    found = [" ".join(each) for each in rounds(stored, *lines)]
+    assert [said[: len(begins)] for said, begins in zip(found, expected, strict=True)] == expected
 
 
 def test_a_damaged_queue_is_set_aside_and_a_full_one_refuses(stored: str) -> None:
