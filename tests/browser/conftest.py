@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from tests.browser.chromium import PROGRAM, Chromium
-from tests.browser.pages import every_kind, manhattan, year
+from tests.browser.pages import made
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +23,4 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of a year of hours, that of the demonstration, and one with every kind of domain."""
-    makers = {"year": year, "manhattan": manhattan, "kinds": every_kind}
-    return {name: make(tmp_path_factory.mktemp(name)) for name, make in makers.items()}
+    return made(tmp_path_factory.mktemp("pages"))

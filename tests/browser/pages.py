@@ -61,3 +61,13 @@ def every_kind(folder: Path) -> Path:
     run("merge", *(folder / name / "results" for name in _KINDS), "--to", folder / "results")
     run("report", folder / "results", "--out", folder / "report.html")
     return folder / "report.html"
+
+
+MAKERS = {"year": year, "manhattan": manhattan, "kinds": every_kind}
+
+
+def made(folder: Path, *names: str) -> dict[str, Path]:
+    """Make pages, each in a folder of its own."""
+    for name in names or MAKERS:
+        (folder / name).mkdir()
+    return {name: MAKERS[name](folder / name) for name in names or MAKERS}

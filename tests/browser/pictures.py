@@ -4,10 +4,9 @@ import tempfile
 from pathlib import Path
 
 from tests.browser.chromium import Chromium
-from tests.browser.pages import every_kind, manhattan, year
+from tests.browser.pages import made
 
 _FOLDER = Path(__file__).parents[2] / "docs" / "images"
-_MAKERS = {"manhattan": manhattan, "kinds": every_kind, "year": year}
 #: By file: the page, and the part of it.
 _PICTURES = {
     "collections": ("kinds", "table.sortable"),
@@ -23,10 +22,8 @@ _WIDTH, _SCALE = 1000, 0.8
 
 def _write() -> None:
     with tempfile.TemporaryDirectory() as folder, Chromium(Path(folder)) as browser:
-        pages = {}
-        for name, make in _MAKERS.items():
-            (part := Path(folder) / name).mkdir()
-            pages[name] = make(part)
+        (Path(folder) / "pages").mkdir()
+        pages = made(Path(folder) / "pages")
         for file, (name, selector) in _PICTURES.items():
             browser.open(pages[name], _WIDTH)
             (_FOLDER / f"{file}.png").write_bytes(browser.picture(selector, _SCALE))

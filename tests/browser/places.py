@@ -43,13 +43,12 @@ def differences(found: Sequence[Place], kept: Sequence[Place]) -> list[tuple[Pla
 
 
 def _write() -> None:
-    from tests.browser.pages import every_kind, manhattan
+    from tests.browser.pages import made
 
     found = {}
     with tempfile.TemporaryDirectory() as folder, Chromium(Path(folder)) as browser:
-        for name, make in {"manhattan": manhattan, "kinds": every_kind}.items():
-            (part := Path(folder) / name).mkdir()
-            page = make(part)
+        (Path(folder) / "pages").mkdir()
+        for name, page in made(Path(folder) / "pages", "manhattan", "kinds").items():
             for width in (400, 800, 1300):
                 browser.open(page, width)
                 found[f"{name}-{width}"] = places(browser)

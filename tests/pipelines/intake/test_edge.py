@@ -129,14 +129,12 @@ def test_each_request_has_its_status(row: str, sent: bytes, serving: Serving) ->
 
 
 def test_a_browser_hears_when_to_come_again(serving: Serving) -> None:
-    asked = serving.get(
-        "/v1/reports",
-        "OPTIONS",
-        Origin="https://app.example",
-        Access_Control_Request_Method="POST",
-        Access_Control_Request_Headers="authorization, content-encoding, content-type",
-    )
-    assert asked.status == 200
+    asked = {"Access_Control_Request_Method": "POST"}
+    asked["Access_Control_Request_Headers"] = "authorization, content-encoding, content-type"
+    for origin, allowed in (("https://app.example", True), ("https://evil.example", False)):
+        found = serving.get("/v1/reports", "OPTIONS", Origin=origin, **asked)
+        assert (found.status == 200) == allowed
+        assert (found.headers.get("access-control-allow-origin") == origin) == allowed
     early = build.report(2, 3, build.START + build.HOUR).encode()
     found = serving.get("/v1/reports", "POST", early, Origin="https://app.example")
     assert (found.status, found.headers["retry-after"], found.json()["reason"]) == (429, "7200", "too_early")

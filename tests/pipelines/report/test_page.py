@@ -29,7 +29,6 @@ from uldp.pipelines.report.page import report_page, write_page
 from uldp.pipelines.report.shares import Scale
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.truth import KnownShares
-from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
@@ -269,18 +268,6 @@ class TestContents:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        "truth",
-        [TRUTH[:-1], 2 * TRUTH, np.append(2 * TRUTH[0] + TRUTH[1], [-TRUTH[0], *TRUTH[2:]])],
-        ids=["size", "sum", "sign"],
-    )
-    def test_a_truth_that_is_no_distribution(self, out: Path, truth: Floats) -> None:
-        save(out, rr_spec(), rr_fired(rr_spec()))
-        with pytest.raises(
-            RequestError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"
-        ):
-            page(out, truth={("plain", 1): KnownShares(truth)})
-
     @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
     def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
