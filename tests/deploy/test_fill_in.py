@@ -1,14 +1,24 @@
-"""What a release fills in: each package says who publishes it, and an open variable changes nothing."""
+"""Scripts of a release: each package says who publishes it, the image's bases are pinned, and a bundle is signed."""
 
+import hashlib
 import json
+import os
 import re
+import shutil
+import subprocess
+import tempfile
 import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
 from deploy.fill_in import FILES, Publisher, citation, package_json, pom, pyproject, readme
+from tests.deploy.dockerfile import ARGUMENTS, DOCKERFILE, parse
+from tests.deploy.tools import DEPLOY
 from tests.downloads import ROOT
 
 URL = "https://forge.example/them/uldp-stream"
@@ -90,3 +100,114 @@ def test_no_link_of_the_readme_is_relative_on_another_page() -> None:
     for picture, target in links:
         assert target.startswith(f"{URL}/{'raw' if picture else 'blob'}/HEAD/")
         assert (ROOT / target.partition("/HEAD/")[2].partition("#")[0]).exists()
+
+
+#: Those with a tag: without its launcher, the image has no base for it.
+BASES = {name: value.partition("@")[0] for name, value in ARGUMENTS.items() if ":" in value}
+#: Answers with the digest of the name that it is asked for, and of a word that the test chooses.
+DOCKER = """#!/bin/sh
+[ "$1 $2 $3 $4" = "buildx imagetools inspect --format" ] && [ "$5" = "{{.Manifest.Digest}}" ] || exit 64
+case "$5$6" in *"$MISSING"*) echo "ERROR: $6: not found" >&2; exit 1 ;; esac
+printf 'sha256:%s\\n' "$(printf '%s' "$6$WORD" | sha256sum | cut -d' ' -f1)"
+"""
+
+
+def digest(base: str, word: str) -> str:
+    return f"sha256:{hashlib.sha256(f'{base}{word}'.encode()).hexdigest()}"
+
+
+@pytest.fixture
+def dockerfile(tmp_path: Path) -> Path:
+    docker = tmp_path / "docker"
+    docker.write_text(DOCKER, encoding="utf-8")
+    docker.chmod(0o755)
+    return Path(shutil.copy(DOCKERFILE, tmp_path / "Dockerfile"))
+
+
+def pin(dockerfile: Path, word: str, missing: str = "none of them") -> subprocess.CompletedProcess[str]:
+    path = f"{dockerfile.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "WORD": word, "MISSING": missing}
+    command = [DEPLOY / "image" / "pin.sh", dockerfile]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_each_base_gets_its_digest_and_nothing_else_changes(dockerfile: Path) -> None:
+    for word in ("", " of a newer image"):
+        done = pin(dockerfile, word)
+        assert (done.returncode, done.stderr) == (0, "")
+        arguments, _ = parse(dockerfile.read_text(encoding="utf-8"))
+        pinned = {name: f"{base}@{digest(base, word)}" for name, base in BASES.items()}
+        assert arguments == ARGUMENTS | pinned
+        assert done.stdout.split() == list(pinned.values())
+    unpinned = re.sub(r"@sha256:[0-9a-f]{64}", "", dockerfile.read_text(encoding="utf-8"))
+    assert unpinned == re.sub(r"@sha256:[0-9a-f]{64}", "", DOCKERFILE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("base", BASES.values())
+def test_if_one_is_missing_nothing_is_pinned(base: str, dockerfile: Path) -> None:
+    done = pin(dockerfile, "", missing=base)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"error: {base}: its registry gives no digest; nothing is pinned"
+    assert dockerfile.read_bytes() == DOCKERFILE.read_bytes()
+
+
+SCRIPT = ROOT / "deploy" / "bundle.sh"
+NAMES = [f"uldp-client-1.0{ending}" for ending in (".pom", ".jar", "-sources.jar", "-javadoc.jar")]
+
+needs_gpg = pytest.mark.skipif(shutil.which("gpg") is None, reason="GnuPG is not installed")
+
+
+@pytest.fixture(scope="module")
+def keys() -> Iterator[dict[str, str]]:
+    """The environment of somebody who has a key; its folder has a short name, for a socket is in it."""
+    with tempfile.TemporaryDirectory(prefix="gpg", dir="/tmp") as folder:
+        environment = os.environ | {"GNUPGHOME": folder}
+        make = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "ada@example.org"]
+        subprocess.run(make, env=environment, check=True, capture_output=True)
+        yield environment
+        subprocess.run(["gpgconf", "--kill", "all"], env=environment, check=True)
+
+
+@pytest.fixture
+def dist(tmp_path: Path) -> Path:
+    for name in NAMES:
+        (tmp_path / name).write_text(f"{name}\n  <groupId>org.example</groupId>\n", encoding="utf-8")
+    sums = [f"{hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()}  {name}\n" for name in NAMES]
+    (tmp_path / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+    return tmp_path
+
+
+def bundle(dist: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", SCRIPT, dist], env=environment, capture_output=True, text=True)
+
+
+@needs_gpg
+def test_each_file_is_signed_and_has_its_digests(dist: Path, keys: dict[str, str]) -> None:
+    done = bundle(dist, keys)
+    packed = dist / "uldp-client-1.0-bundle.zip"
+    assert (done.returncode, done.stdout) == (0, f"{packed}: org.example:uldp-client:1.0\n"), done.stderr
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(dist / "unpacked")
+    folder = dist / "unpacked" / "org" / "example" / "uldp-client" / "1.0"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        f"{name}{ending}" for name in NAMES for ending in ("", ".asc", ".md5", ".sha1")
+    )
+    for name in NAMES:
+        subprocess.run(
+            ["gpg", "--verify", f"{folder / name}.asc", folder / name], env=keys, check=True, capture_output=True
+        )
+        content = (dist / name).read_bytes()
+        for digest in ("md5", "sha1"):
+            assert (folder / f"{name}.{digest}").read_text().strip() == hashlib.new(digest, content).hexdigest()
+
+
+@needs_gpg
+@pytest.mark.parametrize(
+    ("changed", "error"), [("TRIAL", "is a trial: changed"), ("uldp-client-1.0.jar", "uldp-client-1.0.jar: FAILED")]
+)
+def test_a_trial_or_a_changed_file_is_not_packed(changed: str, error: str, dist: Path, keys: dict[str, str]) -> None:
+    (dist / changed).write_text("changed", encoding="utf-8")
+    done = bundle(dist, keys)
+    assert done.returncode == 1
+    assert error in done.stdout + done.stderr
+    assert not list(dist.glob("*.zip"))

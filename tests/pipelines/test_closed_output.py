@@ -3,7 +3,6 @@
 import io
 import logging
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from tests.build import START
 from tests.pipelines.command import SPEC, ULDP, Run
 from uldp.pipelines import cli
 from uldp.pipelines.commands.output import show_log
-from uldp.pipelines.process import _stop_silently, silence_workers, watched_output
+from uldp.pipelines.process import silence_workers, watched_output
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -122,21 +121,6 @@ def logs() -> Iterator[None]:
     logging.getLogger("PrismJobServer").disabled = False
     for each in [*logging.getLogger().filters]:
         logging.getLogger().removeFilter(each)
-
-
-@pytest.mark.usefixtures("logs")
-def test_who_stops_hears_of_it_and_of_nothing_else(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stderr", sys.stderr)  # so that it is there again afterwards
-    with pytest.raises(KeyboardInterrupt):
-        _stop_silently(signal.SIGINT, None)
-    worker = threading.Thread(target=lambda: sys.stderr.write("Traceback"))
-    worker.start()
-    worker.join()
-    logging.getLogger("apache_beam").error("its job ends")
-    click.echo("error: stopped", err=True)
-    assert capsys.readouterr().err == "error: stopped\n"
 
 
 def test_a_character_that_a_stream_has_not_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,11 @@
-"""What one sender may take: bytes a minute, and space on the disk."""
+"""What one sender may take: bytes a minute, and space on the disk; and how a server ends whose broker takes nothing."""
 
 import asyncio
+import queue
 import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +14,18 @@ import pytest
 from tests import build
 from tests.pipelines.intake.posting import Collecting, post
 from tests.pipelines.intake.test_collect import now, write_spec
+from tests.pipelines.intake.test_commits import Stream
 from tests.pipelines.serve.serving import Serving
 from uldp.pipelines.intake import edge as module
+from uldp.pipelines.intake import server
 from uldp.pipelines.intake.app import application
 from uldp.pipelines.intake.commits import Commits, NotWrittenError
 from uldp.pipelines.intake.edge import RateLimit
 from uldp.pipelines.intake.judging import Judge
-from uldp.pipelines.intake.server import DiskSpace
+from uldp.pipelines.intake.server import DiskSpace, collect
 from uldp.pipelines.intake.tokens import Tokens
 from uldp.schemas.errors import EndpointError
+from uldp.transforms.io.endpoints import Endpoint, Writer
 from uldp.transforms.io.local.stream import LocalStream
 
 PHONE, WATCH = "0123456789abcdef", "fedcba9876543210"
@@ -125,3 +132,44 @@ def test_the_option_is_million_bytes(tmp_path: Path) -> None:
         answers = [post(collecting.port, body)[0] for _ in range(5)]
     assert answers[:2] == [202, 202]
     assert answers[-1] == 429
+
+
+class Away(Endpoint):
+    """A broker that takes nothing; a writer to it waits until it gives up."""
+
+    def __init__(self) -> None:
+        self.stream = Stream()
+        self.stream.free.clear()
+
+    def __str__(self) -> str:
+        return "kafka:away/reports"
+
+    @contextmanager
+    def writing(self, *, simulated_clock: bool) -> Iterator[Writer]:
+        assert not simulated_clock
+        yield self.stream
+
+
+def test_a_server_whose_broker_is_away_ends_and_counts_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CLOSE_SECONDS", 0.5)
+    away, said, ends = Away(), queue.Queue[str](), queue.Queue[Callable[[], object]]()
+    settings: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "origins": (), "megabytes": 60}
+    settings |= dict.fromkeys(("tokens", "refused", "registry_ids"))
+    serving = threading.Thread(
+        target=collect, args=([build.spec()], away), kwargs={**settings, "say": said.put, "until": ends.put}
+    )
+    serving.start()
+    port = int(said.get().partition("/v1/")[0].rpartition(":")[2])
+
+    answers = queue.Queue[int]()
+    posting = threading.Thread(target=lambda: answers.put(post(port, build.report(1, 3).encode())[0]))
+    posting.start()
+    assert away.stream.asked.wait(60)
+    ends.get()()
+    serving.join(60)
+    posting.join(60)
+    assert not serving.is_alive()
+    assert away.stream.given_up == 0.5
+    assert answers.get() == 503
+    last = said.get()
+    assert last.endswith("answered with 202; 1 post was not written, and its sender has to come again")

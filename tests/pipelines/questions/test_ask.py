@@ -73,26 +73,6 @@ def test_a_sum_is_that_of_its_values(uldp: Run, backfilled: Path, tmp_path: Path
     assert code == 0
     assert answers.keys() == {"centre", "other", "36?", "360,338"}
     assert answers["centre"]["estimate"] == answers["360,338"]["estimate"] > answers["other"]["estimate"]
-    _, text, _ = uldp("ask", backfilled, "--every", "1d", "--estimator", "mle", "--json")
-    unbiased = {each["label"]: each["unbiased"] for each in lines(text) if each["quantity"] == "share"}
-    assert answers["centre"]["unbiased"] == pytest.approx(unbiased["360"] + unbiased["338"])
-    assert answers["36?"]["unbiased"] == pytest.approx(
-        sum(unbiased[str(value)] for value in (36, *range(360, 370)) if value > 99)
-    )
-
-
-def test_two_hours_are_compared(uldp: Run, backfilled: Path) -> None:
-    code, text, _ = uldp("ask", backfilled, "--compare", "2026-01-05T09", "2026-01-05T10", "--json")
-    *differences, whole = lines(text)
-    assert code == 0
-    assert len(differences) == 625 + 2
-    assert {each["against"] for each in differences} == {"v1 2026-01-05T09:00:00Z"}
-    assert all(each["low"] <= each["estimate"] <= each["high"] for each in differences)
-    assert min(each["p_adjusted"] for each in differences) > 0.001
-    assert whole["quantity"] == "whole"
-    shown = uldp("ask", backfilled, "--compare", "2026-01-05T09", "2026-01-05T10", "--top", "1")[1]
-    assert "in points: sees changes of " in shown
-    assert "all together: differences " in shown
 
 
 @pytest.mark.parametrize(
@@ -169,21 +149,3 @@ def test_a_name_far_away_leads_out_of_no_folder(uldp: Run, monkeypatch: pytest.M
     code, _, errors = uldp("ask", "mem://b")
     assert code == 1
     assert "a name with .. is none that a job writes" in errors
-
-
-def test_over_time_each_window_has_filtered_and_smoothed_numbers_beside_its_own(uldp: Run, backfilled: Path) -> None:
-    code, text, _ = uldp("ask", backfilled, "--over", "time", "--json")
-    answers = lines(text)
-    _, own, _ = uldp("ask", backfilled, "--json")
-    assert code == 0
-    assert {each["quantity"] for each in answers} == {
-        f"{quantity}, {kind}" for quantity in ("visible", "hidden") for kind in ("filtered", "smoothed")
-    }
-    assert {each["start"] for each in answers} == {each["start"] for each in lines(own)}
-    assert all("no estimate of a window alone" in each["assumed"] for each in answers)
-    last = max(each["start"] for each in answers)
-    of = {(each["label"], each["quantity"]): each for each in answers if each["start"] == last}
-    hidden = next(each for each in lines(own) if (each["label"], each["start"]) == ("home", last))
-    assert of["home", "hidden, filtered"]["stderr"] < hidden["stderr"]
-    assert of["home", "hidden, filtered"]["low"] < hidden["high"]
-    assert of["home", "hidden, filtered"]["high"] > hidden["low"]

@@ -172,16 +172,6 @@ def delays_of_singles(messages: Sequence[Message]) -> npt.NDArray[np.int64]:
     return np.array(published, dtype=np.int64) - np.array(times, dtype=np.int64)
 
 
-def test_users_report_uniformly_over_the_duration() -> None:
-    n = 10_000
-    messages, _ = run(make_fleet(EXACT, users=n, late=1.0))
-    observed = np.array([message.publish_time for message in messages]) - delays_of_singles(messages)
-    counts, _ = np.histogram(observed, START + np.arange(181) * MINUTE)
-    assert counts.sum() == n
-    chi_square = ((counts - n / 180) ** 2 / (n / 180)).sum()
-    assert abs(chi_square - 179) < 4 * np.sqrt(2 * 179)  # chi-square with 179 degrees of freedom
-
-
 def test_copies_are_the_same_bytes_about_a_minute_later() -> None:
     messages, summary = run(make_fleet(users=5000, duplicates=0.4))
     published = defaultdict(list)

@@ -70,11 +70,6 @@ def test_a_segment_is_a_step_of_time(stream: LocalStream) -> None:
     assert all(max(first) < min(then) for first, then in pairwise(steps))
 
 
-def test_by_default_a_window_has_sixty_segments(stream: LocalStream) -> None:
-    simulate(make_fleet(users=5000), stream)
-    assert len([s for s in segments_of(stream) if s[0].publish_time < START + HOUR]) == 60
-
-
 @pytest.mark.parametrize("users", [300, 30_000])
 def test_a_long_simulation_has_a_thousand_segments_at_most(users: int, stream: LocalStream) -> None:
     fleet = replace(make_fleet(users=users), duration_ms=30 * 24 * HOUR)
@@ -115,21 +110,6 @@ def test_at_a_speed_segments_appear_when_their_time_is_over(
         assert seconds * speed * SECOND >= last
         # Nothing waits longer than a segment lasts, which is a minute or, if that is shorter, half a second.
         assert seconds * speed * SECOND <= first + min(MINUTE, SECOND * speed / 2) + 1
-
-
-def test_a_writer_that_is_behind_does_not_wait(stream: LocalStream, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = FakeClock()
-    monkeypatch.setattr(module, "time", clock)
-
-    def append(self: LocalStream, messages: EncodedMessages) -> None:
-        clock.now += 1000
-
-    monkeypatch.setattr(LocalStream, "append", append)
-    monkeypatch.setattr(clock, "sleep", lambda seconds: slept.append(seconds))
-    slept: list[float] = []
-    simulate(make_fleet(), stream, speed=60.0)
-    assert slept[0] > 0
-    assert set(slept[1:]) == {0}
 
 
 def test_progress_rises_to_the_number_of_users(stream: LocalStream) -> None:
