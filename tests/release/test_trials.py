@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.release import __main__ as trials
 from tests.release import files, python
 from tests.release.readme import README, first_spec
-from tests.release.trial import LeftOut, Trial, TrialError
+from tests.release.trial import Trial, TrialError
 
 WHEEL = "uldp_stream-1.0-py3-none-any.whl"
 PARTS = {
@@ -86,24 +85,6 @@ def test_what_is_wrong_is_named(
 ) -> None:
     with pytest.raises(TrialError, match=error):
         tried(made(tmp_path))
-
-
-def test_each_trial_has_a_line_and_the_first_failure_ends_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def left_out(trial: Trial) -> str:
-        raise LeftOut("no builder is here")
-
-    def failed(trial: Trial) -> str:
-        raise trial.fail("npm install x", "exit code 1")
-
-    monkeypatch.setattr(
-        trials, "TRIALS", {"sums": lambda trial: "read", "image": left_out, "npm": failed, "jar": failed}
-    )
-    assert trials.main(tmp_path, ["sums", "image", "npm", "jar"]) == 1
-    out, err = capsys.readouterr()
-    assert out == "passed sums: read (0 s)\nLEFT OUT image: no builder is here\n"
-    assert err == "error: npm: npm install x\nexit code 1\n"
 
 
 def test_the_first_spec_of_the_readme_is_read() -> None:

@@ -36,7 +36,6 @@ def make_spec(
     *,
     collection: str = "small",
     version: int = 2,
-    event_time: str = "slice",
     **window: str,
 ) -> CollectionSpec:
     optimized = name in {"urr", "urap"}
@@ -48,13 +47,11 @@ def make_spec(
         mechanism={"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
         tags=[{"name": "home"}, {"name": "work"}] if optimized else [],
         window={"size": "1h", "allowed_lateness": "30m"} | window,
-        event_time=event_time,
         limits={"max_age": "365d"},  # a copy may come long after a short window
     )
 
 
 SPEC = make_spec()
-EXACT = make_spec(event_time="exact")
 
 
 def make_truth(spec: CollectionSpec) -> Truth:
