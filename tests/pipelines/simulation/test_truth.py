@@ -28,6 +28,11 @@ def make_spec(**changes: object) -> CollectionSpec:
     return build.spec(**base | changes)
 
 
+def of_sets(of: dict[str, object], name: str = "set-ss", **keys: object) -> CollectionSpec:
+    """A collection of sets of at most two."""
+    return build.spec(domain={"set": {"of": of, "at_most": 2}}, mechanism={"name": name, "epsilon": 1.0}, **keys)
+
+
 def load(folder: Path, text: str, spec: CollectionSpec | None = None) -> Truth:
     path = folder / "truth.csv"
     path.write_text(text, encoding="utf-8")
@@ -48,11 +53,7 @@ def test_values_are_labels_where_the_domain_has_labels(tmp_path: Path) -> None:
 
 
 def test_items_with_shares_are_held_independently(tmp_path: Path) -> None:
-    spec = build.spec(
-        domain={"set": {"of": {"labels": ["a", "b", "c", "d"]}, "at_most": 2}},
-        mechanism={"name": "set-ss", "epsilon": 1.0},
-    )
-    truth = load(tmp_path, "item,share\na,.6\nc,.5\nd,0.001\n", spec)
+    truth = load(tmp_path, "item,share\na,.6\nc,.5\nd,0.001\n", of_sets({"labels": ["a", "b", "c", "d"]}))
     assert truth.distribution() == pytest.approx([0.6, 0, 0.5, 0.001], abs=1 / (2 * USERS))
     (held,) = truth.columns
     both = ((held.values == 0).any(axis=1) & (held.values == 2).any(axis=1)) @ truth.probabilities
@@ -60,8 +61,7 @@ def test_items_with_shares_are_held_independently(tmp_path: Path) -> None:
 
 
 def test_sets_of_strings_have_shares_of_candidates(tmp_path: Path) -> None:
-    domain = {"set": {"of": {"strings": {"longest": 9}}, "at_most": 2}}
-    spec = build.spec(domain=domain, mechanism={"name": "set-olh", "epsilon": 1.0}, candidates=["maps", "news", "no"])
+    spec = of_sets({"strings": {"longest": 9}}, "set-olh", candidates=["maps", "news", "no"])
     truth = load(tmp_path, "items,weight\nmaps;news;cats,2\n,1\nnews,1\n", spec)
     np.testing.assert_allclose(truth.distribution(), [0.5, 0.75, 0])
     alone = load(tmp_path, "item,share\nmaps,.3\ncats,.5\n", spec)
@@ -77,10 +77,8 @@ def test_sets_of_strings_have_shares_of_candidates(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_that_is_no_set_of_strings_is_named(row: str, message: str, tmp_path: Path) -> None:
-    domain = {"set": {"of": {"strings": {"longest": 9}}, "at_most": 2}}
-    spec = build.spec(domain=domain, mechanism={"name": "set-olh", "epsilon": 1.0})
     with pytest.raises(ValueError, match=f"line 2: .*{message}"):
-        load(tmp_path, f"items,weight\n{row},1\n", spec)
+        load(tmp_path, f"items,weight\n{row},1\n", of_sets({"strings": {"longest": 9}}, "set-olh"))
 
 
 def test_keys_with_shares_have_their_number(tmp_path: Path) -> None:
@@ -102,11 +100,8 @@ def test_keys_with_shares_have_their_number(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_of_shares_is_named(tmp_path: Path, text: str, message: str) -> None:
-    spec = build.spec(
-        domain={"set": {"of": {"labels": ["a", "b"]}, "at_most": 2}}, mechanism={"name": "set-ss", "epsilon": 1.0}
-    )
     with pytest.raises(RequestError, match=message):
-        load(tmp_path, text, spec)
+        load(tmp_path, text, of_sets({"labels": ["a", "b"]}))
 
 
 def test_a_byte_order_mark_and_empty_lines_are_no_trouble(tmp_path: Path) -> None:
