@@ -3,16 +3,5 @@
 import os
 
 ASKED = os.environ.get("ULDP_CLIENTS") == "1"
-collect_ignore_glob = (
-    []
-    if ASKED
-    else [
-        "test_c.py",
-        "test_c_*.py",
-        "test_clients.py",
-        "test_kotlin.py",
-        "test_readmes.py",
-        "test_times.py",
-        "test_typescript.py",
-    ]
-)
+_NAMES = ("c", "c_*", "clients", "readmes", "times", "typescript")
+collect_ignore_glob = [] if ASKED else [f"test_{name}.py" for name in _NAMES]

@@ -83,18 +83,7 @@ def test_a_job_that_waits_for_segments_ends_when_its_output_closes(tmp_path: Pat
         "from uldp.pipelines.jobs.progress import Heartbeat; Heartbeat.EVERY = 0.2;"
         "from uldp.pipelines.cli import main; main()"
     )
-    command = [
-        str(ULDP.with_name("python")),
-        "-c",
-        program,
-        "stream",
-        "--spec",
-        SPEC,
-        "--from",
-        "stream",
-        "--to",
-        "out",
-    ]
+    command = [sys.executable, "-c", program, "stream", "--spec", SPEC, "--from", "stream", "--to", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -71,26 +71,11 @@ def test_a_number_has_the_mechanism_of_what_is_asked(tmp_path: Path, answers: li
 
 
 def test_an_answer_that_is_none_is_asked_again(tmp_path: Path) -> None:
-    answers = [
-        "A Name",
-        "temperature",
-        "median",
-        "mean",
-        "low",
-        "-20",
-        "40.5",
-        "99",
-        "0.5",
-        "a day",
-        "1d",
-        "0",
-        "3",
-        "1",
-    ]
+    answers = ["A Name", "warm", "median", "mean", "low", "-20", "40.5", "99", "0.5", "a day", "1d", "0", "3", "1000"]
     done = init(tmp_path / "n.yaml", answers)
     assert done.exit_code == 0, done.output
     assert done.output.count("Error: ") == 6
-    assert keys(tmp_path / "n.yaml")["collection"] == "temperature"
+    assert keys(tmp_path / "n.yaml")["collection"] == "warm"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_each_path_of_each_command_is_tried() -> None:
     assert paths == {*READ, *WRITTEN, *CREATED, *ELSEWHERE}
 
 
-SPEC = """\
+WHERE = """\
 collection: where
 version: 1
 domain: {{labels_file: {name}}}
@@ -137,7 +137,7 @@ def spec(tmp_path: Path) -> Path:
     (tmp_path / "own").mkdir()
     (tmp_path / "labels.csv").write_text("value\nhome\nwork\n", encoding="utf-8")
     path = tmp_path / "own" / "spec.yaml"
-    path.write_text(SPEC.format(name="../labels.csv"), encoding="utf-8")
+    path.write_text(WHERE.format(name="../labels.csv"), encoding="utf-8")
     return path
 
 
@@ -167,7 +167,7 @@ def test_a_file_elsewhere_is_refused_until_its_folder_is_allowed(uldp: Run, spec
 
 def test_a_pipe_is_refused_and_not_waited_for(uldp: Run, spec: Path) -> None:
     os.mkfifo(spec.parent / "pipe.csv")
-    spec.write_text(SPEC.format(name="pipe.csv"), encoding="utf-8")
+    spec.write_text(WHERE.format(name="pipe.csv"), encoding="utf-8")
     code, _, err = uldp("check", str(spec))
     assert (code, err.count("\n")) == (1, 1)
     assert "pipe.csv: a pipe, a socket or a device is no regular file; copy what it holds to a file" in err

@@ -60,18 +60,8 @@ def test_a_running_job_shows_its_metrics(uldp: Run, tmp_path: Path) -> None:
     stream = tmp_path / "stream"
     uldp("simulate", SPEC, "--truth", TRUTH, "--users", "500", "--to", stream, "--malformed", "0.1")
     (stream / "closed").unlink()
-    command: list[str | Path] = [
-        ULDP,
-        "stream",
-        "--spec",
-        SPEC,
-        "--from",
-        stream,
-        "--to",
-        tmp_path / "results",
-        "--metrics-port",
-        "0",
-    ]
+    arguments = ["--spec", SPEC, "--from", stream, "--to", tmp_path / "results", "--metrics-port", "0"]
+    command: list[str | Path] = [ULDP, "stream", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = next(line for line in process.stdout if line.startswith("metrics at"))
