@@ -75,11 +75,6 @@ def test_the_command_gives_the_reason_of_each_vector(vector: dict[str, str], uld
         assert (code, f"rejected as {vector['reason']}: " in out) == (1, True)
 
 
-def test_an_archive_keeps_its_publish_times(tmp_path: Path) -> None:
-    LocalStream.create(tmp_path / "stream").append([Message(SYMBOL.encode(), build.START)])
-    assert [each.publish_time for each in sent_messages(str(tmp_path / "stream"), published=0)] == [build.START]
-
-
 @pytest.mark.parametrize(
     ("columns", "shown"), [({"symbols": bytes(8)}, "0: 8 bytes of symbols"), ({"bits": b"ab"}, "1: 2 bytes of bits")]
 )

@@ -96,26 +96,6 @@ def test_a_request_that_is_worked_on_keeps_its_place() -> None:
             assert client.recv(64).startswith(b"HTTP/1.1 202")
 
 
-def test_a_client_that_has_sent_all_it_has_to_send_is_answered() -> None:
-    with Serving(app=echo) as serving, Clients() as clients:
-        client = clients.connected(serving)
-        client.sendall(REQUEST + b"1234")
-        client.shutdown(socket.SHUT_WR)
-        assert client.recv(64).startswith(b"HTTP/1.1 202")
-        while client.recv(1 << 10):
-            pass  # and then it ends
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"), [(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 17_000, b"431"), (b"no request\r\n\r\n", b"400")]
-)
-def test_what_is_no_request_is_refused(sent: bytes, status: bytes) -> None:
-    with Serving(app=echo) as serving, Clients() as clients:
-        client = clients.connected(serving)
-        client.sendall(sent)
-        assert client.recv(64).split()[1] == status
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
