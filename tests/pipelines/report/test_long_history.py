@@ -13,7 +13,8 @@ from tests.build import HOUR, START
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
-from tests.pipelines.report.test_page import page
+from tests.pipelines.report.test_lines_over_time import over_time
+from tests.pipelines.report.test_page import ends_of, page
 from tests.read_page import Page
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.estimating import estimates_of, tables_of
@@ -108,9 +109,8 @@ def test_a_point_of_a_day_is_estimated_from_the_sum_of_its_counts(tmp_path: Path
     ]
     total = build.pane(sum(each.cells for each in day), key=("hours", 1), device_digest=day[0].device_digest)
     share = tables_of(served().protocol.decoder, served().spec, total, "auto")[0]
-    assert share.low is not None
-    assert share.high is not None
-    expected = f"home {100 * share.values[0]:.1f}, {100 * share.low[0]:.1f} to {100 * share.high[0]:.1f} %"
+    low, high = ends_of(share)
+    expected = f"home {100 * share.values[0]:.1f}, {100 * low[0]:.1f} to {100 * high[0]:.1f} %"
     assert expected in page(out).words
     means = np.mean([build.shares_of(each).values[0] for each in hours[-len(day) :]])
     assert f"{100 * means:.1f}" != f"{100 * share.values[0]:.1f}"
@@ -123,11 +123,6 @@ def test_windows_can_be_summed_by_week_if_asked_and_a_chosen_value_has_a_line(tm
     assert "auto, each window." in page(out).words
     assert "other " not in over_time(page(out))
     assert "other " in over_time(page(out, values=["other"]))
-
-
-def over_time(html: Page) -> str:
-    """The words of the table of lines."""
-    return html.words.partition("Quantity")[2].partition("Window, UTC")[0]
 
 
 def test_a_value_that_nobody_collects_has_no_line(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from tests.pipelines.report.test_page import LABELS, TRUTH, page, pum_spec, rr_fired, rr_spec, save
+from tests.pipelines.report.test_page import LABELS, TRUTH, ends_of, page, pum_spec, rr_fired, rr_spec, save
 from tests.pipelines.report.test_tags_on_the_page import TRUTH as TRUTH_OF_TAGS
 from tests.pipelines.report.test_tags_on_the_page import fired as pum_fired
 from uldp.mechanisms.catalog import build_protocol
@@ -84,15 +84,14 @@ def test_squares_have_names_and_figures(out: Path) -> None:
     page(out, truth=KNOWN)
     received, estimate, truth = titles(source(out))
     shares = build.shares_of(fired.estimate)
-    assert shares.low is not None
-    assert shares.high is not None
+    low, high = ends_of(shares)
     for i in range(30):
         assert [(x, y) for x, y, _, _ in (received[i], estimate[i], truth[i])] == [(i % 6, 4 - i // 6)] * 3
     for i in range(4, 30):
         assert received[i][3].startswith(f"{i}: ")
         assert_rounded(received[i][3].split()[1], 100 * fired.statistic.cells[i] / fired.statistic.n)
         assert truth[i][3] == f"{i}: {100 * TRUTH[i]:.2f} %"
-        figures = f"{100 * shares.values[i]:z.2f} % ({100 * shares.low[i]:z.2f} to {100 * shares.high[i]:z.2f})"
+        figures = f"{100 * shares.values[i]:z.2f} % ({100 * low[i]:z.2f} to {100 * high[i]:z.2f})"
         assert estimate[i][3] == f"{i}: {figures.replace('-', '−')}"
 
 
@@ -144,12 +143,9 @@ def test_two_sentences_say_what_is_behind_tags(out: Path, tags: list[str], where
     words = page(out, truth=TRUTH_OF_TAGS).words
     assert headings(source(out)) == ["Received", "Visible", "Estimate", "Truth"]
     hidden = fired.estimate.table(TableName.HIDDEN)
+    low, high = ends_of(hidden)
     assert hidden is not None
-    assert hidden.low is not None
-    assert hidden.high is not None
-    home, others = (
-        f"{100 * hidden.values[i]:.1f} % ({100 * hidden.low[i]:.1f} to {100 * hidden.high[i]:.1f})" for i in (0, 1)
-    )
+    home, others = (f"{100 * hidden.values[i]:.1f} % ({100 * low[i]:.1f} to {100 * high[i]:.1f})" for i in (0, 1))
     assert "A user who hides a cell of her own reports a tag in its place, home or others; the device obfusc" in words
     total = f"{100 * hidden.values.sum():.1f} % of the users in this window"
     assert f"puts them back {where}{total}, home {home} and others {others}." in words

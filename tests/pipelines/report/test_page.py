@@ -19,6 +19,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pane_files import estimate_file, statistic_file
 from tests.read_page import Page
+from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.results.names import stored_file
@@ -36,7 +37,7 @@ from uldp.schemas.records import Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.schemas.table import Basis
+from uldp.schemas.table import Basis, Table
 
 HOSTILE = "</title><script>alert(1)</script>"
 LABELS = [HOSTILE, "<img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "日本語", *map(str, range(4, 30))]
@@ -99,6 +100,14 @@ def pum_fired() -> Fired:
     share, *others = build.tables(shares.values, shares.stderr, tags, n=statistic.n)
     tables = (replace(share, **ends), *others)
     return Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="urr"))
+
+
+def ends_of(table: Table | None) -> tuple[Floats, Floats]:
+    """The ends of the intervals of a table that has some."""
+    assert table is not None
+    assert table.low is not None
+    assert table.high is not None
+    return table.low, table.high
 
 
 def save(out: Path, spec: dict[str, Any], *fired: Fired) -> None:
@@ -214,15 +223,14 @@ class TestContents:
         shares = build.shares_of(fired.estimate)
         save(out, rr_spec(), fired)
         words = page(out, truth={("plain", 1): KnownShares(TRUTH)}).words
-        assert shares.low is not None
-        assert shares.high is not None
-        covered = (shares.low <= TRUTH) & (shares.high >= TRUTH)
+        low, high = ends_of(shares)
+        covered = (low <= TRUTH) & (high >= TRUTH)
         assert 0.8 < np.mean(covered) < 1, "the seed should make some intervals miss"
         l1 = np.abs(shares.values - TRUTH).sum()
         assert f"distance to the truth {l1:.3f}." in words
         # The list of windows has half of an interval, and no error of another estimate than the published one.
         assert "±, in points" in words
-        assert f" {100 * np.mean(shares.high - shares.low) / 2:.3g} {l1:.3f} {100 * np.mean(covered):.1f} " in words
+        assert f" {100 * np.mean(high - low) / 2:.3g} {l1:.3f} {100 * np.mean(covered):.1f} " in words
         assert "expected" not in words.lower()
         figure = f"{100 * np.mean(covered):.1f}"
         assert f"Intervals of all values of those that users hold share {figure} {figure}" in words
