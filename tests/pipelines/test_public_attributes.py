@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "spec.yaml").write_text(SPEC)
     (folder / "truth.csv").write_text(TRUTH)
     spec, stream = folder / "spec.yaml", folder / "stream"
-    of_users = ["--truth", folder / "truth.csv", "--users", USERS, "--seed", "3"]
+    of_users: list[str | int | Path] = ["--truth", folder / "truth.csv", "--users", USERS, "--seed", "3"]
     run("simulate", spec, *of_users, "--to", stream)
     unknown = Report("crashes", 1, bytes(16), START, bytes([4, 0, 0x80])).encode()
     LocalStream.create(folder / "unknown").append([Message(unknown, START)])

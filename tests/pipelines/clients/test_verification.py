@@ -88,7 +88,9 @@ CLIENTS: dict[str, tuple[dict[str, Any], Any, str, str, str]] = {
 def test_a_right_client_passes_and_one_that_holds_another_value_does_not(name: str, tmp_path: Path) -> None:
     keys, value, right, wrong, named = CLIENTS[name]
     spec = build.spec(**keys)
-    hidden = {value: "home"} if "behind" in right else {each: {} for each in value} if name == "record" else {}
+    hidden: dict[Any, Any] = (
+        {value: "home"} if "behind" in right else {each: {} for each in value} if name == "record" else {}
+    )
     sent = archive(tmp_path, spec, value, hidden)
     found, other = (
         verify(spec, Given(sent, values.split(), [tag] if tag else []))

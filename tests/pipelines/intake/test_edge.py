@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -129,7 +130,7 @@ def test_each_request_has_its_status(row: str, sent: bytes, serving: Serving) ->
 
 
 def test_a_browser_hears_when_to_come_again(serving: Serving) -> None:
-    asked = {"Access_Control_Request_Method": "POST"}
+    asked: dict[str, Any] = {"Access_Control_Request_Method": "POST"}
     asked["Access_Control_Request_Headers"] = "authorization, content-encoding, content-type"
     for origin, allowed in (("https://app.example", True), ("https://evil.example", False)):
         found = serving.get("/v1/reports", "OPTIONS", Origin=origin, **asked)

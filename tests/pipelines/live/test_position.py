@@ -61,7 +61,7 @@ def test_a_running_job_shows_its_metrics(uldp: Run, tmp_path: Path) -> None:
     uldp("simulate", SPEC, "--truth", TRUTH, "--users", "500", "--to", stream, "--malformed", "0.1")
     (stream / "closed").unlink()
     arguments = ["--spec", SPEC, "--from", stream, "--to", tmp_path / "results", "--metrics-port", "0"]
-    command: list[str | Path] = [ULDP, "stream", *arguments]
+    command = [str(ULDP), "stream", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = next(line for line in process.stdout if line.startswith("metrics at"))
