@@ -6,7 +6,7 @@ import java.util.concurrent.Executors
 import kotlin.test.Test
 import org.junit.jupiter.api.io.TempDir
 
-/** A small part of what tests/clients/test_kotlin.py runs. */
+/** A small part of what tests/clients/test_clients.py runs. */
 internal class KillsTest {
     @TempDir
     lateinit var folder: File
