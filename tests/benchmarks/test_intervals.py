@@ -47,4 +47,8 @@ def test_summed_counts_of_a_year_of_hours_cover_where_the_mean_of_rows_does_not(
     for which in (1, 2):
         assert 0.93 <= sum(year[which].covered for year in measured) / 4 <= 0.97
     assert sum(year[0].covered for year in measured) / 4 < 0.93
-    assert all(summed.l1 < rows.l1 for rows, _, summed in measured)
+
+
+def test_a_month_of_summed_counts_is_closer_than_the_mean_of_rows() -> None:
+    rows, _, summed = measure_rollup("1d", 1, hours=60 * 24)
+    assert summed.l1 < rows.l1
