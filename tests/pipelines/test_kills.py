@@ -127,7 +127,7 @@ def publish(stream: LocalStream, segment: int) -> None:
 
 def follow(stream: LocalStream, out: Path, specs: list[CollectionSpec] = SPECS) -> None:
     options = jobs.pipeline_options([])
-    jobs.follow(specs, stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+    jobs.follow(specs, stream.path, out, options)
 
 
 def counted(out: Path) -> list[tuple[object, ...]]:
