@@ -118,6 +118,11 @@ def job_options(*, sources: str, results: str, needs_spec: bool = True) -> Calla
                 is_flag=True,
                 help="Keep the ids of counted reports in --private-to, 16 bytes each, so that uldp merge can compare.",
             ),
+            click.option(
+                "--shards",
+                type=click.IntRange(1, 1 << 15),
+                help="Parts of the ids of reports on a cluster, for as many workers at most; for good.  [default: 16]",
+            ),
             click.option("--rejected-to", metavar="TOPIC", help="Topic for rejected reports too."),
             click.option(
                 "--estimates-to",

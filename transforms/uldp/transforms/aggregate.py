@@ -8,7 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.columns import MixedColumns
-from uldp.collector.hashing import key_of
+from uldp.collector.hashing import DEFAULT_SHARDS, key_of
 from uldp.collector.shared_specs import SharedSpecs, unknown_collection
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.errors import RequestError
@@ -29,9 +29,6 @@ from uldp.transforms.parse import NOT_MESSAGES
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SumSlidingWindows
 from uldp.transforms.windows import window_label
-
-#: As many workers can remove copies at the same time.
-DEFAULT_SHARDS = 16
 
 
 @dataclass

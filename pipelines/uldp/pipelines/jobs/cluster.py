@@ -108,6 +108,12 @@ class BrokerJob:
         """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""
         self.source.check_following(self.following(options))
         self.settings.publishing.check(here=options.view_as(StandardOptions).runner == PRISM)
+        workers, shards = self.following(options).slots, self.settings.decisive["shards"]
+        if workers > shards:
+            self.settings.say(
+                f"warning: of {workers:,} workers, {shards:,} remove copies and count: ids are in {shards:,} shards; a"
+                " new job may have more by --shards"
+            )
 
     def build(self, pipeline: beam.Pipeline, claim: Claim) -> None:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""

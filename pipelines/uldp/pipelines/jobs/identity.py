@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter
 
+from uldp.collector.hashing import DEFAULT_SHARDS
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.errors import DataError
 from uldp.schemas.regular_files import open_regular, parse_json, read_bounded
@@ -50,6 +51,7 @@ class JobIdentity:
     state: int = STATE  # the version of the job's state, see ``STATE``
     #: By id, as text, the schema that an id of a schema registry means; see ``Aggregate``.
     registry_ids: Mapping[str, str] = field(default_factory=dict)
+    shards: int = DEFAULT_SHARDS  # by which the state is divided; see ``Aggregate``
     #: The places of rows of estimates that the job was ever started with, as ``RowSink.recorded``.
     sinks: tuple[str, ...] = ()
     #: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when the job first
@@ -67,13 +69,15 @@ class JobIdentity:
         resumes: bool = False,
         apart: bool = False,
         registry_ids: Mapping[int, str] | None = None,
+        shards: int = DEFAULT_SHARDS,
         sinks: Sequence[str] = (),
     ) -> Self:
         """Return the identity of a job with this command, source and specs."""
         decisive = {name_of(spec): dict(_decisive(spec)) for spec in specs}
         ids = {str(number): schema for number, schema in (registry_ids or {}).items()}
         apart = resumes or apart
-        return cls(command, str(source), content, decisive, resumes, apart, registry_ids=ids, sinks=tuple(sinks))
+        state: dict[str, Any] = {"registry_ids": ids, "shards": shards, "sinks": tuple(sinks)}
+        return cls(command, str(source), content, decisive, resumes, apart, **state)
 
     def encode(self) -> bytes:
         """Return the content of the identity file beside the results."""
@@ -84,8 +88,8 @@ class JobIdentity:
         """Read an identity that ``encode`` wrote; ValueError if it is not the identity of a job."""
         with suppress(ValueError):  # ValidationError is one
             fields = parse_json(text)
-            # A job of an earlier version did not record its sinks.
-            if isinstance(fields, dict) and {"sinks", *fields} == cls.__dataclass_fields__.keys():
+            # A job of an earlier version did not record its shards and sinks.
+            if isinstance(fields, dict) and {"shards", "sinks", *fields} == cls.__dataclass_fields__.keys():
                 return TypeAdapter(cls).validate_python(fields)
         raise DataError("not the identity of a job")
 
@@ -111,6 +115,11 @@ class JobIdentity:
             return f"holds the results of another job, {self}"
         if self.content != later.content:
             return f"holds results of {self.source}, which has changed since then"
+        if self.resumes and self.shards != later.shards:
+            return (
+                f"holds the results of a job whose state is in {self.shards:,} shards, which no savepoint changes; add"
+                f" --shards {self.shards}, or begin a new job, whose results uldp merge joins"
+            )
         if not self.resumes and (names := sorted(self.specs.keys() ^ later.specs.keys())):
             return f"holds the results of a job with other specs; only one of the two jobs has {names[0]}"
         if not self.resumes and self.registry_ids != later.registry_ids:

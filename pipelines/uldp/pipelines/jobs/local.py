@@ -40,7 +40,6 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.extras import needed
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.window import WindowSpec
-from uldp.transforms.aggregate import DEFAULT_SHARDS
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.clock import clock_of_test_stream
 from uldp.transforms.io.chunks import Chunk
@@ -126,8 +125,7 @@ def backfill(
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
-        shards = 1 if local else DEFAULT_SHARDS
-        aggregate = settings.aggregate(specs, shards)
+        aggregate = settings.aggregate(specs, here=local)
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, **settings.decisive)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
@@ -269,7 +267,7 @@ def follow(
             url = stack.enter_context(_monitored(settings.metrics_port, claim, position))
             say(f"metrics at {url}")
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events)
-        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(settings.aggregate(shared, shards=1))
+        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(settings.aggregate(shared, here=True))
         if points.start is not None:
             aggregated = Unwritten.after(points.start, shared).of(aggregated)
         publishing.publish(aggregated, shared, native=False)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uldp.collector.hashing import DEFAULT_SHARDS
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.aggregate import DEFAULT_SHARDS
 
 
 def _silent(line: str) -> None:
@@ -25,6 +26,7 @@ class JobSettings:
     sender_key: Path | None = None  # the file of the key of senders; without one, the key is drawn and kept
     registry_ids: Mapping[int, str] | None = None  # as in ``Aggregate``
     publishing: Publishing = NOWHERE  # where the job publishes what it finds
+    shards: int | None = None  # as in ``Aggregate``, on a cluster alone; None for its default
     keep_ids: bool = False  # whether the ids of counted reports are kept
     say: Callable[[str], None] = _silent  # takes a line about what the job does
 
@@ -36,13 +38,19 @@ class JobSettings:
     @property
     def decisive(self) -> dict[str, Any]:
         """The settings that are a part of the job's identity, as ``JobIdentity.of`` takes them."""
-        return {"registry_ids": self.registry_ids, "sinks": self.publishing.sinks}
+        shards = self.shards or DEFAULT_SHARDS
+        return {"registry_ids": self.registry_ids, "sinks": self.publishing.sinks, "shards": shards}
 
-    def aggregate(self, specs: Sequence[CollectionSpec] | SharedSpecs, shards: int = DEFAULT_SHARDS) -> JobAggregate:
-        """Return the transform that counts, without the keys of the job."""
+    def aggregate(self, specs: Sequence[CollectionSpec] | SharedSpecs, *, here: bool = False) -> JobAggregate:
+        """Return the transform that counts, without the keys of the job; one on this machine has one shard.
+
+        RequestError if shards are set for one on this machine.
+        """
+        if here and self.shards is not None:
+            raise RequestError("--shards divides ids among the workers of a cluster; leave it out on this machine")
         return JobAggregate(
             specs,
-            shards=shards,
+            shards=1 if here else self.shards or DEFAULT_SHARDS,
             registry_ids=self.registry_ids,
             simulated_clock=self.simulated_clock,
             keep_ids=self.keep_ids,
