@@ -8,6 +8,9 @@ import numpy as np
 from uldp.schemas.arrays import Words
 from uldp.schemas.errors import RequestError
 
+#: Parts of the ids of a job on a cluster: as many workers can remove copies at the same time.
+DEFAULT_SHARDS = 16
+
 #: Bytes of a key of ``hash_ids``.
 KEY_BYTES = 40
 

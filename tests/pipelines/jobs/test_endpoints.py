@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import build
 from tests.fakes import memory
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
@@ -21,6 +22,7 @@ from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Following, parse_endpoint
+from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.local.stream import LocalStream
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
@@ -56,6 +58,20 @@ def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
 def test_a_source_learns_for_how_many_slots_it_is_read(given: list[str], slots: int) -> None:
     job = BrokerJob([], parse_endpoint("kafka:broker:9092/reports"), JobSettings(watermark_delay_ms=5))
     assert job.following(cluster_options(["--runner=FlinkRunner", *given])) == Following(5, slots=slots)
+
+
+@pytest.mark.parametrize(("shards", "warned"), [(None, True), (8, True), (20, False)])
+def test_workers_without_a_shard_are_named(shards: int | None, warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaEndpoint, "check_following", lambda *_: None)
+    said = list[str]()
+    job = BrokerJob([], parse_endpoint("kafka:broker:9092/reports"), JobSettings(shards=shards, say=said.append))
+    job.check(cluster_options(["--runner=FlinkRunner", "--parallelism=20"]))
+    assert [f"of 20 workers, {shards or 16} remove copies and count" in line for line in said] == [True] * warned
+
+
+def test_shards_are_refused_on_this_machine(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="--shards divides ids among the workers of a cluster; leave it out"):
+        backfill([build.spec()], tmp_path / "in", tmp_path / "out", pipeline_options([]), JobSettings(shards=4))
 
 
 @pytest.mark.parametrize("location", [[], ["--prism_location=nowhere"]])

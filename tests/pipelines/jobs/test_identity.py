@@ -149,6 +149,15 @@ def test_what_a_reading_may_change_a_restart_from_a_checkpoint_may_change_too() 
     assert begun.difference(replace(begun, content="another topic of this name")) is not None
 
 
+def test_a_state_stays_in_its_shards() -> None:
+    begun = JobIdentity.of("stream", "kafka:one:9092/t", "topic", [], resumes=True, shards=64)
+    said = begun.difference(replace(begun, shards=16))
+    assert said is not None
+    assert "in 64 shards, which no savepoint changes; add --shards 64, or begin a new job" in said
+    reading = replace(begun, resumes=False)  # a backfill keeps no state
+    assert reading.difference(replace(reading, shards=16)) is None
+
+
 def test_an_identity_is_read_as_it_was_written() -> None:
     identity = JobIdentity.of("backfill", "stream", "content", [build.spec(), build.spec(version=2)])
     assert JobIdentity.decode(identity.encode()) == identity
