@@ -293,10 +293,11 @@ class PrivateSpec(MechanismFamily):
 
 
 def _inside(theta: float) -> float:
-    if not 0 < theta < 1:
+    # Nearer to 1, floats round 1 - theta so much that a bit that is not set could say more than epsilon.
+    if not 0 < theta <= 1 - 1e-6:
         raise ValueError(
-            "must be more than 0 and less than 1, such as 0.5: with 0 no true bit is set, and with 1 a bit that is not"
-            " set excludes its value"
+            "must be more than 0 and less than 1, and 0.999999 at most, such as 0.5: with 0 no true bit is set, and"
+            " with 1 a bit that is not set excludes its value"
         )
     return theta
 
