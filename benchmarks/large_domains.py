@@ -19,10 +19,8 @@ from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE, Workload, batches, collection_specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.by_name import empirical
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.kernels.hashing import default_buckets
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.schemas.arrays import Counts, Floats

@@ -18,13 +18,18 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from uldp.mechanisms.estimators.by_name import empirical
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import Summation
-from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
-from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.unary_encoding.randomizer import (
+    OUE_THETA,
+    UnaryEncoding,
+    best_threshold,
+    sue_theta,
+    thresholding,
+)
 from uldp.mechanisms.kernels.hashing import default_buckets
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.memoized import Memoized

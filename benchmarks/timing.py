@@ -19,11 +19,9 @@ from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import Summation

@@ -10,10 +10,9 @@ from tests import build
 from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.families.folds.randomizer import LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.kernels.block_designs import CyclicDesign
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.protocol.noise import UniformNoise

@@ -10,7 +10,7 @@ from uldp.mechanisms.estimators.by_name import scoring_of
 from uldp.mechanisms.estimators.choice import Candidate, chosen, compared, part_of_cells, part_of_each
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding

@@ -11,10 +11,8 @@ from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import HadamardDesign

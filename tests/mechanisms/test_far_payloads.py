@@ -28,10 +28,9 @@ from tests.mechanisms.protocols import examples, first_specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing, CohortSetHashing
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.local_hashing.randomizer import SeededHashing
-from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding

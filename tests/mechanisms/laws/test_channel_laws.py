@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, ProjectiveGeometryResponse
 from uldp.mechanisms.kernels.block_designs import HadamardDesign
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, Payloads, law_of

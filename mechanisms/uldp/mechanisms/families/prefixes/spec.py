@@ -7,9 +7,8 @@ from pydantic import AfterValidator, Field
 from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.encodings.string_encodings import PrefixEncoding, StringSetEncoding
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing, CohortSetHashing
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
-from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
 from uldp.mechanisms.families.set_hashing.randomizer import best_buckets
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
 from uldp.mechanisms.protocol.encoding import Encoding

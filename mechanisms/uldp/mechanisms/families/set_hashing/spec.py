@@ -10,7 +10,7 @@ from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
 from uldp.mechanisms.encodings.string_encodings import StringSetEncoding
 from uldp.mechanisms.families.auto import BlockSize
-from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortSetHashing
 from uldp.mechanisms.families.set_hashing.randomizer import SetHashing, best_buckets
 from uldp.mechanisms.families.sized_sets import SizedSetsSpec
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field
 
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.folds.spec import ProjectiveGeometrySpec
 from uldp.mechanisms.families.least_variance import of_symbols, symbols_part
-from uldp.mechanisms.families.projective_geometry.spec import ProjectiveGeometrySpec
 from uldp.mechanisms.families.tree.decoder import Bins, TreeDecoder
 from uldp.mechanisms.families.tree.encoding import BinEncoding, BlockEncoding
 from uldp.mechanisms.pooling.tree import Tree, blocks_of, widths_of

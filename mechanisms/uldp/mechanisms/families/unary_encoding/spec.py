@@ -1,11 +1,19 @@
 """Unary encoding in specs: a bit for each value."""
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator
 
 from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.auto import AutoTheta
-from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.unary_encoding.randomizer import (
+    OUE_THETA,
+    UnaryEncoding,
+    best_threshold,
+    sue_theta,
+    thresholding,
+)
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.mechanism_family import PrivateSpec, Theta
 
@@ -96,6 +104,27 @@ class UoueSpec(_UtilityOptimized):
     title = "utility-optimized OUE (uOUE)"
 
     name: Literal["uoue"]
+
+
+def _between(theta: float) -> float:
+    # Wang et al. (USENIX Security 2017), section 4.2: the variance is least inside of (1/2, 1).
+    if not 0.5 < theta < 1:
+        raise ValueError("must be more than 0.5 and less than 1, such as 0.75: the best threshold is always between")
+    return theta
+
+
+class ThresholdingSpec(SharesSpec):
+    """Thresholding with histogram encoding; ``theta`` is by default the best one, for each epsilon."""
+
+    title = "thresholding with histogram encoding (THE)"
+    largest_size = 100_000
+    large_domains = ("sends a bit for each value", "linear-olh, pgr or hrr")
+
+    name: Literal["the"]
+    theta: Annotated[float, AfterValidator(_between)] | None = None
+
+    def build(self, sensitive: Mask, epsilon: float) -> UnaryEncoding:
+        return thresholding(sensitive, epsilon, self.theta or best_threshold(epsilon))
 
 
 def best_theta(epsilon: float, sensitive: int, size: int) -> float:

@@ -1,0 +1,1 @@
+"""Reports that a linear map folds into counts."""

@@ -1,1 +1,0 @@
-"""A column of a Hadamard matrix."""

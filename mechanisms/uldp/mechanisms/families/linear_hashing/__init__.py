@@ -1,1 +1,0 @@
-"""Local hashing by linear functions."""

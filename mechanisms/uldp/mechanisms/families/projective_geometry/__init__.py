@@ -1,1 +1,0 @@
-"""A point of a projective geometry."""

@@ -1,1 +1,0 @@
-"""Histogram encoding with a threshold."""
