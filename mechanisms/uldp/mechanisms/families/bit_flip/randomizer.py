@@ -33,7 +33,6 @@ class FlippedBits(UnaryEncoding):
     """
 
     def __init__(self, width: int, epsilon: float) -> None:
-        """Build the mechanism for w = ``width`` symbols; ValueError if there is none, or epsilon is not positive."""
         if width < 1:
             raise ValueError(f"a design has one symbol or more, got {width}")
         self._flipped = 1 / (math.exp(epsilon / min(width, 2)) + 1)

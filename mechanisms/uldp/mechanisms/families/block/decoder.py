@@ -41,7 +41,6 @@ class BlockDecoder(OutputsDecoder):
     bins_estimator, smooths = "ems", True
 
     def __init__(self, mechanism: Mechanism, low: float, high: float) -> None:
-        """Build the decoder of a ``Block``, or of its kept responses; ValueError if the range is empty."""
         check_range(low, high)
         block, lasting = cast(Block, mechanism.bare), cast(Block | None, mechanism.inner)
         step = (high - low) / block.grid

@@ -57,7 +57,6 @@ class Distribution:
     """
 
     def __init__(self, block: Block, cells: Counts, n: int) -> None:
-        """Fit the distribution to the cells of n reports, n positive."""
         sizes = (block.grid, block.width, block.noise)
         self._bins, self._points = GridChannel(*sizes, of_bins=True), GridChannel(*sizes)
         self._cells, self._n = cells, n

@@ -19,7 +19,8 @@ from uldp.mechanisms.randomizers.reports import UniformReports
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.budget import MIN_EPSILON
 
-#: How a block's width is chosen.
+#: How W is chosen: for the least variance of the mean at the input where it is largest; with W/G = 1/sqrt(E); or where
+#: the upper bound of the information that an output has about the input is highest.
 Width = Literal["auto", "piecewise", "square-wave"]
 #: ``perturb`` decides between noise and truth by an integer below this.
 _RESOLUTION = 1 << 53
@@ -28,7 +29,8 @@ _RESOLUTION = 1 << 53
 class Block(UniformReports):
     """Sends one of G+W symbols; those of the block [i, i+W) are E = e^epsilon times as likely for the input i.
 
-    Inputs are the G+1 grid points 0, ..., G of a range, and outputs are 0, ..., G+W-1. With the probability
+    Inputs are the grid points 0, ..., G of a range, the ends of its bins, and outputs are 0, ..., G+W-1. With the
+    probability
 
         noise = (G + W) / (G + W E)
 
@@ -47,15 +49,6 @@ class Block(UniformReports):
     width: int
 
     def __init__(self, epsilon: float, bins: int, width: Width | int = "auto") -> None:
-        """Build the mechanism; ValueError if epsilon is below ``MIN_EPSILON``, or there is no bin.
-
-        Args:
-            bins: G, the number of bins of the range; a bin lies between two grid points.
-            width: "piecewise": W/G = 1/sqrt(E), as of the piecewise mechanism. "square-wave": as of the square wave
-                mechanism, where the upper bound of the information that an output has about the input is highest.
-                "auto": the width with the smallest variance of the mean at the input where this variance is largest.
-                Or W itself, 1 or more.
-        """
         if not epsilon >= MIN_EPSILON:
             raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
         if bins < 1:

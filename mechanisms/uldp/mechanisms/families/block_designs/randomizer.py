@@ -48,7 +48,6 @@ class BlockResponse(PureMechanism, CountedReports, UniformNoise):
     """
 
     def __init__(self, sensitive: Mask, epsilon: float, design: BlockDesign) -> None:
-        """Build the mechanism; ValueError if the design has fewer points than Z_S, or this is empty."""
         self.sensitive = np.array(sensitive, dtype=np.bool_)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
         v = int(self.sensitive.sum())

@@ -52,7 +52,6 @@ class BloomFilter(StringMechanism, BitNoise):
     partitions = False
 
     def __init__(self, epsilon: float, bits: int, hashes: int, cohorts: int, theta: float | None = None) -> None:
-        """Build the mechanism; ValueError if epsilon is not positive, 8 does not divide h, H > h/2, or M > 2^16."""
         if bits % 8 or not 2 <= 2 * hashes <= bits:
             raise ValueError(f"a filter has a multiple of 8 bits, and half as many hashes or fewer: {bits}, {hashes}")
         if not 1 <= cohorts <= 1 << 16:

@@ -38,7 +38,6 @@ class CohortHashing(CohortMechanism, UniformReports):
     """
 
     def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:
-        """Build the mechanism; ValueError if epsilon is not positive, or there are fewer than 2 buckets or 1 cohort."""
         if buckets < 2 or cohorts < 1:
             raise ValueError(f"hashing needs 2 buckets and 1 cohort or more, got {buckets} and {cohorts}")
         self._of_cohorts(cohorts, buckets)
@@ -102,7 +101,6 @@ class CohortSetHashing(CohortMechanism):
     """
 
     def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:
-        """Build the mechanism; ValueError unless epsilon > 0, 1 <= l < t <= ``MOST_BUCKETS``, and M >= 1."""
         if not 1 <= held < buckets <= MOST_BUCKETS or cohorts < 1:
             raise ValueError(
                 f"hashing of 1 string or more has more buckets, up to {MOST_BUCKETS}, and 1 cohort or more, got"

@@ -36,7 +36,6 @@ class Duchi(UniformReports):
     """
 
     def __init__(self, epsilon: float, grid: int = GRID) -> None:
-        """Build the mechanism with g = ``grid``, positive; ValueError if epsilon is not positive and finite."""
         self._of_payloads(2)
         self.grid, self.size = grid, grid + 1
         self.flip_probability = flip_probability(epsilon)

@@ -50,7 +50,6 @@ class HadamardResponse(FoldedMechanism):
     answers = 2
 
     def __init__(self, size: int, epsilon: float) -> None:
-        """Build the mechanism over |Z| = ``size`` symbols; ValueError if size or epsilon is not positive."""
         super().__init__(size, epsilon)
         self.rows = self.numbers = 1 << (size - 1).bit_length()
         self._of_payloads(2 * self.rows)
@@ -111,7 +110,6 @@ class LinearHashing(FoldedMechanism):
     """
 
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:
-        """Build the mechanism over ``size`` symbols; ValueError if the space, by default the best, is too small."""
         super().__init__(size, epsilon)
         self.space = best_linear_space(size, epsilon) if space is None else space
         g, m = self.space.g, self.space.m
@@ -198,7 +196,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
     """
 
     def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:
-        """Build the mechanism over ``size`` symbols; ValueError if the space, by default the best, is too small."""
         super().__init__(size, epsilon)
         self.space = best_point_space(size, epsilon) if space is None else space
         points, s = self.space.points, self.space.on_hyperplane

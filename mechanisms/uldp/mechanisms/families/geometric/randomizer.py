@@ -44,7 +44,6 @@ class Geometric(CountedReports):
     """
 
     def __init__(self, epsilon: float, grid: int) -> None:
-        """Build the mechanism; ValueError if epsilon is not positive, or so large that noise is less than the grid."""
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         side = _weights(epsilon, grid)
         self.grid, self.margin = grid, len(side) - 1 - grid

@@ -46,7 +46,6 @@ class InputDiscriminativeEncoding(UnaryEncoding):
     """
 
     def __init__(self, epsilons: Sequence[float], group: Symbols) -> None:
-        """Build the mechanism; ValueError if epsilons do not rise, or a group has no symbol."""
         sizes = np.bincount(group, minlength=len(epsilons))
         if len(sizes) != len(epsilons) or not sizes.all():
             raise ValueError(f"{len(epsilons)} groups need symbols each, got groups of {sizes.tolist()}")

@@ -45,7 +45,6 @@ class SeededHashing(PureMechanism, UniformNoise):
     partitions = False
 
     def __init__(self, size: int, buckets: int) -> None:
-        """Set the sizes; ValueError if there are not 2 to ``MOST_BUCKETS`` buckets."""
         self.buckets = self.answers = buckets
         if not 2 <= buckets <= MOST_BUCKETS:
             raise ValueError(f"local hashing has 2 to {MOST_BUCKETS} buckets, got {buckets}")

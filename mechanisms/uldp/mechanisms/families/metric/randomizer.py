@@ -59,7 +59,6 @@ class MetricMechanism(CountedReports):
     """
 
     def __init__(self, size: int, epsilon: float, columns: int | None = None) -> None:
-        """Build the mechanism over a line, or a grid by rows; ValueError if a row is not full."""
         if size < 2:
             raise ValueError(f"a metric mechanism needs two symbols or more, got size {size}")
         if not epsilon > 0:

@@ -39,7 +39,6 @@ class RandomizedResponse(PureMechanism, CountedReports, UniformNoise):
     reports_symbols = True
 
     def __init__(self, sensitive: Mask, epsilon: float | None) -> None:
-        """Build the mechanism; ValueError if epsilon is not positive, or Z_S is empty."""
         self.sensitive = np.array(sensitive, dtype=np.bool_) & (epsilon is not None)
         self.size = len(self.sensitive)
         self._of_payloads(self.size)

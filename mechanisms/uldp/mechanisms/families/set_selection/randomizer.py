@@ -40,11 +40,6 @@ class SetSelection(SubsetSelection):
     """
 
     def __init__(self, size: int, epsilon: float, held: int, chosen: int | None = None) -> None:
-        """Build the mechanism over D = ``size`` symbols, the items and l dummies; epsilon is of one report, in nats.
-
-        Raises:
-            ValueError: if a number is out of range, or all sets of w symbols have a held one, as far as floats tell.
-        """
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
         if not epsilon > 0:

@@ -111,7 +111,6 @@ class Summation(BitNoise):
     partitions = False
 
     def __init__(self, size: int, epsilon: float) -> None:
-        """Build the mechanism; ValueError if |Z| = ``size`` is below 2, or epsilon below ``MIN_EPSILON``."""
         if size < 2:
             raise ValueError(f"a domain has at least two symbols, got size {size}")
         if not epsilon >= MIN_EPSILON:

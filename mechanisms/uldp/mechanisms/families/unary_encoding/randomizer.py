@@ -54,7 +54,6 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
     theta: float
 
     def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
-        """Build the mechanism; ValueError if theta is not inside (0, 1), or too near an end for floats."""
         if not 0 < theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
         self.theta = theta
