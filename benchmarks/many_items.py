@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.coverage import print_heading
 from benchmarks.options import read_options
 from uldp.mechanisms.encodings.set_encoding import padded
-from uldp.mechanisms.families.set_hashing.randomizer import SetHashing
+from uldp.mechanisms.families.sets.randomizer import SetHashing
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
 ITEMS, USERS, AT_MOST, TOP = 41_270, 990_002, 4, 64

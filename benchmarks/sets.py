@@ -20,8 +20,7 @@ from benchmarks.coverage import print_heading
 from benchmarks.options import read_options
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import padded
-from uldp.mechanisms.families.set_hashing.randomizer import SetHashing
-from uldp.mechanisms.families.set_selection.randomizer import SetSelection
+from uldp.mechanisms.families.sets.randomizer import SetHashing, SetSelection
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.schemas.arrays import Counts, Symbols
 from uldp.schemas.table import TableName

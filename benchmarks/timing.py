@@ -17,13 +17,12 @@ from scipy.stats import rankdata
 from benchmarks.options import read_options
 from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.block.randomizer import Block
-from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
 from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse, SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import Summation
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign

@@ -9,10 +9,10 @@ import numpy as np
 from tests import build
 from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.folds.randomizer import LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse
 from uldp.mechanisms.kernels.block_designs import CyclicDesign
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.protocol.noise import UniformNoise

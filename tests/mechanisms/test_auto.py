@@ -11,7 +11,7 @@ from uldp.mechanisms.estimators.by_name import auto, scoring_of
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.families.set_selection.randomizer import SetSelection
+from uldp.mechanisms.families.sets.randomizer import SetSelection
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.inference.forecast import draw_counts, equal_shares

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse, SubsetSelection
 from uldp.mechanisms.inference.plausibility import fit_counts
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import Design, design_of, designs

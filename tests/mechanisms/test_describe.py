@@ -8,12 +8,12 @@ from tests.build import spec
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
-from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
-from uldp.mechanisms.families.bloom.randomizer import BloomFilter
+from uldp.mechanisms.families.cohort_hashing.bloom import BloomFilter
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import HadamardDesign
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace

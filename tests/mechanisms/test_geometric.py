@@ -8,7 +8,7 @@ from numpy.random import default_rng
 
 from tests.mechanisms.replay import laws
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.families.geometric.spec import mean_decoder
+from uldp.mechanisms.families.geometric.spec import StepsDecoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 
 SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
@@ -40,7 +40,7 @@ def test_one_payload_of_many_reports_is_improbable(step: int, forged: int) -> No
     mechanism, rng, n = Geometric(1.0, 16), default_rng(4), 20_000
     cells = mechanism.statistic(mechanism.perturb(rng.integers(0, 17, n - forged), rng))
     cells[mechanism.margin + step] += forged
-    (p_value,) = mean_decoder(mechanism, 0.0, 1.0).p_values(cells, n).values()
+    (p_value,) = StepsDecoder(mechanism, 0.0, 1.0).p_values(cells, n).values()
     assert p_value < ALARM_LEVEL
 
 

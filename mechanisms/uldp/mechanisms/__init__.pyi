@@ -17,7 +17,7 @@ from .devices.spending import BudgetExceededError as BudgetExceededError
 from .encodings.number_encoding import NumberEncoding as NumberEncoding
 from .encodings.number_encoding import check_range as check_range
 from .encodings.set_encoding import SetEncoding as SetEncoding
-from .families.set_selection.randomizer import SetSelection as SetSelection
+from .families.sets.randomizer import SetSelection as SetSelection
 from .kernels.intervals import outside_p_value as outside_p_value
 from .laws.channel import Channel as Channel
 from .laws.estimate import Estimate as Estimate

@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.folds.randomizer import HadamardResponse, ProjectiveGeometryResponse
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse
 from uldp.mechanisms.kernels.block_designs import HadamardDesign
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import ChannelLaw, Payloads, law_of

@@ -140,7 +140,7 @@ def test_a_kept_spec_has_numbers_so_that_a_release_that_chooses_others_is_refuse
         keys = {"domain": {"record": fields}, "mechanism": of}
     begin(tmp_path, build.spec(**keys), resumes=True)
     begin(tmp_path, build.spec(**keys), resumes=True)
-    monkeypatch.setattr("uldp.mechanisms.families.block_designs.spec.best_design", lambda *_: Design(10, 1, 0))
+    monkeypatch.setattr("uldp.mechanisms.families.subset_selection.spec.best_design", lambda *_: Design(10, 1, 0))
     monkeypatch.setattr("uldp.mechanisms.families.subset_selection.spec.best_subset", lambda *_: 9)
     monkeypatch.setattr("uldp.mechanisms.families.unary_encoding.spec.best_theta", lambda *_: 0.25)
     with pytest.raises(ResultsError, match=rf"another mechanism\.(of\.app\.)?{key};"):

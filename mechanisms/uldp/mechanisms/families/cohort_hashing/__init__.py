@@ -1,1 +1,1 @@
-"""Local hashing of strings, by cohorts."""
+"""Local hashing and Bloom filters of strings, by cohorts."""

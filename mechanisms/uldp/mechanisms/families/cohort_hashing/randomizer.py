@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.families.set_hashing.randomizer import DRAWS
+from uldp.mechanisms.families.sets.randomizer import DRAWS
 from uldp.mechanisms.inference.goodness_of_fit import Check, chi_square
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, hash_symbols
 from uldp.mechanisms.protocol.device_form import DeviceForm, threshold

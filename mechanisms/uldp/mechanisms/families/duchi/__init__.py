@@ -1,1 +1,1 @@
-"""The mean of a number, by one bit."""
+"""The mean of a number, by one bit, or by a bit or a symbol near the number."""

@@ -1,18 +1,36 @@
-"""Duchi et al.'s mechanism in specs."""
+"""Duchi et al.’s mechanism in specs, alone and as one of two.
+
+Source of the latter: Wang et al., "Collecting and Analyzing Multidimensional Data with Local Differential Privacy"
+(ICDE 2019), for the hybrid mechanism HM, which draws between the piecewise mechanism and that of Duchi et al. Here
+``Block`` with its best width is in place of the piecewise mechanism, and a report says which of the two has made it.
+
+Of a number x in [-1, 1], a report of ``Duchi`` has the variance C - x^2, where C = ((E+1)/(E-1))^2, and one of
+``Block`` a + b x^2, where b = noise/(1 - noise). If the share of ``Duchi`` is b/(1 + b), which is the noise itself, the
+mean variance over both is the same for every x: (a + b C)/(1 + b). No other shares and weights have a smaller one at
+the worst x, as long as both variances are equal somewhere: there, 0 <= x^2 = (C - a)/(1 + b) <= 1.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
+from pydantic import Field
 
 from uldp.mechanisms.assembly import kept
+from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding, check_range
+from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
+from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.families.block.spec import BlockSpec
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi, flip_probability
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.numbers.outputs import NumberLaw, OutputsDecoder
+from uldp.mechanisms.laws.estimate import Estimate, weighted
+from uldp.mechanisms.numbers.outputs import NumberDecoder, NumberLaw, OutputsDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.schemas.arrays import Counts
+from uldp.mechanisms.randomizers.strata import Strata, strata_of
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import PrivateSpec
@@ -81,3 +99,70 @@ class DuchiSpec(PrivateSpec):
         encoding = NumberEncoding(number.low, number.high, grid)
         decoder = MeanDecoder(number.low, number.high, self.epsilon, self.lasting_epsilon)
         return LdpProtocol(encoding, mechanism, decoder)
+
+
+class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
+    """Estimates the mean from ``Duchi`` and ``Block``, pooled by their variances where these are equal, the worst."""
+
+    def __init__(self, arms: Sequence[NumberDecoder], strata: Strata) -> None:
+        super().__init__(("duchi", "block"), arms, strata)
+        self.low, self.high = arms[0].low, arms[0].high
+
+    def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
+        arms = [arm for arm in self.estimates(cells, n, repeats) if arm]
+        return weighted(arms, np.array([arm.n / n for arm in arms]))
+
+    def forecast(self, n: int) -> Floats:
+        variances = [share * arm.forecast(n) ** 2 for arm, share in zip(self.decoders, self.shares, strict=True)]
+        return np.asarray(np.sqrt(np.sum(variances, axis=0)))
+
+    @property
+    def weight(self) -> float:
+        return max(arm.weight for arm in self.decoders)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        bit, block = self.shares
+        yield "arms", f"duchi with probability {bit:.6g}, block with {block:.6g}"
+        yield next(self.decoders[1].describe(n, estimator))
+        yield from super().describe(n, estimator)
+
+
+#: With a smaller share of either mechanism, the other one alone is as good.
+_LEAST_SHARE = 0.01
+
+
+class HybridSpec(PrivateSpec):
+    """A device draws whether it reports a number by ``duchi`` or by ``block``.
+
+    Attributes:
+        bins: The number of bins of the range, of ``block``.
+    """
+
+    title = "Duchi et al.’s mechanism or a symbol near the number, as the device draws"
+    literature: ClassVar = {"hybrid": "HM"}
+    not_ranked = "for numbers"
+    domain_kind = "number"
+    estimators = ("auto", "empirical")
+
+    name: Literal["hybrid"]
+    bins: int = Field(default=1024, ge=2, le=MOST_BUCKETS)
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        share = self._share(Block(self.epsilon, self.bins))
+        budgets: dict[str, Any] = {"epsilon": self.epsilon, "lasting_epsilon": self.lasting_epsilon}
+        bit, block = DuchiSpec(name="duchi", **budgets), BlockSpec(name="block", bins=self.bins, **budgets)
+        arms = [bit.protocol(variable), block.protocol(variable)]
+        strata = strata_of([arm.mechanism for arm in arms], [share, 1 - share], "arm")
+        sources = [StratumSource(arm.encoding, (0,)) for arm in arms]
+        decoders = [cast(NumberDecoder, arm.decoder) for arm in arms]
+        return LdpProtocol(StrataEncoding(sources, strata), strata, HybridDecoder(decoders, strata))
+
+    def _share(self, block: Block) -> float:
+        """Return the share of devices that report by ``Duchi``; ValueError if one of the two alone is as good."""
+        middle = 4 * float(block.variance(np.array(block.grid / 2))) / block.grid**2
+        bit = math.tanh(self.epsilon / 2) ** -2.0
+        if bit < middle or block.noise > 1 - _LEAST_SHARE:
+            raise ValueError(f"epsilon: at {self.epsilon:g}, duchi alone has no more variance; write name: duchi")
+        if block.noise < _LEAST_SHARE:
+            raise ValueError(f"epsilon: at {self.epsilon:g}, block alone has as little variance; write name: block")
+        return block.noise

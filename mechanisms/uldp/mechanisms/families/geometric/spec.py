@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -23,11 +23,20 @@ from uldp.schemas.specs.variable import Variable
 
 
 class StepsDecoder(OutputsDecoder):
-    """Reads the counts of noisy steps."""
+    """Estimates the mean of a number in [low, high] from the counts of noisy steps.
 
-    def __init__(self, *fields: Any, mechanism: Geometric, **more: Any) -> None:
-        super().__init__(*fields, **more)
+    The noise is symmetric, so the mean of the payloads is that of the symbols. Sums that are moved to an end move it by
+    less than 10^-4 steps for each epsilon of a spec, and by less than 10^-8 for those from .1 to 10.
+    """
+
+    def __init__(self, mechanism: Geometric, low: float, high: float) -> None:
         self._mechanism = mechanism
+        step, noise = (high - low) / mechanism.grid, mechanism.noise_variance
+        numbers = low + step * (np.arange(mechanism.statistic_size, dtype=np.float64) - mechanism.margin)
+        law = NumberLaw((high - low) / 2, step**2 * noise)
+        least, largest = mechanism.ends(IMPOSSIBLE_TAIL)
+        fact = "noise", f"standard deviation {step * math.sqrt(noise):.3g}, in steps of {step:.3g}"
+        super().__init__(low, high, numbers, law, step=step, possible=slice(least, largest + 1), fact=fact)
 
     @cached_property
     def _of_ends(self) -> tuple[Floats, Floats]:
@@ -99,20 +108,4 @@ class GeometricSpec(MechanismFamily):
         number = variable.of_kind(Number)
         mechanism = Geometric(self.epsilon, self.bins)
         encoding = NumberEncoding(number.low, number.high, self.bins)
-        return LdpProtocol(encoding, mechanism, mean_decoder(mechanism, number.low, number.high))
-
-
-def mean_decoder(mechanism: Geometric, low: float, high: float) -> StepsDecoder:
-    """Return the decoder of the mean of a number in [low, high].
-
-    The noise is symmetric, so the mean of the payloads is that of the symbols. Sums that are moved to an end move it by
-    less than 10^-4 steps for each epsilon of a spec, and by less than 10^-8 for those from .1 to 10.
-    """
-    step, noise = (high - low) / mechanism.grid, mechanism.noise_variance
-    numbers = low + step * (np.arange(mechanism.statistic_size, dtype=np.float64) - mechanism.margin)
-    law = NumberLaw((high - low) / 2, step**2 * noise)
-    least, largest = mechanism.ends(IMPOSSIBLE_TAIL)
-    fact = "noise", f"standard deviation {step * math.sqrt(noise):.3g}, in steps of {step:.3g}"
-    return StepsDecoder(
-        low, high, numbers, law, mechanism=mechanism, step=step, possible=slice(least, largest + 1), fact=fact
-    )
+        return LdpProtocol(encoding, mechanism, StepsDecoder(mechanism, number.low, number.high))

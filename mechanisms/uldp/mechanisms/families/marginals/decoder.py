@@ -158,9 +158,6 @@ class MarginalsDecoder(SharesOfParts):
         free = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in linear.tables if len(pair) == 2}
         return [pair for pair, of in free.items() if of <= _MOST_FREE and of * numbers <= _MOST_NUMBERS]
 
-    def _cells(self, attributes: Attributes) -> int:
-        return prod(self._sizes[attribute] for attribute in attributes)
-
     def part_of(self, table: Table) -> None:
         """See the base class: a table is of all views, and names its attributes."""
 
@@ -219,7 +216,7 @@ class MarginalsDecoder(SharesOfParts):
     @cached_property
     def _precisions(self) -> list[float]:
         """Those of ``precisions`` in a direction in which the shares of a view sum to 0."""
-        cells = map(self._cells, self._views)
+        cells = map(self._design.cells, self._views)
         return [(1 - 1 / size) * precision for size, precision in zip(cells, self.precisions, strict=True)]
 
     @cached_property
@@ -233,7 +230,7 @@ class MarginalsDecoder(SharesOfParts):
 
     def forecast(self, n: int) -> Floats:
         return np.concatenate(
-            [np.full(self._cells(table), np.sqrt(self._variance(table) / n)) for table in self.asked.tables]
+            [np.full(self._design.cells(table), np.sqrt(self._variance(table) / n)) for table in self.asked.tables]
         )
 
     def distances(self, n: int) -> Mapping[int, float]:
@@ -245,12 +242,12 @@ class MarginalsDecoder(SharesOfParts):
 
     def _variance(self, table: Attributes) -> float:
         """Return the variance of a cell of a table of one report at equal shares."""
-        return squared_error(self._design, table, self._divisors) / self._cells(table)
+        return squared_error(self._design, table, self._divisors) / self._design.cells(table)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         numbers: dict[tuple[int, int, int], list[tuple[str, float]]] = {}
         for view, decoder, name, share in zip(self._views, self.decoders, self.part_names, self.shares, strict=True):
-            key = len(view), self._cells(view), decoder.channel.supported
+            key = len(view), self._design.cells(view), decoder.channel.supported
             numbers.setdefault(key, []).append((name, share))
         for (together, cells, supported), of in numbers.items():
             first = of[0][0] if len(of) == 1 else f"{len(of)} of {together} attributes, as {of[0][0]}"

@@ -1,33 +1,26 @@
 """Strings that nobody lists, and sets of them, found by their prefixes, in specs."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.encodings.string_encodings import PrefixEncoding, StringSetEncoding
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing, CohortSetHashing
+from uldp.mechanisms.families.cohort_hashing.spec import CohortsSpec
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
-from uldp.mechanisms.families.set_hashing.randomizer import best_buckets
-from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, buckets_of_spec
+from uldp.mechanisms.families.sets.randomizer import best_buckets
 from uldp.mechanisms.protocol.encoding import Encoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import strata_of
-from uldp.mechanisms.strings.cohort_sizes import (
-    MOST_COHORT_CELLS,
-    check_cells,
-    default_cohorts,
-    fits_statistic,
-    most_candidates,
-)
+from uldp.mechanisms.strings.cohort_sizes import MOST_COHORT_CELLS, check_cells, default_cohorts
 from uldp.mechanisms.strings.cohorts import StringEncoding
 from uldp.mechanisms.strings.spelling import Spelling
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.strings.walk import Walk
 from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.kinds import Kind, Strings, StringSets
-from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
 # A window scores at most so many prefixes of one length.
@@ -41,7 +34,7 @@ _MOST_WORK = 1 << 32
 _MOST_POSITIONS = 1 << 24
 
 
-class PrefixesSpec(PrivateSpec):
+class PrefixesSpec(CohortsSpec):
     """Each device reports a prefix of its string, or the whole string, by optimized local hashing with cohorts.
 
     A device with a set of strings reports a prefix of each, or all whole strings, by hashing for sets.
@@ -56,22 +49,11 @@ class PrefixesSpec(PrivateSpec):
     title = "prefixes of strings by optimized local hashing with cohorts"
     literature: ClassVar = {"prefixes": "PEM TreeHist SFP CCE PrivTrie Bitstogram A-RAPPOR"}
     discovers = True
-    not_ranked = "for strings"
-    domain_kind = "strings"
     also_for = (StringSets.name,)
-    estimators = ("auto", "empirical")
 
     name: Literal["prefixes"]
-    buckets: int = Field(default_factory=buckets_of_spec, ge=2, le=MOST_BUCKETS)
-    cohorts: Annotated[int, Field(ge=1, le=1 << 16), AfterValidator(fits_statistic)] = Field(
-        default_factory=default_cohorts
-    )
     step: int = Field(default=1, ge=1, le=16)
     depth: int | None = Field(default=None, ge=1, le=_MOST_LENGTHS)
-
-    @property
-    def most_candidates(self) -> int:
-        return most_candidates(self.cohorts, 1)
 
     def of_domain(self, kind: Kind) -> Self:
         """See ``MechanismFamily``; of sets, with the best buckets and cohorts, or ValueError if these do not fit."""

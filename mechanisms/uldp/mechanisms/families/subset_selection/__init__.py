@@ -1,1 +1,1 @@
-"""A set of values."""
+"""A set of values, or a block of a symmetric design."""

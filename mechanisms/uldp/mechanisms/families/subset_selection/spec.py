@@ -1,12 +1,14 @@
-"""Subset selection in specs."""
+"""Subset selection, and the mechanisms over block designs, in specs."""
 
 from typing import ClassVar, Literal, Self
 
 from uldp.mechanisms.assembly import SharesSpec
 from uldp.mechanisms.families.auto import BlockSize
-from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection, best_chosen
-from uldp.mechanisms.kernels.designs import best_subset
+from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse, SubsetSelection, best_chosen
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.kernels.designs import MOST_POINTS, best_design, best_subset, design_of
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mistakes import prefixed
 
 
 class SubsetSelectionSpec(SharesSpec):
@@ -47,3 +49,41 @@ class UtilityOptimizedSubsetSpec(SharesSpec):
     def build(self, sensitive: Mask, epsilon: float) -> SubsetSelection:
         assert self.w is not None  # this mechanism is resolved
         return SubsetSelection(len(sensitive), epsilon, self.w, sensitive=sensitive)
+
+
+class UtilityOptimizedHadamardSpec(SharesSpec):
+    """Utility-optimized Hadamard response."""
+
+    title = "utility-optimized Hadamard response (uHR)"
+    utility_optimized = True
+    takes_tags = True
+
+    name: Literal["uhr"]
+
+    def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
+        return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
+
+
+class BlockDesignSpec(SharesSpec):
+    """Utility-optimized block designs: a report is a block of ``w`` sensitive values, or a value that is not."""
+
+    title = "utility-optimized block designs (uBD)"
+    utility_optimized = True
+    takes_tags = True
+    largest_size = MOST_POINTS // 2
+
+    name: Literal["ubd"]
+    w: BlockSize = None
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """See ``MechanismFamily``; ValueError if no design has blocks of ``w`` points."""
+        if self.w is None:
+            return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
+        with prefixed("w: "):
+            design_of(self.w, sensitive, size)
+        return self
+
+    def build(self, sensitive: Mask, epsilon: float) -> BlockResponse:
+        assert self.w is not None  # this mechanism is resolved
+        design = design_of(self.w, int(sensitive.sum()), len(sensitive))
+        return BlockResponse(sensitive, epsilon, CyclicDesign(design))

@@ -33,8 +33,6 @@ def set_law(size: int, held: int, chosen: Floats, epsilon: float) -> SetLaw:
     C(D-1-l, w-1)/C(D-1, w-1). So with Z = E - (E-1) miss,
 
         p = (w/D) E/Z        q = (w/D) (E - (E-1) C(D-1-l, w-1)/C(D-1, w-1))/Z
-
-    Source: Wang et al., "PrivSet: Set-Valued Data Analyses with Locale Differential Privacy" (INFOCOM 2018).
     """
     share = chosen / size
     miss, other = part_without(size, held, chosen), part_without(size - 1, held, chosen - 1)

@@ -117,6 +117,9 @@ class SizedSetsSpec(PrivateSpec):
         sizes: The share of the users who report the size of their set in place of its items; None for none.
     """
 
+    not_ranked = "for sets"
+    domain_kind = "set"
+
     sizes: float | None = Field(default=None, ge=0.001, le=0.5)
 
     def sized(self, protocol: LdpProtocol, variable: Variable) -> LdpProtocol:

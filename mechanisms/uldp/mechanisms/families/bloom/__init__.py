@@ -1,1 +1,0 @@
-"""Bloom filters of strings."""

@@ -1,1 +1,0 @@
-"""Local hashing for sets of items."""

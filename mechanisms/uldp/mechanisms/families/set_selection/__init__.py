@@ -1,1 +1,0 @@
-"""Subset selection for sets of items."""

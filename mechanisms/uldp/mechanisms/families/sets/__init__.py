@@ -1,0 +1,1 @@
+"""Sets of items, and of strings."""
