@@ -19,8 +19,7 @@ import numpy as np
 from benchmarks.coverage import print_heading
 from benchmarks.options import read_options
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
-from uldp.mechanisms.families.sets.randomizer import SetSelection
-from uldp.mechanisms.families.sets.sizes import best_chosen
+from uldp.mechanisms.families.sets.randomizer import SetSelection, best_chosen
 from uldp.schemas.arrays import Floats
 from uldp.schemas.table import INTERVAL_LEVEL
 

@@ -11,8 +11,7 @@ from tests.mechanisms.protocols import Example, examples
 from tests.mechanisms.test_far_payloads import WHOLE, possible_payloads
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.ems import GridChannel
-from uldp.mechanisms.families.block.band import shares_up_to
-from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, shares_up_to
 from uldp.mechanisms.inference.forgery import all_with_forgers, with_forgers
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.encoding import Held

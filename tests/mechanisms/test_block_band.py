@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from uldp.mechanisms.estimators.ems import GridChannel
-from uldp.mechanisms.families.block.band import exact_ends, shares_up_to
+from uldp.mechanisms.families.block.distribution import exact_ends, shares_up_to
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 

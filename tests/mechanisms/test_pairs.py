@@ -14,8 +14,7 @@ from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pair_decoder import PairDecoder
 from uldp.mechanisms.encodings.set_encoding import PairEncoding
-from uldp.mechanisms.families.sets.randomizer import SetSelection
-from uldp.mechanisms.families.sets.sizes import SHARES_OF_KEYS, best_chosen
+from uldp.mechanisms.families.sets.randomizer import SHARES_OF_KEYS, SetSelection, best_chosen
 from uldp.mechanisms.inference.goodness_of_fit import checks
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.held_laws import Keys

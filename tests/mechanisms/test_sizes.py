@@ -10,7 +10,7 @@ from numpy.random import default_rng
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encodings.set_encoding import SizeRanges
-from uldp.mechanisms.families.sets.sized import MOST_CUT, ranges_of
+from uldp.mechanisms.families.sets.spec import MOST_CUT, ranges_of
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

@@ -10,8 +10,13 @@ from numpy.random import Generator
 from uldp.mechanisms.decoders.table_of import table_from
 from uldp.mechanisms.encodings.number_encoding import check_range
 from uldp.mechanisms.estimators.ems import GridChannel
-from uldp.mechanisms.families.block.band import exact_ends, most_of_bins
-from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution, Estimated
+from uldp.mechanisms.families.block.distribution import (
+    QUANTILE_LEVELS,
+    Distribution,
+    Estimated,
+    exact_ends,
+    most_of_bins,
+)
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.laws.interval import normal_quantile
