@@ -64,11 +64,7 @@ class DesignDecoder(SharesOfParts, SharesDecoder):
         return np.where(n > 0, (counts / np.maximum(n, 1) - self._q) / (self._p - self._q), 0.0)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return how probable it is that designs have so few or so many reports, and bits are so seldom or often set.
-
-        Whatever users hold, a bit is set with a probability from q to p. So its number is stochastically between
-        binomial ones, at every n; Bonferroni's bound takes all bits.
-        """
+        """Test the numbers of reports of designs, and all bits: each is set with a probability from q to p."""
         self.check(cells, n)
         if n <= 0:
             return {}

@@ -63,11 +63,10 @@ class BlockDecoder(OutputsDecoder):
         return fitted.shares().values - shape.of_bins(self.block.grid)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return how probable it is that some run of outputs has so few or so many of n honest reports.
+        """Test all runs of 1, 2, 4, ... outputs, with Bonferroni's bound, at every n.
 
         Noise gives a run of L outputs a share of noise L/(G+W) or more, and at most 1 - noise of the reports, or L/W of
-        these, come on top. So under all inputs, given or drawn, the number of reports in a run is stochastically
-        between binomial ones. The test takes all runs of 1, 2, 4, ... outputs, with Bonferroni's bound, at every n.
+        these, come on top. So under all inputs the number of its reports is stochastically between binomial ones.
         """
         self.check(cells, n)
         if n <= 0:

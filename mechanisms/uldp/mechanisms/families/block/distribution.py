@@ -206,12 +206,9 @@ def most_of_bins(channel: GridChannel, cells: Counts, coverage: float, forged: i
 
 
 def shares_up_to(channel: GridChannel, cells: Counts, coverage: float, forged: int = 0) -> tuple[Floats, Floats]:
-    """Return bounds of F, each end of a point with a probability of at most ``(1 - coverage) / 2`` to be wrong.
+    """Return bounds of F at 0, ..., G, shape (G+1,) each, which need not ascend.
 
-    For the arguments see ``exact_ends``. Where reports may be forged, the bounds are those of the others.
-
-    Returns:
-        Two arrays of shape (G+1,), for 0, ..., G; the ends need not ascend.
+    Each is wrong with a probability of at most ``(1 - coverage) / 2``. ``forged`` reports are in no bound.
     """
     size, width = channel.bins, channel.width
     points = np.arange(size)

@@ -87,7 +87,6 @@ class BloomFilter(StringMechanism, BitNoise):
         return np.concatenate([head, packed], axis=1)
 
     def _bits(self, positions: Symbols, randomness: Randomness) -> Mask:
-        """Draw the bits of the reports, shape (n, h)."""
         n = len(positions)
         bits = randomness.random((n, self.bits)) < self.q
         # Where two functions give one position, the second draw replaces the first.

@@ -96,8 +96,7 @@ class CohortSetHashing(CohortMechanism):
     reported with 1/t, whatever d is.
 
     Guarantee: one report is epsilon-LDP for every user and every two sets, of any sizes, whatever the cohort is: the
-    probability of a bucket is from 1/O to E/O. W_d is rounded down to a multiple of 2^-53, from a double, so the ratio
-    may exceed E by a factor of about 1 + E 2^-52: 1 + 1e-7 at epsilon 20, the most that a spec takes.
+    probability of a bucket is from 1/O to E/O. W_d is rounded down to a multiple of 2^-53; see ``SetHashing``.
     """
 
     def __init__(self, epsilon: float, held: int, buckets: int, cohorts: int) -> None:

@@ -57,12 +57,10 @@ class MeanDecoder(OutputsDecoder):
         self.flip_probability = f
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return how probable it is that so few zeros, or so few ones, are among n honest reports.
+        """Test whether zeros, or ones, are too few: noise alone gives each with probability f, whatever the numbers.
 
-        The mechanism's noise alone gives a zero, and a one, with probability f in each report, whatever its number. So
-        under every distribution, and also for given numbers, the number of either is at least a binomial one of n and f
-        (stochastically). The bound holds at every n, with a factor 2 for its two sides. The test cannot detect forged
-        reports that leave the share of ones between f and 1 - f.
+        So the number of either is stochastically at least a binomial one of n and f, at every n; a factor 2 is for both
+        sides. Forged reports that leave the share of ones between f and 1 - f are not seen.
         """
         self.check(cells, n)
         if n <= 0:

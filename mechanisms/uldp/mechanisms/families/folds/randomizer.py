@@ -167,7 +167,6 @@ def best_linear_space(size: int, epsilon: float) -> ProjectiveSpace:
 
 
 def _hashing_law(g: int, m: int, epsilon: float) -> tuple[float, float]:
-    """Return p and q."""
     other = 1 / (g + math.expm1(epsilon))
     p, c = 1 - (g - 1) * other, (g ** (m - 1) - 1) / (g**m - 1)
     return p, c * p + (1 - c) * other
@@ -262,7 +261,6 @@ def best_point_space(size: int, epsilon: float) -> ProjectiveSpace:
 
 
 def _point_law(g: int, m: int, epsilon: float) -> tuple[float, float]:
-    """Return p and q."""
     points, s, t = (number_of_points(g, m - less) for less in range(3))
     more = math.expm1(epsilon)
     total = s * more + points

@@ -102,7 +102,6 @@ class Geometric(CountedReports):
 
 
 def _weights(epsilon: float, grid: int) -> list[int]:
-    """Return the weights of the noise 0, ..., N."""
     with decimal.localcontext(_DIGITS):
         factor = (Decimal(epsilon) / grid).exp() * _ROUNDED
         last = int(64 / (factor - 1) ** 2) + 1

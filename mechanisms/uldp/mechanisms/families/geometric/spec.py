@@ -47,12 +47,11 @@ class StepsDecoder(OutputsDecoder):
         return first, last
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return how probable it is that some output, or all from one to an end, has so few or so many of n reports.
+        """Test each output, and all from one to an end, with Bonferroni's bound, at every n.
 
         An output is the less probable the farther its step is from the symbol: the least for an end of the grid, and
         the most for the nearest symbol. All up to one are the most probable for the first symbol. So whatever users
-        hold, given or drawn, these numbers of reports are stochastically between binomial ones, at every n.
-        Bonferroni's bound takes all.
+        hold, these numbers of reports are stochastically between binomial ones.
         """
         self.check(cells, n)
         if n <= 0:

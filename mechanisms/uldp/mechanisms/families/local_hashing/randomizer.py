@@ -152,7 +152,6 @@ def pack(seeds: npt.NDArray[np.integer], buckets: npt.NDArray[np.integer]) -> Pa
 
 
 def _unpack(payloads: Packed) -> tuple[Symbols, Symbols]:
-    """Return the seeds and the buckets of payloads."""
     payloads = np.ascontiguousarray(payloads)
     seeds = payloads[:, :4].copy().view("<u4")[:, 0]
     buckets = payloads[:, 4:].copy().view("<u2")[:, 0]

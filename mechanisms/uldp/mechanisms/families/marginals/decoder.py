@@ -153,7 +153,6 @@ class MarginalsDecoder(SharesOfParts):
         return own and own.repeated(repeats)
 
     def _tested(self, linear: TablesEstimate) -> list[Attributes]:
-        """Return the pairs of attributes whose independence is tested."""
         sizes, numbers = self._sizes, linear.design.size
         free = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in linear.tables if len(pair) == 2}
         return [pair for pair, of in free.items() if of <= _MOST_FREE and of * numbers <= _MOST_NUMBERS]

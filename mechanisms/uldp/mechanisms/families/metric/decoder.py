@@ -78,11 +78,10 @@ class MatrixDecoder(Decoder):
         return Outputs(self._inverse, self.mechanism.law)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return how probable it is that some output has so few or so many of n honest reports.
+        """Test each output, with Bonferroni's bound, at every n.
 
-        Whatever users hold, the probability of an output is between those for the symbols that are the farthest from
-        it and the symbol itself. So its number is stochastically between binomial ones, given values or drawn, at every
-        n; Bonferroni's bound takes all outputs. The test does not see forged reports within these bounds.
+        Whatever users hold, its probability is between those for the symbols that are the farthest from it and the
+        symbol itself. So its number is stochastically between binomial ones. Forged reports within them are not seen.
         """
         self.check(cells, n)
         if n <= 0:
@@ -139,16 +138,11 @@ class MatrixDecoder(Decoder):
 
 
 def em(matrix: Floats, cells: Counts, n: int, near_enough: float = 0.0) -> Floats:
-    """Return the shares after EM on the cells of n reports, from uniform ones; it stops as ``ems`` does, or before.
+    """Return the shares after EM on cells, shape (rows, outputs), each row with the sum n, from uniform shares.
 
-    Large domains have fewer steps at the most, from 10,000 below 655 values to 256 at 4,096, so that a window takes
-    seconds: EM is then short of the maximum, which would have fitted more of the noise.
-
-    Args:
-        matrix: Shape (|Z|, outputs): the positive probability of each output for each symbol.
-        cells: Shape (rows, outputs): the number of reports of each output.
-        n: The sum of each row, positive.
-        near_enough: Pearson's distance of the cells from their expectation at which to stop.
+    It stops as ``ems`` does, or where Pearson's distance of the cells from their expectation is ``near_enough``. Large
+    domains have fewer steps at the most, from 10,000 below 655 values to 256 at 4,096, so that a window takes seconds:
+    EM is then short of the maximum, which would have fitted more of the noise. ``matrix`` is positive.
     """
     f, shares = cells / n, np.tile(equal_shares(len(matrix)), (len(cells), 1))
     last, going = np.full(len(cells), -np.inf), np.arange(len(cells))

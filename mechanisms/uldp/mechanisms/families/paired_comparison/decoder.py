@@ -151,14 +151,10 @@ class ScoresLaw(Law):
 
 
 def borda(answers: Counts, signs: Floats, gain: float, of_response: float | None = None) -> Estimate:
-    """Estimate the scores; see the module.
+    """Estimate the scores, by the S of ``signs``, shape (k, P), and the gain g; see the module.
 
-    Args:
-        answers: Shape (2, P): how many reports rank the first of each pair higher, and how many the second; one or more
-            in all.
-        signs: Shape (k, P): S.
-        gain: g.
-        of_response: That of the responses that devices keep, with their pair; None if they keep none.
+    ``answers``, shape (2, P), are how many reports rank the first of each pair higher, and how many the second; one or
+    more in all. ``of_response`` is the gain of the responses that devices keep, with their pair; None without any.
     """
     (k, pairs), n = signs.shape, int(answers.sum())
     side, pair = np.nonzero(answers)
@@ -186,7 +182,6 @@ def borda(answers: Counts, signs: Floats, gain: float, of_response: float | None
 
 
 def _agreed(gain: float) -> float:
-    """Return f."""
     return 1 / (4 * gain**2) - 0.25
 
 

@@ -140,7 +140,6 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
         return self._asked.forecast(self._of_a_part(n))
 
     def _of_a_part(self, n: int) -> int:
-        """Return the number of reports of a part to expect."""
         return self.expected(n)[-1][1]
 
     def found(self, cells: Counts, n: int) -> list[str]:

@@ -55,8 +55,6 @@ class SetSelection(SubsetSelection):
     def __init__(self, size: int, epsilon: float, held: int, chosen: int | None = None) -> None:
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
         super().__init__(size, epsilon, best_chosen(size, held, epsilon) if chosen is None else chosen)
         self.held = held
         law = set_law(size, held, np.array([float(self.chosen)]), epsilon)
@@ -145,11 +143,8 @@ class SetHashing(SeededHashing):
     """
 
     def __init__(self, size: int, epsilon: float, held: int, buckets: int | None = None) -> None:
-        """Build the mechanism over items and dummies; ValueError if t, ``best_buckets``, is l or less."""
         if not 1 <= held < size:
             raise ValueError(f"a device holds 1 to {size - 1} of {size} symbols, got {held}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
         super().__init__(size, best_buckets(held, epsilon) if buckets is None else buckets)
         if self.buckets <= held:
             raise ValueError(f"hashing of {held} symbols has more buckets, got {self.buckets}")

@@ -61,7 +61,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
     bits_at_once = 1 << 20  # a byte for each, and no float
 
     def __init__(self, size: int, epsilon: float, chosen: int | None = None, *, sensitive: Mask | None = None) -> None:
-        """Build the mechanism; ValueError if w, ``best_chosen`` by default, is not from 1 to v - 1."""
         self.sensitive = np.ones(size, dtype=np.bool_) if sensitive is None else np.array(sensitive, dtype=np.bool_)
         v = int(self.sensitive.sum())
         if size < 2:

@@ -31,12 +31,10 @@ class NoisyHistogram(Law):
         self.size, self.response, self._noise = size, response, np.array(noise)
 
     def each(self, theta: Floats) -> Cumulants:
-        """See the base class: a mixture of users who hold the symbol, and of others."""
         probability, entries = np.stack([theta, 1 - theta]), np.array([[1.0], [0.0]])
         return moments_of_mixture([(probability, entries, self._noise, np.zeros(1))], theta)
 
     def one(self, w: Floats, theta: Floats) -> Cumulants:
-        """See the base class: a mixture over the true symbol."""
         noise = self._noise * (w**2).sum(axis=0)
         return moments_of_mixture([(theta[:, np.newaxis], w, noise, np.zeros(1))], theta @ w)
 

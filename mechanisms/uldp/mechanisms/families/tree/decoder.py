@@ -209,7 +209,6 @@ class TreeDecoder(SharesOfParts):
         return self._pooled(levels)
 
     def _of_levels(self, r: Floats) -> list[Floats]:
-        """Return the shares of the blocks of each level."""
         return [own[:, 0] for own in self._tree.spread(r[:, np.newaxis])]
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:

@@ -78,7 +78,6 @@ class TreeSpec(PrivateSpec):
 
 
 def _bins(variable: Variable, bins: int) -> BinEncoding | Pum:
-    """Return the encoding whose symbols are bins."""
     if variable.kind.listed:
         return Pum.of(variable)
     number = variable.of_kind(Number)

@@ -44,11 +44,6 @@ class UnaryEncoding(PureMechanism, BitReports, BitNoise):
     Guarantee: one report is (Z_S, Y_P, epsilon)-ULDP, where Y_P are the reports with no bit of Z_N set (Proposition
     5). For every report in Y_P, its likelihoods under any two true symbols differ by at most a factor E. A report with
     a bit of Z_N set reveals its true symbol, which is in Z_N too. If all symbols are sensitive, this is epsilon-LDP.
-
-    Attributes:
-        theta: Probability that the device sets the own bit of a sensitive true symbol.
-        cleared_probability: Shape (|Z|,): probability that the device clears a true symbol's own bit, 1 - theta on Z_S
-            and d2 on Z_N.
     """
 
     theta: float
