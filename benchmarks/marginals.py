@@ -24,10 +24,10 @@ from numpy.random import Generator
 from benchmarks.coverage import print_heading
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.marginals.decoder import MarginalsDecoder
-from uldp.mechanisms.families.marginals.linear import TablesEstimate
-from uldp.mechanisms.families.marginals.spec import MOST_VIEW_CELLS
-from uldp.mechanisms.families.marginals.views import all_of, best_views
+from uldp.mechanisms.families.records.decoder import MarginalsDecoder
+from uldp.mechanisms.families.records.linear import TablesEstimate
+from uldp.mechanisms.families.records.spec import MOST_VIEW_CELLS
+from uldp.mechanisms.families.records.views import all_of, best_views
 from uldp.mechanisms.pooling.interactions import Attributes
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol

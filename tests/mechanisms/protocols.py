@@ -17,7 +17,7 @@ from numpy.random import Generator
 from tests.build import spec
 from tests.mechanisms.populations import Holders
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.marginals.decoder import MarginalsDecoder
+from uldp.mechanisms.families.records.decoder import MarginalsDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism

@@ -8,9 +8,9 @@ from tests.build import spec
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
-from uldp.mechanisms.families.cohort_hashing.bloom import BloomFilter
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
+from uldp.mechanisms.families.local_hashing.bloom import BloomFilter
+from uldp.mechanisms.families.local_hashing.cohorts import CohortHashing
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse

@@ -27,9 +27,9 @@ from tests import build
 from tests.mechanisms.protocols import examples, first_specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.families.cohort_hashing.bloom import BloomFilter
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing, CohortSetHashing
 from uldp.mechanisms.families.geometric.randomizer import Geometric
+from uldp.mechanisms.families.local_hashing.bloom import BloomFilter
+from uldp.mechanisms.families.local_hashing.cohorts import CohortHashing, CohortSetHashing
 from uldp.mechanisms.families.local_hashing.randomizer import SeededHashing
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation

@@ -8,7 +8,7 @@ import pytest
 from numpy.random import default_rng
 
 from uldp.mechanisms.decoders.pure import share_estimate
-from uldp.mechanisms.families.marginals.views import all_of, best_views, error
+from uldp.mechanisms.families.records.views import all_of, best_views, error
 from uldp.mechanisms.laws.channel import Channel
 from uldp.mechanisms.laws.channel_laws import law_of
 from uldp.mechanisms.pooling.cell_errors import CellErrors

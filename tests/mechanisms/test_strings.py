@@ -12,7 +12,7 @@ from tests.build import HOUR, START
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
-from uldp.mechanisms.families.cohort_hashing.bloom import BloomFilter
+from uldp.mechanisms.families.local_hashing.bloom import BloomFilter
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.framing import report_store

@@ -1,1 +1,1 @@
-"""Randomized response on a hash of the value."""
+"""Randomized response on a hash of the value, and Bloom filters of strings."""

@@ -90,14 +90,7 @@ class WalkDecoder(PartsDecoder[CandidateDecoder], FindingDecoder):
 
     names: tuple[str, ...]
 
-    def __init__(
-        self,
-        strata: Strata,
-        walk: Walk,
-        candidates: Sequence[str],
-        *,
-        simultaneous: bool,
-    ) -> None:
+    def __init__(self, strata: Strata, walk: Walk, candidates: Sequence[str], *, simultaneous: bool) -> None:
         """Build the decoder of strata of equal parts: one for each length of prefixes, and one for whole strings."""
         self.names = tuple(candidates)
         self.walk, self._channel = walk, walk.channel

@@ -7,8 +7,8 @@ from pydantic import Field
 from uldp.mechanisms.assembly import kept
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.encodings.string_encodings import PrefixEncoding, StringSetEncoding
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing, CohortSetHashing
-from uldp.mechanisms.families.cohort_hashing.spec import CohortsSpec
+from uldp.mechanisms.families.local_hashing.cohorts import CohortHashing, CohortSetHashing
+from uldp.mechanisms.families.local_hashing.spec import CohortsSpec
 from uldp.mechanisms.families.prefixes.decoder import WalkDecoder
 from uldp.mechanisms.families.sets.randomizer import best_buckets
 from uldp.mechanisms.protocol.encoding import Encoding

@@ -44,9 +44,11 @@ class _Response(SharesSpec):
         return RandomizedResponse(sensitive, epsilon)
 
 
-def _require_two(name: str, values: Values) -> None:
-    if values.size != 2:
-        raise MisfitError("domain", f"{name} is for two values, got {values.size}; use rr or urr")
+class _OfTwo(_Response):
+    def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
+        if values.size != 2:
+            raise MisfitError("domain", f"{self.name} is for two values, got {values.size}; use rr or urr")
+        return self
 
 
 class RandomizedResponseSpec(_Response):
@@ -61,7 +63,7 @@ class RandomizedResponseSpec(_Response):
     name: Literal["rr"]
 
 
-class WarnerSpec(_Response):
+class WarnerSpec(_OfTwo):
     """Randomized response for two values."""
 
     title = "Warner’s randomized response"
@@ -70,12 +72,8 @@ class WarnerSpec(_Response):
 
     name: Literal["warner"]
 
-    def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        _require_two(self.name, values)
-        return self
 
-
-class MangatSpec(_Response):
+class MangatSpec(_OfTwo):
     """Mangat's randomized response for two values, one of them sensitive."""
 
     title = "Mangat’s randomized response"
@@ -85,10 +83,10 @@ class MangatSpec(_Response):
     name: Literal["mangat"]
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        _require_two(self.name, values)
+        fitted = super().fitted(values, sensitive, tags)
         if sensitive.sum() != 1:
             raise MisfitError("sensitive", "mangat needs exactly one sensitive value, for example sensitive: [1]")
-        return self
+        return fitted
 
 
 class UtilityOptimizedResponseSpec(_Response):

@@ -17,8 +17,8 @@ from uldp.mechanisms.encodings.set_encoding import PairEncoding, SetEncoding, Si
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.encodings.string_encodings import StringSetEncoding
 from uldp.mechanisms.families.auto import BlockSize
-from uldp.mechanisms.families.cohort_hashing.randomizer import CohortSetHashing
 from uldp.mechanisms.families.least_variance import symbols_part
+from uldp.mechanisms.families.local_hashing.cohorts import CohortSetHashing
 from uldp.mechanisms.families.sets.randomizer import SetHashing, SetSelection, best_buckets, best_chosen
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.kernels.intervals import lower_tail

@@ -24,12 +24,15 @@ class SubsetSelectionSpec(SharesSpec):
         return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), self.epsilon))
 
 
-class UtilityOptimizedSubsetSpec(SharesSpec):
+class _UtilityOptimized(SharesSpec):
+    utility_optimized = True
+    takes_tags = True
+
+
+class UtilityOptimizedSubsetSpec(_UtilityOptimized):
     """Utility-optimized subset selection: a report is a set of ``w`` sensitive values, or a value that is not."""
 
     title = "utility-optimized subset selection (uSS)"
-    utility_optimized = True
-    takes_tags = True
 
     name: Literal["uss"]
     w: BlockSize = None
@@ -51,12 +54,10 @@ class UtilityOptimizedSubsetSpec(SharesSpec):
         return SubsetSelection(len(sensitive), epsilon, self.w, sensitive=sensitive)
 
 
-class UtilityOptimizedHadamardSpec(SharesSpec):
+class UtilityOptimizedHadamardSpec(_UtilityOptimized):
     """Utility-optimized Hadamard response."""
 
     title = "utility-optimized Hadamard response (uHR)"
-    utility_optimized = True
-    takes_tags = True
 
     name: Literal["uhr"]
 
@@ -64,12 +65,10 @@ class UtilityOptimizedHadamardSpec(SharesSpec):
         return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
 
 
-class BlockDesignSpec(SharesSpec):
+class BlockDesignSpec(_UtilityOptimized):
     """Utility-optimized block designs: a report is a block of ``w`` sensitive values, or a value that is not."""
 
     title = "utility-optimized block designs (uBD)"
-    utility_optimized = True
-    takes_tags = True
     largest_size = MOST_POINTS // 2
 
     name: Literal["ubd"]

@@ -1,25 +1,35 @@
-"""Tables of several attributes of a record in specs.
+"""The mechanisms of a record in specs: a device draws and reports one attribute, or one view, a set of attributes.
 
-Source: Zhang, Wang, Li, He & Zhang, "CALM: Consistent Adaptive Local Marginal for Marginal Release under Local
-Differential Privacy" (CCS 2018): each device reports the values of one set of attributes, a view, that it draws.
+Source of tables of several attributes: Zhang, Wang, Li, He & Zhang, "CALM: Consistent Adaptive Local Marginal for
+Marginal Release under Local Differential Privacy" (CCS 2018): each device reports the values of one set of attributes,
+a view, that it draws.
 
 Guarantee: one report is epsilon-LDP, for all attributes of the record together. The view is drawn whatever the values
 are, and a report names it openly.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator, field_validator
+from pydantic import (
+    PlainSerializer,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.least_variance import least_variance, symbols_part
-from uldp.mechanisms.families.marginals.decoder import Asked, MarginalsDecoder
-from uldp.mechanisms.families.marginals.views import all_of, best_views
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.records.decoder import Asked, MarginalsDecoder
+from uldp.mechanisms.families.records.views import all_of, best_views
 from uldp.mechanisms.pooling.interactions import Attributes, Interactions, subsets
 from uldp.mechanisms.protocol.device_form import DeviceForm
 from uldp.mechanisms.protocol.encoding import Encoding, Held
@@ -27,6 +37,7 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.randomizers.strata import strata_of
 from uldp.schemas.arrays import Values
+from uldp.schemas.specs.any_mechanism import PartMechanism
 from uldp.schemas.specs.domains import AttributeName, VariableDomain
 from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
@@ -230,3 +241,69 @@ class MarginalsSpec(PrivateSpec):
         """Return the attributes of the published tables: of each one, of each pair in a view, and of each view."""
         held = {each for view in views for each in subsets(view) if len(each) in (1, 2, len(view))}
         return tuple(sorted(held, key=lambda table: (len(table), table)))
+
+
+class SampleOneSpec(PrivateSpec):
+    """The mechanism of a record: a device draws one attribute and reports it with the mechanism of this attribute.
+
+    Attributes:
+        of: The mechanism of each attribute. All have the budgets of the record, because a device reports one of them:
+            with ``lasting_epsilon``, always the same one.
+    """
+
+    title = "a mechanism for each attribute of the record"
+    literature: ClassVar = {"sample-one": "Harmony RS+FD RS+RFD"}
+    not_ranked = "for records"
+    domain_kind = "record"
+    estimators = ("auto", "empirical")
+
+    name: Literal["sample-one"]
+    of: dict[AttributeName, PartMechanism]
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _with_budget(cls, of: object, info: ValidationInfo) -> object:
+        if not isinstance(of, dict):
+            return of
+        # If epsilon is wrong, it is missing here, and the error about it is enough.
+        epsilon, lasting = info.data.get("epsilon", 1.0), info.data.get("lasting_epsilon")
+        budgets = {"epsilon": epsilon} if lasting is None else {"epsilon": epsilon, "lasting_epsilon": lasting}
+        parts = {}
+        for attribute, part in of.items():
+            if isinstance(part, dict):
+                if part.get("epsilon", epsilon) != epsilon:
+                    raise ValueError(f"{quote(attribute)} has the epsilon of sample-one; remove its own epsilon")
+                if part.get("lasting_epsilon", lasting) != lasting:
+                    raise ValueError(f"{quote(attribute)} has the lasting_epsilon of sample-one; move its own there")
+                part = {**part, **budgets}
+            parts[attribute] = part
+        return parts
+
+    @model_validator(mode="after")
+    def _shares_are_a_whole(self) -> "SampleOneSpec":
+        shares = [part.share for part in self.of.values()]
+        given = [share for share in shares if share is not None]
+        if given and len(given) < len(shares):
+            missing = next(attribute for attribute, part in self.of.items() if part.share is None)
+            raise ValueError(f"{missing} has no share; give each attribute a share, or none for equal shares")
+        if given and abs(math.fsum(given) - 1) > 1e-9:
+            raise ValueError(f"the shares must sum to 1, got {math.fsum(given):.10g}")
+        return self
+
+    @classmethod
+    def record_examples(cls, sizes: Mapping[str, int], epsilon: float) -> Iterator[dict[str, Any]]:
+        if min(sizes.values()) > 1:
+            yield {"of": {name: {"name": least_variance(size, epsilon)} for name, size in sizes.items()}}
+
+    @property
+    def parts(self) -> Mapping[str, MechanismFamily]:
+        return self.of
+
+    def joined(
+        self, variables: Mapping[str, Variable], parts: Mapping[str, Any], given: Sequence[Sequence[str]] = ()
+    ) -> LdpProtocol:
+        shares = [each.share for each in variables.values()]
+        strata = strata_of([part.mechanism for part in parts.values()], shares, names=list(parts))
+        sources = [StratumSource(part.encoding, (number,)) for number, part in enumerate(parts.values())]
+        decoder = StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata)
+        return LdpProtocol(StrataEncoding(sources, strata), strata, decoder)

@@ -12,8 +12,8 @@ import numpy as np
 from uldp.mechanisms.decoders.pure import PureDecoder, ShareEstimate
 from uldp.mechanisms.decoders.strata_decoder import SharesOfParts
 from uldp.mechanisms.decoders.table_of import coverage_of, table_from, table_of
-from uldp.mechanisms.families.marginals.linear import Conditional, TablesEstimate, independence
-from uldp.mechanisms.families.marginals.views import squared_error
+from uldp.mechanisms.families.records.linear import Conditional, TablesEstimate, independence
+from uldp.mechanisms.families.records.views import squared_error
 from uldp.mechanisms.laws.estimate import Estimate
 from uldp.mechanisms.laws.interval import Ends
 from uldp.mechanisms.pooling.cell_errors import scores

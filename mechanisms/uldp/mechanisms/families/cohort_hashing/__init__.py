@@ -1,1 +1,0 @@
-"""Local hashing and Bloom filters of strings, by cohorts."""

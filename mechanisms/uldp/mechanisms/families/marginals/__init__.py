@@ -1,1 +1,0 @@
-"""Tables of several attributes of a record, pooled from views."""

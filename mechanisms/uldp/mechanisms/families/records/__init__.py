@@ -1,0 +1,1 @@
+"""Records: one attribute, or tables of several attributes, pooled from views."""

@@ -1,1 +1,0 @@
-"""The mechanism of a record: one attribute, drawn by the device."""
