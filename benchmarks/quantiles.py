@@ -21,9 +21,9 @@ from scipy import stats
 
 from benchmarks.coverage import Ends, covers, print_heading, print_row
 from benchmarks.options import read_options
-from uldp.mechanisms.families.block.decoder import BlockDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution
 from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.families.block.spec import BlockDecoder
 from uldp.schemas.arrays import Floats, Mask
 
 EPSILON = 1.0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding
 from uldp.mechanisms.estimators.ems import GridChannel
-from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width
+from uldp.mechanisms.families.block.spec import MAX_EMS_BINS, BlockDecoder
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats

@@ -22,7 +22,7 @@ from uldp.mechanisms.decoders.strata_decoder import PartsDecoder
 from uldp.mechanisms.encodings.number_encoding import NumberEncoding, check_range
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding, StratumSource
 from uldp.mechanisms.families.block.randomizer import Block
-from uldp.mechanisms.families.block.spec import BlockSpec
+from uldp.mechanisms.families.block.spec import BlockSpec, NumberSpec
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi, flip_probability
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.kernels.intervals import lower_tail
@@ -33,7 +33,6 @@ from uldp.mechanisms.randomizers.strata import Strata, strata_of
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.kinds import Number
-from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
 
@@ -77,14 +76,11 @@ def _law(
     return NumberLaw(half, noise, -1.0, (-2 * (noise + half**2), 2.0), ends=(ends[0], ends[1]), response=response)
 
 
-class DuchiSpec(PrivateSpec):
+class DuchiSpec(NumberSpec):
     """Duchi et al.'s mechanism for the mean of a number, with reports of one bit."""
 
     title = "Duchi et al.’s mechanism for a mean"
     literature: ClassVar = {"duchi": "1BitMean", "duchi with lasting_epsilon": "α-rounding"}
-    not_ranked = "for numbers"
-    domain_kind = "number"
-    estimators = ("auto", "empirical")
 
     name: Literal["duchi"]
 
@@ -129,7 +125,7 @@ class HybridDecoder(NumberDecoder, PartsDecoder[NumberDecoder]):
 _LEAST_SHARE = 0.01
 
 
-class HybridSpec(PrivateSpec):
+class HybridSpec(NumberSpec):
     """A device draws whether it reports a number by ``duchi`` or by ``block``.
 
     Attributes:
@@ -138,9 +134,6 @@ class HybridSpec(PrivateSpec):
 
     title = "Duchi et al.’s mechanism or a symbol near the number, as the device draws"
     literature: ClassVar = {"hybrid": "HM"}
-    not_ranked = "for numbers"
-    domain_kind = "number"
-    estimators = ("auto", "empirical")
 
     name: Literal["hybrid"]
     bins: int = Field(default=1024, ge=2, le=MOST_BUCKETS)

@@ -228,7 +228,6 @@ class ProjectiveGeometryResponse(FoldedMechanism):
 
     @property
     def uniform_probability(self) -> float:
-        """The probability of a uniform point, P/D."""
         return self._uniform
 
     def symbols_of(self, payload: int) -> Symbols:

@@ -153,11 +153,7 @@ class BloomFilter(StringMechanism, BitNoise):
         return supported
 
     def string_checks(self, symbol: int | Symbols, payloads: Payloads) -> Iterator[Check]:
-        """See the base class.
-
-        The number of set bits at the position of each function is binomial with theta. The number of set bits with each
-        number, over the cohorts in which it is no position, is binomial with q.
-        """
+        """Test the bits of the string, and each bit in the cohorts where it is not one of them; see the base class."""
         rows = cast(Packed, payloads)
         cohorts = self.cohorts_of(rows)
         yield self.check_of_cohorts(cohorts)

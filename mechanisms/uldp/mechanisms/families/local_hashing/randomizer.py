@@ -120,7 +120,6 @@ class LocalHashing(SeededHashing):
     """
 
     def __init__(self, size: int, epsilon: float, buckets: int | None = None) -> None:
-        """Build the mechanism over ``size`` symbols; ``default_buckets`` if ``buckets`` is None. See the base class."""
         if size < 1:
             raise ValueError(f"a domain has at least one symbol, got size {size}")
         super().__init__(size, default_buckets(epsilon) if buckets is None else buckets)

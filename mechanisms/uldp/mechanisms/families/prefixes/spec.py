@@ -56,7 +56,6 @@ class PrefixesSpec(CohortsSpec):
     depth: int | None = Field(default=None, ge=1, le=_MOST_LENGTHS)
 
     def of_domain(self, kind: Kind) -> Self:
-        """See ``MechanismFamily``; of sets, with the best buckets and cohorts, or ValueError if these do not fit."""
         if not isinstance(kind, StringSets):
             return self
         if self.lasting_epsilon is not None:

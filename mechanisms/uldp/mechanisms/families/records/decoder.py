@@ -188,10 +188,9 @@ class MarginalsDecoder(SharesOfParts):
         return sum(share for view, share in of_views if set(attributes) <= set(view))
 
     def _weight(self, table: Attributes) -> float:
-        """Return the number of all reports for which the heaviest counts in a cell of a table.
+        """Return for how many of all reports the heaviest counts in a cell of a table.
 
-        A report supports some cells of its view. How much each counts depends on which of its values are those of the
-        cell of the table.
+        How much each cell of its view counts depends on which of its values are those of the cell of the table.
         """
         heaviest = []
         for number, view in enumerate(self._views):

@@ -44,8 +44,7 @@ MOST_CUT = 0.1
 class SizedDecoder(PartsDecoder[Decoder]):
     """Reads counts of items, or of keys, by their own decoder, and those of sizes beside them.
 
-    The tables are those of the items, and ``size``: the share of users whose set has a size of each range. The number
-    of reports of each part is its own.
+    The tables are those of the items, and ``size``: the share of users whose set has a size of each range.
     """
 
     def __init__(self, items: Decoder, sizes: PureDecoder, ranges: SizeRanges, strata: Strata) -> None:
@@ -178,7 +177,6 @@ class SetSelectionSpec(SizedSetsSpec):
     w: BlockSize = None
 
     def of_domain(self, kind: Kind) -> Self:
-        """See ``MechanismFamily``; ValueError if each report has a symbol that the device holds, whatever it holds."""
         assert isinstance(kind, Sets)
         symbols, signed = kind.symbols + kind.held, isinstance(kind, Pairs)
         if self.w is None:
@@ -233,7 +231,6 @@ class SetHashingSpec(SizedSetsSpec):
         return ("auto", "empirical") if isinstance(kind, StringSets) else self.estimators
 
     def of_domain(self, kind: Kind) -> Self:
-        """See ``MechanismFamily``; ValueError if the numbers of buckets or cohorts do not fit."""
         buckets = best_buckets(kind.held, self.epsilon) if self.buckets is None else self.buckets
         if not kind.held < buckets <= MOST_BUCKETS:
             raise ValueError(f"buckets: must be more than at_most, {kind.held}, and at most {MOST_BUCKETS:,}, or auto")

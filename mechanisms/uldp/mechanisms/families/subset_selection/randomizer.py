@@ -143,7 +143,6 @@ class SubsetSelection(PureMechanism, BitReports, UniformNoise):
         }
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding and exactly w bits of Z_S set, or one of Z_N."""
         sets = cast(Packed, payloads)
         totals, named = row_totals(sets), self.named(sets)
         fitting = ((named == 0) & (totals == self.chosen)) | ((named == 1) & (totals == 1))

@@ -38,7 +38,6 @@ class UtilityOptimizedSubsetSpec(_UtilityOptimized):
     w: BlockSize = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """See ``MechanismFamily``; ValueError if no set of the sensitive symbols has ``w`` members."""
         if self.w is None:
             return self.model_copy(update={"w": best_subset(self.epsilon, sensitive, size)})
         most = max(sensitive - 1, 1)
@@ -75,7 +74,6 @@ class BlockDesignSpec(_UtilityOptimized):
     w: BlockSize = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """See ``MechanismFamily``; ValueError if no design has blocks of ``w`` points."""
         if self.w is None:
             return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
         with prefixed("w: "):

@@ -86,8 +86,8 @@ Shorts = npt.NDArray[np.int16]
 class Summation(BitNoise):
     """SHE with integers: a 1 for the true symbol and a 0 for each other one, all plus two-sided geometric noise.
 
-    With a = e^(-epsilon/2), the noise is x with probability (1-a)/(1+a) a^|x|. It has the variance 2a/(1-a)^2, which is
-    less than that of Laplace noise with the scale 2/epsilon: .98 of it at epsilon 1, .72 at epsilon 4.
+    With a = e^(-epsilon/2), the noise is x with probability (1-a)/(1+a) a^|x|. Its variance is .98 of that of Laplace
+    noise with the scale 2/epsilon at epsilon 1, and .72 at epsilon 4.
 
     The device draws an entry in two parts that are independent of each other. It flips the 0 or 1 with the probability
     of noise a/(1+a), and draws a magnitude M, which is j with probability (1-a) a^j. It sends 1 + M for a 1, and -M for

@@ -31,7 +31,6 @@ class BinEncoding(Encoding):
         return {"form": "bins", "low": self.low, "high": self.high, "bins": self.bins}
 
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
-        """Return the bin of each number, shape (n,); see the base class. A number is finite, and behind no tag."""
         inside = np.clip(finite_numbers(columns), self.low, self.high)
         bins = np.floor((inside - self.low) / (self.high - self.low) * self.bins).astype(np.int64)
         return np.minimum(bins, self.bins - 1)
