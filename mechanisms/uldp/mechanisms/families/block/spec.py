@@ -30,6 +30,7 @@ from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.errors import RequestError
 from uldp.schemas.flags import Flag
+from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.kinds import Number, Range
 from uldp.schemas.specs.mechanism_family import MisfitError, PrivateSpec
 from uldp.schemas.specs.variable import Variable
@@ -173,7 +174,7 @@ class NumberSpec(PrivateSpec):
 
     not_ranked = "for numbers"
     domain_kind = "number"
-    estimators = ("auto", "empirical")
+    estimators: ClassVar[tuple[EstimatorName, ...]] = ("auto", "empirical")
 
 
 class BlockSpec(NumberSpec):
