@@ -11,8 +11,8 @@ from tests.mechanisms.estimates import ends_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
-from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
+from uldp.mechanisms.families.bit_flip.spec import DesignDecoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.flags import Flag

@@ -17,12 +17,10 @@ from tests.mechanisms.protocols import ZONES, alternatives
 from tests.mechanisms.replay import FLOATS, Law, laws
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.duchi.randomizer import Duchi
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding

@@ -9,9 +9,7 @@ from scipy import stats
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
 from uldp.mechanisms.kernels.block_designs import walsh_hadamard
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
 from uldp.mechanisms.randomizers.fold import FoldedMechanism

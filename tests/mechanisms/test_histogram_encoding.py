@@ -17,7 +17,7 @@ from uldp.mechanisms.families.summation.randomizer import (
     noise_variance,
     tail_of_sum,
 )
-from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
+from uldp.mechanisms.families.unary_encoding.randomizer import best_threshold, thresholding
 from uldp.schemas.flags import Flag
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0)

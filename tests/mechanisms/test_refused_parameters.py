@@ -8,19 +8,16 @@ import pytest
 
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
 from uldp.mechanisms.families.block.randomizer import Block
-from uldp.mechanisms.families.bloom.randomizer import BloomFilter
 from uldp.mechanisms.families.duchi.randomizer import Duchi
 from uldp.mechanisms.families.duchi.spec import MeanDecoder
-from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
-from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.folds.randomizer import HadamardResponse, LinearHashing, ProjectiveGeometryResponse
+from uldp.mechanisms.families.local_hashing.bloom import BloomFilter
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
-from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import Summation
-from uldp.mechanisms.families.thresholding.randomizer import thresholding
-from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, thresholding
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from uldp.mechanisms.families.set_hashing.randomizer import DRAWS, SetHashing, best_buckets
+from uldp.mechanisms.families.sets.randomizer import DRAWS, SetHashing, best_buckets
 
 
 def law_of(function: Sequence[int], held: Sequence[int], buckets: int, hit: Fraction) -> list[Fraction]:

@@ -11,8 +11,7 @@ from numpy.random import default_rng
 from tests import build
 from uldp.mechanisms.decoders.set_decoder import SetDecoder
 from uldp.mechanisms.encodings.set_encoding import SetEncoding
-from uldp.mechanisms.families.set_selection.randomizer import SetSelection
-from uldp.mechanisms.families.set_selection.sizes import SHARES, best_chosen, set_law
+from uldp.mechanisms.families.sets.randomizer import SHARES, SetSelection, best_chosen, set_law
 from uldp.mechanisms.laws.held_laws import MeanSize
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats, Mask, Symbols

@@ -12,7 +12,7 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encodings.set_encoding import padded
 from uldp.mechanisms.encodings.strata_encoding import StrataEncoding
-from uldp.mechanisms.families.set_hashing.cohort_randomizer import CohortSetHashing
+from uldp.mechanisms.families.local_hashing.cohorts import CohortSetHashing
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, string_symbol

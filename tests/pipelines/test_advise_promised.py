@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.marginals.views import all_of, error
+from uldp.mechanisms.families.records.views import all_of, error
 from uldp.mechanisms.numbers.outputs import Shape, SimulatesBins
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.advice.ranges import range_errors

@@ -6,7 +6,7 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS
+from uldp.mechanisms.families.block.spec import MAX_EMS_BINS
 from uldp.schemas.specs.budget import MIN_EPSILON
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import Number
