@@ -160,8 +160,8 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
             (
-                "mechanism.theta: must be more than 0 and less than 1, and 0.999999 at most, such as 0.5: with 0 no true"
-                " bit is set, and with 1 a bit that is not set excludes its value (got 1)"
+                "mechanism.theta: must be more than 0 and less than 1, and 0.999999 at most, such as 0.5: with 0 no"
+                " true bit is set, and with 1 a bit that is not set excludes its value (got 1)"
             ),
         ),
         (
