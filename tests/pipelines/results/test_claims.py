@@ -11,7 +11,6 @@ import fastavro
 import pytest
 
 from tests.pane_files import statistic_file
-from tests.pipelines.command import Run
 from tests.pipelines.results.samples import SPEC, at, save, statistic_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
@@ -22,12 +21,6 @@ from uldp.schemas.statistic import MAX_CELLS, counts_to_avro
 from uldp.transforms.io.results import pane_files
 
 MARKER = bytes(16)
-COMMANDS = {
-    "show": ("show", "out"),
-    "ask": ("ask", "out"),
-    "report": ("report", "out", "--out", "page.html"),
-    "status": ("status", "out"),
-}
 
 
 def varint(number: int) -> bytes:
@@ -117,19 +110,6 @@ def test_a_claim_is_refused_before_it_takes_memory(name: str, out: Path) -> None
     assert line.endswith("remove it and run its job again")
     assert len(panes) == 1  # of the other window
     assert peak < 50 << 20
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_that_reads_cells_names_the_file(name: str, out: Path, uldp: Run) -> None:
-    path = out / statistic_file(statistic_of(at(0)))[0]
-    path.write_bytes(container("statistic", 1, claiming(MAX_CELLS)))
-    tracemalloc.start()
-    code, _, err = uldp(*COMMANDS[name])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert code == 1
-    assert [line for line in err.splitlines() if f"{path}: damaged" in line and "claims 33,554,432 cells" in line]
-    assert peak < 150 << 20  # figures of a page
 
 
 def test_a_large_spec_may_have_as_many_cells_as_it_says(out: Path) -> None:

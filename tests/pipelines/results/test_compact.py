@@ -1,7 +1,6 @@
 """The files of closed windows become one a day: readers find the same panes, also after a killed or a repeated run."""
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -13,20 +12,16 @@ from unittest import mock
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests import build
 from tests.pane_files import estimate_file, save_panes, statistic_file
-from uldp.pipelines.cli import main
+from tests.pipelines.command import Run
 from uldp.pipelines.results import compact as module
 from uldp.pipelines.results.catalog import Catalog
-from uldp.pipelines.results.compact import Compacted, compact
-from uldp.pipelines.results.files import ListedFile, ResultsError, refuse
+from uldp.pipelines.results.compact import compact
+from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.panes import PANES
-from uldp.pipelines.results.prune import prune
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -61,16 +56,8 @@ def files(out: Path) -> dict[Path, bytes]:
 
 
 def panes(out: Path) -> list[str]:
-    return sorted(
-        map(
-            repr,
-            (
-                *ResultsFolder(out).panes(),
-                *ResultsFolder(out).estimates(),
-                *ResultsFolder(out, private=out).statistics(),
-            ),
-        )
-    )
+    folder = ResultsFolder(out, private=out)
+    return sorted(map(repr, (*folder.panes(), *folder.estimates(), *folder.statistics())))
 
 
 def test_readers_find_the_same_panes(out: Path) -> None:
@@ -84,20 +71,6 @@ def test_readers_find_the_same_panes(out: Path) -> None:
     assert compacted.nbytes > 0
 
 
-def test_to_compact_twice_is_to_compact_once(out: Path) -> None:
-    compact(out)
-    left = files(out)
-    assert compact(out) == Compacted()
-    assert files(out) == left
-
-
-def test_a_dry_run_says_the_same_and_changes_nothing(out: Path) -> None:
-    before = files(out)
-    planned = compact(out, dry_run=True)
-    assert files(out) == before
-    assert compact(out) == planned
-
-
 def test_a_later_pane_joins_its_day(out: Path) -> None:
     compact(out)
     joined = len(files(out))
@@ -105,13 +78,6 @@ def test_a_later_pane_joins_its_day(out: Path) -> None:
     before = panes(out)
     assert compact(out).sources == 3 * 2  # its own file, and that of the day, for counts and two estimators
     assert (panes(out), len(files(out))) == (before, joined)
-
-
-def test_a_window_without_a_pane_on_time_keeps_its_files(out: Path) -> None:
-    (out / statistic_file(pane(2, 1))[0]).unlink()
-    early, joined = (out / statistic_file(pane(hour, 0, "early"))[0] for hour in (2, 3))
-    compact(out)
-    assert (early.exists(), joined.exists()) == (True, False)
 
 
 #: Between any two of these steps of a reader, a run of ``compact`` may begin and end.
@@ -213,79 +179,6 @@ def test_a_damaged_file_of_many_panes_is_asked_once_for_each(tmp_path: Path, mon
     assert asked.call_count < 10 * len(many)
 
 
-@given(killed=st.integers(0, 40))
-def test_a_run_that_is_killed_loses_nothing(tmp_path_factory: pytest.TempPathFactory, killed: int) -> None:
-    out = tmp_path_factory.mktemp("out")
-    (out / "job.json").write_text("{}")
-    for hour in range(28):
-        save(out, pane(hour))
-    before = panes(out)
-    left = iter(range(killed))
-
-    remove = ListedFile.remove
-
-    def remove_or_die(file: ListedFile) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        remove(file)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ListedFile, "remove", remove_or_die)
-        try:
-            compact(out)
-        except KeyboardInterrupt:
-            assert killed < 12
-    assert set(panes(out)) == set(before)
-    compact(out)
-    assert panes(out) == before
-
-
-def test_a_damaged_file_keeps_its_window_and_is_named(out: Path) -> None:
-    name, content = statistic_file(pane(5, 1))
-    (out / name).write_bytes(content[:-5])
-    damaged: list[ResultsError] = []
-    compact(out, damaged=damaged.append)
-    assert [name in str(error) for error in damaged] == [True]
-    assert (out / name).exists()
-    assert (out / statistic_file(pane(5, 0, "early"))[0]).exists()
-
-
-def test_a_day_of_large_panes_has_several_files(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = panes(out)
-    monkeypatch.setattr(module, "MAX_BYTES", 1000)
-    assert compact(out).joined > 3 * DAYS
-    assert panes(out) == before
-
-
-def test_cells_that_are_apart_stay_private(tmp_path: Path) -> None:
-    (tmp_path / "job.json").write_text("{}")
-    for hour in (0, 1, 30):
-        few = replace(pane(hour), flags=("few_reports",))
-        write_file(str(tmp_path / (named := statistic_file(few, "few"))[0]), named[1], private=True)
-        write_file(str(tmp_path / (named := statistic_file(PaneHeader(**few.header())))[0]), named[1])
-    before = panes(tmp_path)
-    compact(tmp_path)
-    assert panes(tmp_path) == before
-    assert {oct(path.stat().st_mode & 0o777) for path in (tmp_path / "few").rglob("*.avro")} == {"0o600"}
-    assert {path.stat().st_mode & 0o044 for path in (tmp_path / "counts").rglob("*.avro")} == {0o044}
-
-
-def test_old_panes_that_are_pruned_before_are_gone(out: Path) -> None:
-    found = newest(ResultsFolder(out).panes())
-    prune(out, before=0.0)
-    compact(out)
-    assert newest(ResultsFolder(out).panes()) == found
-    assert len(ResultsFolder(out).panes()) == len(found)
-
-
-@pytest.fixture
-def argv(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    arguments = ["uldp"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    return arguments
-
-
-def test_the_command_says_what_it_did(out: Path, argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    argv += ["compact", str(out)]
-    main()
-    assert f"{out}: joined 426 files of panes into 9; " in capsys.readouterr().out
+def test_the_command_says_what_it_did(out: Path, uldp: Run) -> None:
+    code, said, _ = uldp("compact", out)
+    assert (code, f"{out}: joined 426 files of panes into 9; " in said) == (0, True)

@@ -44,9 +44,3 @@ def test_another_statistic_is_not_taken_for_it(other: Statistic, tmp_path: Path)
     found = folder_of(tmp_path).current()
     assert found.estimates == [ESTIMATE]
     assert found.statistic_of(ESTIMATE) is None
-
-
-def test_an_estimate_without_a_statistic_is_current(tmp_path: Path) -> None:
-    write(tmp_path, estimate_file(ESTIMATE))
-    found = folder_of(tmp_path).current()
-    assert (found.estimates, found.statistics) == ([ESTIMATE], {})

@@ -70,15 +70,6 @@ class TestDamage:
             with pytest.raises(ResultsError, match=str(path)):
                 read(folder_of(tmp_path))
 
-    def test_all_damaged_files_are_named(self, tmp_path: Path) -> None:
-        save(tmp_path, at(0), at(1))
-        paths = [
-            self.damage(tmp_path, kind, hour, lambda data: b"") for hour in (0, 1) for kind in ("counts", "estimates")
-        ]
-        damaged: list[ResultsError] = []
-        assert folder_of(tmp_path, damaged.append).current() == ([], [], {}, [])
-        assert {str(error).split(": ")[0] for error in damaged} == {str(path) for path in paths}
-
     @pytest.mark.parametrize(
         "forged",
         [

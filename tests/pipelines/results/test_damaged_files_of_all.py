@@ -62,18 +62,6 @@ def test_a_file_that_was_cut_hides_the_windows_that_it_had(kind: str, tmp_path: 
         assert len(list(kept.statistics(("d", 1)))) == 2
 
 
-def test_a_damaged_file_of_a_window_hides_its_older_pane_in_another_file(tmp_path: Path) -> None:
-    save_of_all(results(tmp_path), [pane(name, 0, 0, "early") for name in ("c", "d")])
-    path = save_of_all(tmp_path, [pane("c", 0)])[COUNTS]
-    path.write_bytes(path.read_bytes()[:-4])
-    damaged: list[ResultsError] = []
-    assert [each.collection for each in ResultsFolder(tmp_path, damaged.append).panes()] == ["d"]
-    assert len(damaged) == 1
-    headers = Headers(tmp_path, Watch(tmp_path))
-    assert [key[0] for key in headers.newest()] == ["d"]
-    assert headers.fired().damaged == 1
-
-
 @pytest.mark.parametrize("kind", [COUNTS, "mle"])
 def test_a_file_without_a_header_hides_the_time_of_its_folder(kind: str, tmp_path: Path) -> None:
     paths, everything = damaged_results(tmp_path)

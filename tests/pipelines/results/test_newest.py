@@ -9,23 +9,16 @@ from hypothesis import strategies as st
 
 from tests.build import HOUR, START
 from tests.pane_files import save_panes
-from tests.pipelines.results.samples import COUNTS, fired, folder_of, statistic_of, write_estimate
+from tests.pipelines.results.samples import COUNTS, fired, folder_of, write_estimate
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.text import UNPUBLISHED, unpublished_text
 from uldp.schemas.pane import Pane, PaneKind
 
 
 class TestNewest:
-    def test_is_the_highest_revision(self) -> None:
-        assert newest([fired(10, 0), fired(20, 2), fired(15, 1)]) == [fired(20, 2)]
-
     def test_after_a_restart_is_what_received_the_most(self) -> None:
         before, after = [fired(10, 0), fired(20, 1), fired(30, 2)], [fired(30, 0), fired(40, 1)]
         assert newest(before + after) == [fired(40, 1)]
-
-    def test_revision_decides_between_panes_that_received_the_same(self) -> None:
-        on_time = fired(30, 3, kind="on_time")
-        assert newest([on_time, fired(30, 2)]) == [on_time]
 
     def test_an_early_pane_of_a_killed_run_does_not_stand_for_the_on_time_one(self) -> None:
         on_time = fired(30, 1, kind="on_time")
@@ -39,9 +32,6 @@ class TestNewest:
             fired(1, 0, version=2),
         ]
         assert newest(panes[::-1]) == panes
-
-    def test_of_counts(self) -> None:
-        assert newest(list(map(statistic_of, [fired(10, 1), fired(20, 0)]))) == [statistic_of(fired(20, 0))]
 
     @given(st.permutations([(10, 0), (20, 1), (20, 0), (30, 0), (30, 2), (30, 1)]))
     def test_the_order_of_reading_does_not_matter(self, panes: list[tuple[int, int]]) -> None:
@@ -78,6 +68,3 @@ class TestCurrent:
             "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
             "  flags: few_reports",
         ]
-
-    def test_nothing_yet(self, tmp_path: Path) -> None:
-        assert folder_of(tmp_path).current() == ([], [], {}, [])

@@ -1,6 +1,5 @@
 """What results and specs say about all reports of one user together."""
 
-from datetime import timedelta
 from itertools import takewhile
 from typing import Any
 
@@ -11,10 +10,9 @@ from uldp.collector.collections import serve
 from uldp.collector.estimating import estimates_of
 from uldp.pipelines.report.guarantee import guarantee
 from uldp.pipelines.results.json_lines import to_json
-from uldp.pipelines.results.text import estimate_text, spec_text
+from uldp.pipelines.results.text import estimate_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.rows import rows
-from uldp.schemas.specs.budget import Budget
 
 LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting_epsilon": 3.0}}
 BUDGET: dict[str, Any] = {"budget": {"epsilon": 4, "every": "30d"}}
@@ -50,10 +48,6 @@ def test_an_estimate_states_the_guarantee_over_time(
     assert text & {ADD_UP, OF_A_VALUE, OF_A_USER} == lines
 
 
-def test_a_record_holds_the_budget() -> None:
-    assert estimate(**BUDGET).budget == Budget(epsilon=4, every=timedelta(days=30))
-
-
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
@@ -69,30 +63,6 @@ def test_the_page_says_it(keys: dict[str, Any], sentence: str) -> None:
     assert guarantee(build.spec(**keys)).endswith(sentence)
 
 
-def test_check_prints_the_budget_and_exact_event_times() -> None:
-    lines = spec_text(build.spec(event_time="exact", **BUDGET), 1000).splitlines()
-    year = "up to 52 in 365d; honest devices refuse more"
-    assert f"  budget      epsilon 4 every 30d for each user, over all collections, {year}" in lines
-    assert "  windows     1h, 0d for late ones, with exact event times" in lines
-
-
-@pytest.mark.parametrize(
-    ("window", "begins"),
-    [
-        ({"size": "1d"}, "1d from 00:00 UTC"),
-        ({"size": "7d"}, "7d from Thursday 00:00 UTC"),
-        ({"size": "14d", "period": "7d"}, "14d every 7d from Thursday 00:00 UTC"),
-        ({"size": "7d", "period": "1d"}, "7d every 1d from 00:00 UTC"),
-        ({"size": "36h"}, "36h"),
-        ({"size": "1d", "offset": "22h"}, "1d from 22:00 UTC"),
-        ({"size": "7d", "offset": "95h"}, "7d from Sunday 23:00 UTC"),
-        ({"size": "1d", "period": "6h", "offset": "30m"}, "1d every 6h from 30m after multiples of 6h"),
-    ],
-)
-def test_check_says_when_days_and_weeks_begin(window: dict[str, str], begins: str) -> None:
-    assert f"  windows     {begins}, 0d for late ones" in spec_text(build.spec(window=window), 1000).splitlines()
-
-
 # Against those who see only the tables.
 
 ONLY = (
@@ -103,7 +73,14 @@ RECORD: dict[str, Any] = {
     "domain": {"record": {"app": {"size": 2}, "hour": {"size": 3}}},
     "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "rr"}, "hour": {"name": "rr"}}},
 }
+ONE_PROTECTED: dict[str, Any] = {
+    "domain": {"record": {"app": {"size": 2, "sensitive": [0]}, "hour": {"size": 3}}},
+    "mechanism": RECORD["mechanism"] | {"of": {"app": {"name": "mangat"}, "hour": {"name": "rr"}}},
+}
 LEVELS = {"a": {"epsilon": 0.5}, "b": {"epsilon": 1.0}}
+OF_LEVELS = {"domain": {"size": 2}, "mechanism": {"name": "levels", "of": {"name": "rr"}, "levels": LEVELS}}
+OF_HALF = "epsilon 0.216 (delta 1e-06) by one of 500 protected reports"
+OF_FEW = "b: epsilon 1 (delta 1e-06) by one of 5 protected reports"
 
 
 def given(keys: dict[str, Any], cells: list[int]) -> tuple[Estimate, list[str]]:
@@ -119,27 +96,12 @@ def given(keys: dict[str, Any], cells: list[int]) -> tuple[Estimate, list[str]]:
     ("keys", "cells", "lines"),
     [
         ({}, CELLS, ["epsilon 0.149 (delta 1e-06) by one of 1,000 protected reports"]),
-        (LASTING | {"sensitive": [0, 1]}, CELLS, ["epsilon 0.216 (delta 1e-06) by one of 500 protected reports"]),
+        (LASTING | {"sensitive": [0, 1]}, CELLS, [OF_HALF]),
         ({"mechanism": {"name": "identity"}}, CELLS, []),
-        (
-            RECORD,
-            CELLS,
-            [
-                "app: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
-                "hour: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
-            ],
-        ),
-        (
-            {
-                "domain": {"size": 2},
-                "mechanism": {"name": "levels", "of": {"name": "rr"}, "levels": LEVELS},
-            },
-            [600, 400, 3, 2],
-            [
-                "a: epsilon 0.0627 (delta 1e-06) by one of 1,000 protected reports",
-                "b: epsilon 1 (delta 1e-06) by one of 5 protected reports",
-            ],
-        ),
+        (RECORD, CELLS, [f"app: {OF_HALF}", f"hour: {OF_HALF}"]),
+        (OF_LEVELS, [600, 400, 3, 2], ["a: epsilon 0.0627 (delta 1e-06) by one of 1,000 protected reports", OF_FEW]),
+        # No two protected values can be told apart, and of the other value nothing is promised.
+        (ONE_PROTECTED, CELLS, ["app: as much as its epsilon", f"hour: {OF_HALF}"]),
     ],
 )
 def test_an_estimate_says_what_its_tables_alone_give_away(
@@ -162,21 +124,7 @@ def test_where_the_theorem_says_nothing_no_promise_is_given() -> None:
     assert {row["shuffle_epsilon"] for row in rows(found, build.spec(**keys))} == {None}
 
 
-def test_an_attribute_with_one_protected_value_has_no_promise() -> None:
-    """No two protected values can then be told apart, and of the other value nothing is promised."""
-    domain = {"record": {"app": {"size": 2, "sensitive": [0]}, "hour": {"size": 3}}}
-    of = {"app": {"name": "mangat"}, "hour": {"name": "rr"}}
-    _, text = given({"domain": domain, "mechanism": RECORD["mechanism"] | {"of": of}}, CELLS)
-    assert [line.strip() for line in text] == [
-        "app: as much as its epsilon",
-        "hour: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
-    ]
-
-
 def test_each_row_has_the_promise_of_its_attribute_or_level() -> None:
-    keys = {"domain": {"size": 2}, "mechanism": {"name": "levels", "of": {"name": "rr"}, "levels": LEVELS}}
-    found, _ = given(keys, [600, 400, 3, 2])
-    shown = {
-        (row["attribute"], row["shuffle_epsilon"], row["shuffle_delta"]) for row in rows(found, build.spec(**keys))
-    }
-    assert shown == {(None, 1.0, 1e-6), ("a", 0.0627, 1e-6), ("b", 1.0, 1e-6)}
+    found, _ = given(OF_LEVELS, [600, 400, 3, 2])
+    shown = {(row["attribute"], row["shuffle_epsilon"]) for row in rows(found, build.spec(**OF_LEVELS))}
+    assert shown == {(None, 1.0), ("a", 0.0627), ("b", 1.0)}

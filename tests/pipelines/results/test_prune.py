@@ -1,22 +1,19 @@
 """Older panes and old late and rejected reports are removed: readers find the same results, and all else stays."""
 
 import os
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests import build
-from tests.pane_files import estimate_file, file_of, statistic_file
-from uldp.pipelines.cli import main
+from tests.pane_files import estimate_file, statistic_file
+from tests.pipelines.command import Run
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.prune import Pruned, prune
+from uldp.pipelines.results.prune import prune
 from uldp.schemas.pane import Accounting, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
@@ -44,10 +41,6 @@ def save_pane(out: Path, support: Statistic) -> None:
     save(out, *statistic_file(support))
     for estimator in ("mle", "em"):
         save(out, *estimate_file(build.estimate(support, [1.0, 0.0], [0.1, 0.1], estimator=estimator)))
-
-
-def save_uncounted(out: Path, *panes: Statistic) -> Path:
-    return save(out, *file_of([replace(each, cells=np.array([0])) for each in panes], "counts"))
 
 
 def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:
@@ -78,13 +71,6 @@ def test_the_newest_pane_of_each_window_and_estimator_stays(out: Path) -> None:
     assert counts[0].supersedes == pane(0, 1, 9).supersedes
 
 
-def test_to_prune_twice_is_to_prune_once(out: Path) -> None:
-    prune(out, before=NOW)
-    left = files(out)
-    assert prune(out, before=NOW) == Pruned()
-    assert files(out) == left
-
-
 def test_a_dry_run_says_the_same_and_removes_nothing(out: Path) -> None:
     save_late(out, 1, days=31)
     before = files(out)
@@ -102,16 +88,6 @@ def test_late_and_rejected_reports_go_by_age(out: Path) -> None:
     pruned = prune(out, before=NOW - 30 * DAY)
     assert (pruned.late, pruned.rejected) == (2, 1)
     assert [path.exists() for path in (*old, young, foreign)] == [False, False, False, True, True]
-
-
-def test_a_file_of_uncounted_panes_stays_while_one_of_them_is_the_newest(out: Path) -> None:
-    replaced = save_uncounted(out, pane(0, 0, 0, late=1), pane(1, 0, 0, late=2))
-    twice = save_uncounted(out, pane(2, 0, 0, late=1))
-    last = save_uncounted(out, pane(0, 0, 0, late=1), pane(2, 1, 0, late=2))
-    panes = newest(ResultsFolder(out).statistics())
-    prune(out, before=NOW)
-    assert [path.exists() for path in (replaced, twice, last)] == [False, False, True]
-    assert newest(ResultsFolder(out).statistics()) == panes
 
 
 def test_a_damaged_file_keeps_its_window(out: Path) -> None:
@@ -162,9 +138,7 @@ def test_another_folder_is_refused(tmp_path: Path, name: str) -> None:
 NOTHING = "0 files of older panes, 0 of late reports, 0 of rejected reports, 0 of windows of few reports"
 
 
-def test_the_command_says_what_it_removes(
-    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_it_removes(out: Path, uldp: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
     save_late(out, 1, days=8)
     for options, said in (
@@ -172,6 +146,4 @@ def test_the_command_says_what_it_removes(
         (["--keep", "7d"], "removed 9 files of older panes, 1 of late reports, 0 of rejected reports"),
         (["--keep", "7d"], f"removed {NOTHING}; 0 bytes\n"),
     ):
-        monkeypatch.setattr(sys, "argv", ["uldp", "prune", str(out), *options])
-        main()
-        assert capsys.readouterr().out.startswith(f"{out}: {said}")
+        assert uldp("prune", out, *options)[1].startswith(f"{out}: {said}")

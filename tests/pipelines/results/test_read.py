@@ -1,12 +1,11 @@
 """Directories of results as readers find them."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from tests.pane_files import save_panes
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
+from tests.pipelines.results.samples import ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.specs import spec_of
@@ -14,22 +13,9 @@ from uldp.schemas.framing import load_schema, parse_schema
 
 
 class TestReading:
-    def test_what_was_written_is_read(self, tmp_path: Path) -> None:
-        write_estimate(tmp_path)
-        (estimate,) = ResultsFolder(tmp_path).estimates()
-        assert estimate.to_avro() == ESTIMATE.to_avro()
-
-    def test_counts(self, tmp_path: Path) -> None:
-        save_panes(tmp_path, "counts", [COUNTS])
-        (counts,) = ResultsFolder(tmp_path).statistics()
-        assert counts.to_avro() == COUNTS.to_avro()
-
     def test_rejected(self, tmp_path: Path) -> None:
         write(tmp_path / "rejected/a.avro", load_schema("rejected"), REJECTED.to_avro(), REJECTED.to_avro())
         assert list(ResultsFolder(tmp_path).rejected()) == [REJECTED]
-
-    def test_nothing_rejected_is_fine(self, tmp_path: Path) -> None:
-        assert list(ResultsFolder(tmp_path).rejected()) == []
 
     def test_a_file_that_is_still_written_is_left_out(self, tmp_path: Path) -> None:
         write_estimate(tmp_path)
@@ -49,26 +35,14 @@ class TestReading:
         with pytest.raises(ResultsError, match=f"{tmp_path}/counts: has folders, as results of an earlier version"):
             ResultsFolder(tmp_path).panes()
 
-    def test_no_results_yet(self, tmp_path: Path) -> None:
-        assert ResultsFolder(tmp_path).estimates() == ResultsFolder(tmp_path).statistics() == []
-
     def test_no_results(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=f"{tmp_path}: holds nothing; give a directory that holds results"):
             _ = ResultsFolder(tmp_path).specs
 
-    @pytest.mark.parametrize(
-        "damage",
-        [
-            pytest.param(lambda data: b"", id="empty"),
-            pytest.param(lambda data: b"collection,version\nc,1\n", id="not avro"),
-            pytest.param(lambda data: data[:40], id="cut in the header"),
-            pytest.param(lambda data: data[:-30], id="cut in a block"),
-            pytest.param(lambda data: data[:-16] + bytes(16), id="wrong sync marker"),
-        ],
-    )
-    def test_a_damaged_file_is_named(self, tmp_path: Path, damage: Any) -> None:
+    @pytest.mark.parametrize("end", [0, 40, -30], ids=["empty", "cut in the header", "cut in a block"])
+    def test_a_damaged_file_is_named(self, tmp_path: Path, end: int) -> None:
         path = write_estimate(tmp_path)
-        path.write_bytes(damage(path.read_bytes()))
+        path.write_bytes(path.read_bytes()[:end])
         with pytest.raises(
             ResultsError, match=f"{path}: damaged, or not an Avro file of schema estimate .*; remove it and"
         ):
@@ -81,11 +55,6 @@ class TestReading:
         with pytest.raises(
             ResultsError, match=rf"{path}: damaged, .* that uldp does not know, named 'uldp.{name}'\); remove it and"
         ):
-            ResultsFolder(tmp_path).estimates()
-
-    def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
-        path = write(write_estimate(tmp_path), load_schema("rejected"), REJECTED.to_avro())
-        with pytest.raises(ResultsError, match=str(path)):
             ResultsFolder(tmp_path).estimates()
 
     def test_a_path_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:

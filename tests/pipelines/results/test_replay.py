@@ -106,6 +106,17 @@ def test_of_equal_messages_of_a_record_one_is_sent(tmp_path: Path) -> None:
     assert [message.data for file in stream.segments() for message in read_messages(file)] == [b"a", b"b"]
 
 
+@pytest.mark.parametrize("written", ["5", "9999"])
+def test_a_forged_copy_is_not_sent_again_and_the_report_is(written: str, tmp_path: Path) -> None:
+    """Any publisher may write the attribute. It decides about the messages alone that carry it."""
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    report = build.message(build.report(1, 1, key=("c", 2)))  # no job of this test knows the version
+    stream.append([report._replace(attributes={ATTEMPT: written}), report])
+    backfill([build.spec()], stream.path, tmp_path / "out")
+    rejected = read_rejected_folder(tmp_path / "out" / "rejected")
+    assert replay(rejected, LocalStream.create(tmp_path / "to"), max_attempts=5) == Replayed(1, exhausted=1, cut=0)
+
+
 def test_a_closed_stream_is_refused(tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream")
     stream.close()

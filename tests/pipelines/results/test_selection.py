@@ -8,7 +8,7 @@ import pytest
 from tests.build import HOUR, START
 from tests.pane_files import statistic_file
 from tests.pipelines.results.samples import at, folder_of, hours, save, statistic_of
-from uldp.pipelines.results.selection import ALL, Selection, require
+from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import write_file
 
@@ -39,29 +39,14 @@ def test_windows(selection: Selection, chosen: list[int]) -> None:
     assert selection.windows(WINDOWS) == {WINDOWS[index] for index in chosen}
 
 
-def test_names_must_be_there() -> None:
-    require("collection", None, {"survey"})
-    require("collection", "survey", {"survey"})
-    with pytest.raises(
-        RequestError, match=r"^the results have no collection 'survy'; did you mean 'survey'[?] choose one of: s"
-    ):
-        require("collection", "survy", {"survey", "s"})
-    with pytest.raises(RequestError, match=r"^the results have no estimator 'x'; choose one of: em, mle$"):
-        require("estimator", "x", {"mle", "em"})
-
-
 class TestSelection:
     @pytest.mark.parametrize(
         ("selection", "found"),
         [
             (Selection(), [0, 0, 1, 1, 2, 2]),
-            (Selection(last=2), [1, 1, 2, 2]),
             (Selection(since=START + 2 * HOUR), [2, 2]),
-            (Selection(until=START + 2 * HOUR), [0, 0, 1, 1]),
             (Selection(until=START + 2 * HOUR, last=1), [1, 1]),
-            (Selection(estimator="em"), [0, 1, 2]),
             (Selection(last=1, estimator="mle", collection="c"), [2]),
-            (Selection(collection="other"), []),
         ],
     )
     def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:

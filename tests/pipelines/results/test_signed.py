@@ -16,7 +16,6 @@ import pytest
 from tests.fakes import memory
 from tests.pane_files import file_of
 from tests.pipelines.command import SPEC, Run
-from tests.pipelines.serve.serving import Serving
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs import local
 from uldp.pipelines.results.catalog import Catalog
@@ -89,8 +88,6 @@ READERS: Mapping[str, Reader] = {
     "late": Reader(lambda out: ("late", out), frozenset({"late"})),
     "replay": Reader(lambda out: ("replay", out / "rejected", "--to", out.parent / "again"), frozenset({"rejected"})),
 }
-#: The folders that answers of the API are from.
-ANSWERS = {"estimates": OF_PANES, "rows": OF_PANES, "windows": {"counts"}, "collections": {"counts"}, "ask": {"counts"}}
 
 
 @pytest.fixture(scope="session")
@@ -137,18 +134,6 @@ def test_each_reader_of_a_folder_names_what_is_lost_there(
     code, said, _ = uldp("status", out, "--json")
     assert code == 1
     assert any(names(fault, path) for fault in json.loads(said)["faults"])
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(("job", "kind"), [case for case in CASES if case[1] in OF_PANES])
-def test_each_answer_of_the_api_names_what_is_lost(
-    damaged: Callable[[str, str, str], tuple[Path, Path]], job: str, kind: str, damage: str
-) -> None:
-    out, path = damaged(job, kind, damage)
-    with Serving(out) as site:
-        for answer, reads in ANSWERS.items():
-            found = site.get(f"/api/results/{answer}").json()["damaged"]
-            assert any(names(each, path.relative_to(out)) for each in found) is (kind in reads), (answer, found)
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.pipelines.results.tables import headlines, tables_text
+from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.table import Basis, Table
 
 SPEC = build.spec(domain={"labels": ["red", "blue"]})
@@ -16,13 +16,6 @@ INTERVALS: dict[str, Any] = {"low": build.floats(6.9), "high": build.floats(7.6)
 
 def lines(*tables: Table, top: int = 10) -> list[str]:
     return list(tables_text(replace(ESTIMATE, tables=tables), SPEC, top=top))
-
-
-def test_shares_are_named_by_the_labels_of_the_domain() -> None:
-    assert lines(*ESTIMATE.tables, top=1) == [
-        "  the 1 largest of 2 values, in % ± standard error",
-        "    red   60.0  ± 5.0",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -57,15 +50,6 @@ def test_intervals_that_allow_for_forgers_are_in_brackets() -> None:
     ]
 
 
-def test_several_entries_are_named_by_their_keys() -> None:
-    quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], of=("hours",), keys=("0.5", "0.95"))
-    assert lines(quantiles) == [
-        "  quantile of hours, ± standard error",
-        "     0.5  3.00 ± 0.20",
-        "    0.95  12.50 ± 0.31",
-    ]
-
-
 def test_each_attribute_of_a_record_has_its_shares_and_its_tags() -> None:
     apps = build.tables([0.2, 0.3, 0.5], [0.01] * 3, {"home": (0.1, 0.01)}, of=("app",), n=70)
     both = build.tables([0.25] * 4, [0.01] * 4, of=("app", "day"), n=30)
@@ -91,9 +75,3 @@ def test_the_largest_zones_are_behind_their_tags() -> None:
         "    home/a    2.0  ± 1.0",
         "    wrong background knowledge costs at most 0.2 in l1 (Theorem 1)",
     ]
-
-
-def test_a_key_does_not_command_a_terminal() -> None:
-    hostile = build.table("quantile", [1.0, 2.0], [0.1, 0.1], keys=("\x1b[2J", "b"), of=("c\nd",))
-    estimate = replace(ESTIMATE, tables=(hostile, build.table("share", [1.0], [0.1], keys=("\x1b",))))
-    assert all("\x1b" not in text for text in headlines(estimate, SPEC))

@@ -1,7 +1,7 @@
 """The total of a collection has each report once, in fixed and in sliding windows."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,21 +11,16 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.partial import Partial
-from uldp.collector.reader import Decoded, ReportReader
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.newest import total_accounting
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.slide import slide
 
 PERIOD = HOUR // 6
-FIXED = build.spec(window={"size": "1h"})
-SLIDING = build.spec(window={"size": "1h", "period": "10m"})
-LARGEST_TIME = (1 << 63) - 1
 
 
 def panes(slices: dict[int, Partial], size: int, period: int) -> list[Statistic]:
@@ -65,48 +60,6 @@ def test_one_window_that_is_not_there_is_passed_by() -> None:
     slices = {slot * PERIOD: received(1) for slot in range(20)}
     fired = panes(slices, HOUR, PERIOD)
     assert [total_accounting([*fired[:k], *fired[k + 1 :]]).received for k in range(len(fired))] == [20] * len(fired)
-
-
-def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness: bool) -> Decoded:
-    return ReportReader([spec], judge_lateness=judge_lateness).decode(messages)
-
-
-def slices_of(decoded: Decoded) -> dict[int, Partial]:
-    """All reports by slice, as the job sums them, but for duplicates."""
-    slices: dict[int, Partial] = {}
-    for parts in decoded.partials.values():
-        slices.update(parts.slices())
-    for columns in decoded.columns:
-        for start in columns.slices.tolist():
-            one = build.part(accounting=Accounting(received=1, counted=1))
-            slices[start] = slices.get(start, Partial()) + one
-    return slices
-
-
-def messages() -> st.SearchStrategy[list[Message]]:
-    times = st.integers(START - 9 * HOUR, START + 9 * HOUR) | st.sampled_from([0, 1, 221_845_391_999_999])
-    events = times | st.sampled_from([-1, LARGEST_TIME, -LARGEST_TIME])
-    return st.lists(
-        st.builds(
-            lambda number, payload, event, published: build.message(build.report(number, payload, event), published),
-            st.integers(0, 99),
-            st.integers(0, 6),
-            events,
-            times,
-        ),
-        max_size=30,
-    )
-
-
-@given(messages(), st.booleans())
-def test_the_total_of_sliding_windows_is_that_of_fixed_ones(sent: list[Message], judge_lateness: bool) -> None:
-    totals = []
-    for spec, period in ((FIXED, HOUR), (SLIDING, PERIOD)):
-        slices = slices_of(decode(spec, sent, judge_lateness=judge_lateness))
-        totals.append(total_accounting(panes(slices, HOUR, period)))
-    assert [total.received for total in totals] == [len(sent)] * 2
-    if not judge_lateness:  # the last sliding window with a report closes later than its fixed one
-        assert totals[0] == totals[1]
 
 
 @pytest.mark.parametrize("window", [{"size": "1h"}, {"size": "1h", "period": "10m"}])

@@ -43,17 +43,14 @@ def test_windows_are_counted_by_what_they_wait_for() -> None:
     )
 
 
-def test_each_version_has_a_line() -> None:
+def test_each_version_that_waits_has_a_line() -> None:
     other = replace(header(0, 7, "few_reports"), version=2)
     found = lines(Current([], [header(0, 7, "few_reports"), other], {}, []))
     assert [line.split(",")[0] for line in found] == ["c v1", "c v2"]
+    assert lines(Current(estimates("on_time", 0), [], {}, [])) == []
 
 
 @pytest.mark.parametrize("least", [1, 2])
 def test_early_panes_of_a_spec_without_a_least_number_are_exact(least: int) -> None:
     spec = build.spec(limits={"min_reports": least})
     assert len(lines(Current(estimates("early", 0, spec), [], {}, []), spec)) == least - 1
-
-
-def test_nothing_is_said_if_nothing_waits() -> None:
-    assert lines(Current(estimates("on_time", 0), [], {}, [])) == []
