@@ -1,7 +1,6 @@
 """A results directory without a pane: a failed job does not keep it, and a job that may still write does."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -10,7 +9,6 @@ import pytest
 
 from tests import build
 from tests.build import START
-from tests.fakes import memory
 from uldp.pipelines.jobs import outputs as locks
 from uldp.pipelines.jobs.abandoned import clear
 from uldp.pipelines.jobs.identity import JobIdentity
@@ -41,12 +39,6 @@ def archive(tmp_path: Path) -> Path:
     LocalStream.create(path).append([*messages, Message(b"no report", START)])
     (path / "stream.json").unlink()
     return path
-
-
-@pytest.fixture
-def elsewhere() -> Iterator[None]:
-    yield
-    memory.FILES.clear()
 
 
 #: A runner that is given the job and says what became of it, as a cluster does; it runs the workers in this process.
@@ -93,12 +85,11 @@ def test_a_job_of_which_its_runner_does_not_say_that_it_is_over_keeps_its_direct
     assert (tmp_path / "out" / "job.json").exists()
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_a_failed_backfill_keeps_no_directory_elsewhere(archive: Path) -> None:
+def test_a_failed_backfill_keeps_no_directory_elsewhere(archive: Path, far_away: dict[str, bytes]) -> None:
     fail(archive, "mem://out", None)
-    assert memory.FILES == {}
+    assert far_away == {}
     backfill(SPECS, archive, "mem://out", pipeline_options([]))
-    assert any("/estimates/" in url for url in memory.FILES)
+    assert any("/estimates/" in url for url in far_away)
 
 
 def test_a_failed_backfill_keeps_what_an_earlier_run_has_written(tmp_path: Path) -> None:

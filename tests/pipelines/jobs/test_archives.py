@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,18 +78,6 @@ def test_what_is_left_out_is_said_and_kept_beside_the_results(archive: Path, uld
     for path in ("_temporary/1.avro", "_SUCCESS", "more.avro.gz"):
         (archive / path).unlink()
     assert uldp(*BACKFILL)[1].splitlines()[-1].startswith("in all: ")
-
-
-def test_a_damaged_record_of_what_was_left_out_is_named(archive: Path, uldp: Run) -> None:
-    (archive / "_SUCCESS").touch()
-    uldp(*BACKFILL)
-    for damage in ('{"hidden": 1}', "[" * 200_000, "1e400", "[]"):
-        Path("out/left_out.json").write_text(damage, encoding="utf-8")
-        code, _, err = uldp("show", "out")
-        assert (code, err) == (1, "error: out/left_out.json: damaged; remove it and run its job again\n")
-    Path("out/left_out.json").unlink()
-    os.mkfifo("out/left_out.json")
-    assert uldp("show", "out")[0] == 1
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

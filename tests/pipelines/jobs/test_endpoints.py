@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import build
-from tests.fakes import memory
+from tests.build import HOUR, START
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import JobIdentity
@@ -16,12 +16,10 @@ from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.simulation.fleet import Fleet
-from uldp.pipelines.simulation.simulate import simulate
-from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.errors import RequestError
+from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.endpoints import Following, parse_endpoint
+from uldp.transforms.io.endpoints import Endpoint, Following, parse_endpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -103,17 +101,13 @@ def begin(out: str, *specs: CollectionSpec) -> str:
         return results
 
 
-def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
+def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path, far_away: dict[str, bytes]) -> None:
     spec = CollectionSpec.load(EXAMPLE)
-    try:
-        assert begin("mem://sent", spec) == "mem://sent"
-        begin(str(tmp_path), spec)
-        put = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
-        sent = {Path(url.removeprefix("mem://sent/")): content for url, content in memory.FILES.items()}
-        assert len(sent) > 2
-        assert {path: file.read_bytes() for path, file in put.items()} == sent
-    finally:
-        memory.FILES.clear()
+    assert begin("mem://sent", spec) == "mem://sent"
+    begin(str(tmp_path), spec)
+    put = {f"mem://sent/{file.relative_to(tmp_path)}": file for file in tmp_path.rglob("*") if file.is_file()}
+    assert len(far_away) > 2
+    assert {url: file.read_bytes() for url, file in put.items()} == far_away
 
 
 def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,66 +119,56 @@ def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pyt
 MISMATCH = r"^mem://out: holds .* version 1 with another mechanism\.epsilon; .* or choose another --to$"
 
 
-def test_results_elsewhere_are_not_mixed_with_those_of_another_device_half() -> None:
+def test_results_elsewhere_are_not_mixed_with_those_of_another_device_half(far_away: dict[str, bytes]) -> None:
     """Backgrounds are no part of the device half, and are read with the spec that names them."""
     spec = CollectionSpec.load(EXAMPLE)
     fields = spec.model_dump(mode="json", exclude_none=True)
     other = CollectionSpec.parse(fields | {"mechanism": {"name": "urr", "epsilon": 1.0}}, base=EXAMPLE.parent)
-    retired = spec.model_copy(update={"retired": True})
-    next_version = other.model_copy(update={"version": 2})
-    try:
-        for accepted in (spec, spec, retired, next_version):
-            assert begin("mem://out", accepted) == "mem://out"
-        before = dict(memory.FILES)
-        with pytest.raises(ResultsError, match=MISMATCH):
-            begin("mem://out", next_version, other)
-        assert before == memory.FILES
-        begin("mem://another", other)
-    finally:
-        memory.FILES.clear()
+    retired, next_version = spec.model_copy(update={"retired": True}), other.model_copy(update={"version": 2})
+    for accepted in (spec, spec, retired, next_version):
+        assert begin("mem://out", accepted) == "mem://out"
+    before = dict(far_away)
+    with pytest.raises(ResultsError, match=MISMATCH):
+        begin("mem://out", next_version, other)
+    assert before == far_away
+    begin("mem://another", other)
 
 
-def test_results_elsewhere_are_of_one_job() -> None:
+def test_results_elsewhere_are_of_one_job(far_away: dict[str, bytes]) -> None:
     spec = CollectionSpec.load(EXAMPLE)
-    try:
-        begin("mem://out", spec)
-        for job in (identity(spec, resumes=False), replace(identity(spec), source="other", content="other")):
-            with (
-                pytest.raises(ResultsError, match=r"^mem://out: holds the results of another job, uldp stream --from "),
-                claimed("mem://out", [spec], job),
-            ):
-                pass
-        del memory.FILES["mem://out/job.json"]
-        with pytest.raises(ResultsError, match=r"^mem://out: holds results, but no job\.json "):
-            begin("mem://out", spec)
-    finally:
-        memory.FILES.clear()
-
-
-def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) -> None:
-    spec = CollectionSpec.load(EXAMPLE)
-    truth = Truth.load(EXAMPLE.with_name("truth.csv"), spec)
-    fleet = Fleet(
-        spec, truth, users=2000, seed=3, start_ms=1767603600000, duration_ms=7_200_000, duplicates=0.01, malformed=0.01
-    )
-    simulate(fleet, stream := LocalStream.create(tmp_path / "stream", simulated_clock=True))
-    memory.FILES.update({f"mem://archive/{each.name}": each.read_bytes() for each in stream.segments()})
-    try:
-        backfill([spec], stream.path, tmp_path / "here", pipeline_options([]))
-        backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
-        here = {str(file.relative_to(tmp_path / "here")): file for file in (tmp_path / "here").rglob("*.avro")}
-        there = {url.removeprefix("mem://out/"): memory.FILES[url] for url in memory.FILES if url.endswith(".avro")}
-        names = [name for name in here if name.startswith(("counts", "estimates"))]
-        assert len(names) > 1
-        assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
-        backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
-        memory.FILES["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
-        with pytest.raises(
-            ResultsError, match=r"^mem://out: holds results of mem://archive, which has changed since then"
+    begin("mem://out", spec)
+    for job in (identity(spec, resumes=False), replace(identity(spec), source="other", content="other")):
+        with (
+            pytest.raises(ResultsError, match=r"^mem://out: holds the results of another job, uldp stream --from "),
+            claimed("mem://out", [spec], job),
         ):
-            backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
-    finally:
-        memory.FILES.clear()
+            pass
+    del far_away["mem://out/job.json"]
+    with pytest.raises(ResultsError, match=r"^mem://out: holds results, but no job\.json "):
+        begin("mem://out", spec)
+
+
+def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path, far_away: dict[str, bytes]) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for hour in range(2):
+        reports = [build.report(1000 * hour + number, number % 5, START + hour * HOUR) for number in range(200)]
+        stream.append([*map(build.message, [*reports, reports[0]]), Message(b"no report", START + hour * HOUR)])
+    stream.close()
+    far_away.update({f"mem://archive/{each.name}": each.read_bytes() for each in stream.segments()})
+
+    def count(source: Path | Endpoint, out: Path | str) -> None:
+        backfill([build.spec()], source, out, pipeline_options([]))
+
+    count(stream.path, tmp_path / "here")
+    for _ in range(2):
+        count(parse_endpoint("mem://archive"), "mem://out")
+    here = {str(file.relative_to(tmp_path / "here")): file for file in (tmp_path / "here").rglob("*.avro")}
+    names = [name for name in here if name.startswith(("counts", "estimates"))]
+    assert len(names) > 1
+    assert {name: here[name].read_bytes() for name in names} == {name: far_away[f"mem://out/{name}"] for name in names}
+    far_away["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
+    with pytest.raises(ResultsError, match=r"^mem://out: holds results of mem://archive, which has changed since then"):
+        count(parse_endpoint("mem://archive"), "mem://out")
 
 
 def test_what_is_elsewhere_cannot_be_followed(

@@ -12,7 +12,7 @@ from tests import build
 from uldp.pipelines.jobs import kept_specs as module
 from uldp.pipelines.jobs import outputs
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.kept_specs import KeptSpec, is_kept, keep_specs, kept_specs
+from uldp.pipelines.jobs.kept_specs import is_kept, keep_specs, kept_specs
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.specs import kept_text
@@ -21,20 +21,32 @@ from uldp.schemas.specs.kinds import OWN
 from uldp.schemas.specs.specfile import SpecError
 
 LABELS = {"labels_file": "labels.csv"}
+OF_ATTRIBUTE = {"sensitive": ["gym"], "tags": [{"name": "home", "background": "home.csv"}]}
 SPELLED = {"longest": 8, "pieces_file": "pieces.csv", "alphabet": "a-z"}
-DOMAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "values": (LABELS, {"name": "rr", "epsilon": 1.0}),
-    "set": ({"set": {"of": LABELS, "at_most": 2}}, {"name": "set-ss", "epsilon": 1.0}),
-    "pairs": ({"pairs": {"of": LABELS, "at_most": 2, "low": 0, "high": 1}}, {"name": "set-ss", "epsilon": 1.0}),
-    "strings": ({"strings": SPELLED}, {"name": "prefixes", "epsilon": 1.0, "cohorts": 8, "depth": 2}),
-    "string-set": (
-        {"set": {"of": {"strings": SPELLED}, "at_most": 2}},
-        {"name": "prefixes", "epsilon": 1.0, "cohorts": 8, "depth": 2},
-    ),
-    "record": (
-        {"record": {"app": LABELS, "new": {"size": 2}}},
-        {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "rr"}, "new": {"name": "rr"}}},
-    ),
+PREFIXES = {"name": "prefixes", "epsilon": 1.0, "cohorts": 8, "depth": 2}
+DOMAINS: dict[str, dict[str, Any]] = {
+    "values": {
+        "domain": LABELS,
+        "sensitive": ["home"],
+        "tags": [{"name": "in", "zones": "zones.csv", "zone_epsilon": 0.5}, {"name": "out", "background": "home.csv"}],
+    },
+    "set": {"domain": {"set": {"of": LABELS, "at_most": 2}}, "mechanism": {"name": "set-ss", "epsilon": 1.0}},
+    "pairs": {
+        "domain": {"pairs": {"of": LABELS, "at_most": 2, "low": 0, "high": 1}},
+        "mechanism": {"name": "set-ss", "epsilon": 1.0},
+    },
+    "strings": {"domain": {"strings": SPELLED}, "mechanism": PREFIXES},
+    "string-set": {"domain": {"set": {"of": {"strings": SPELLED}, "at_most": 2}}, "mechanism": PREFIXES},
+    "record": {
+        "domain": {"record": {"app": LABELS | OF_ATTRIBUTE, "new": {"size": 2}}},
+        "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "urr"}, "new": {"name": "rr"}}},
+    },
+}
+FILES = {
+    "labels.csv": "value\nhome\nwork\ngym\n",
+    "pieces.csv": "piece\nho\nme\n",
+    "home.csv": "home,1\nwork,3\n",
+    "zones.csv": "value,zone\ngym,south\nhome,north\nwork,south\n",
 }
 
 
@@ -46,16 +58,18 @@ def test_each_kind_that_names_a_file_is_tried() -> None:
 
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_kept_spec_has_what_its_files_list(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("value\nhome\nwork\ngym\n", encoding="utf-8")
-    (tmp_path / "pieces.csv").write_text("piece\nho\nme\n", encoding="utf-8")
-    domain, mechanism = DOMAINS[kind]
-    spec = CollectionSpec.parse(build.MINIMAL | {"domain": domain, "mechanism": mechanism}, base=tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    spec = CollectionSpec.parse(build.MINIMAL | DOMAINS[kind], base=tmp_path)
     keep_specs(str(tmp_path / "out"), [spec])
     for path in tmp_path.glob("*.csv"):
         path.unlink()
     (kept,) = kept_specs(str(tmp_path / "out")).values()
     assert kept.device_digest == spec.device_digest
-    assert [each.labels for each in kept.variables.values()] == [each.labels for each in spec.variables.values()]
+    for name, variable in spec.variables.items():
+        read = kept.variables[name]
+        assert (read.labels, read.background.tobytes()) == (variable.labels, variable.background.tobytes())
+        assert [each and each.labels for each in read.zones] == [each and each.labels for each in variable.zones]
 
 
 #: YAML has a rule of its own for each: breaks of lines, words and numbers, marks, spaces at the ends, long lines.
@@ -122,14 +136,3 @@ def test_a_kept_spec_that_somebody_has_changed_is_read_and_written_again(tmp_pat
     (folder / "spec.yaml").write_text(text[:-4], encoding="utf-8")
     with pytest.raises(SpecError, match="its end is missing"):
         claim(out, specs)
-
-
-def test_what_is_kept_of_a_spec_tells_it_from_others_in_any_order_of_keys(tmp_path: Path) -> None:
-    one, other = records(tmp_path)
-    (again,) = (spec for spec in records(tmp_path) if spec.key == one.key)
-    assert KeptSpec.of(one) == KeptSpec.of(again)
-    assert KeptSpec.of(one).digest == KeptSpec.of(again).digest
-    (tmp_path / "home.csv").write_text("0,1\n1,1\n", encoding="utf-8")
-    changed = CollectionSpec.parse(json.loads(one.model_dump_json()), base=tmp_path)
-    assert len({KeptSpec.of(spec).digest for spec in (one, other, changed)}) == 3
-    assert KeptSpec.of(one) != KeptSpec.of(changed)

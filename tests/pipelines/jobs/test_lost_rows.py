@@ -14,7 +14,6 @@ import pytest
 from apache_beam.pvalue import PCollection
 
 from tests.build import HOUR, START, message, report, spec
-from tests.fakes import memory
 from tests.pipelines.jobs.test_resuming import begun, follow, stopped_at
 from tests.transforms.io.test_row_sinks import Query, Row, in_utc, newest, of_duckdb, of_parquet, of_postgresql
 from uldp.pipelines.audit.audit import audit
@@ -204,13 +203,13 @@ def test_windows_of_other_results_are_said(stream: LocalStream, tmp_path: Path) 
     )
 
 
+@pytest.mark.usefixtures("far_away")
 def test_results_behind_a_url_are_compared_too(stream: LocalStream, tmp_path: Path) -> None:
     place, said = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows'}")), list[str]()
     local.backfill([SPEC], stream.path, "mem://bucket/out", local.pipeline_options([]))
     local.backfill([SPEC], stream.path, tmp_path / "out", local.pipeline_options([]))
     place.check(here=True)
     place.complete("mem://bucket/out", said.append)
-    memory.FILES.clear()
     assert said == [f"{place.estimates_to}: lacks {WINDOWS} windows; writing them again"]
     assert in_utc(newest(of_duckdb(tmp_path / "rows"))) == exported(tmp_path / "out")
 
@@ -252,7 +251,7 @@ def test_a_place_that_cannot_be_asked_is_said(stream: LocalStream, tmp_path: Pat
     assert (audit(source, out, places=[to]).faults, [*audit(source, out, places=[to]).notes]) == ((), [unasked])
 
 
-class Database(RowSink):
+class Database(Silent):
     """A database that nobody may connect to who does not mean to."""
 
     def __str__(self) -> str:
@@ -260,13 +259,7 @@ class Database(RowSink):
 
     @property
     def recorded(self) -> str:
-        return "postgresql://stranger.example/trap?sslmode=require"
-
-    def check_estimates(self) -> None:
-        """It is there."""
-
-    def write(self, estimates: Sequence[Made]) -> None:
-        """Forget them."""
+        return f"{self}?sslmode=require"
 
     def panes(self) -> Iterator[KeptPane] | None:
         """Tell that somebody has asked."""
@@ -285,22 +278,3 @@ def test_results_alone_make_no_audit_connect_to_another_machine(stream: LocalStr
     assert not found.notes
     (fault,) = found.faults
     assert fault.startswith("somebody has connected; ")
-
-
-def test_a_place_that_does_not_answer_is_a_fault(stream: LocalStream, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    follow(stream, out, [SPEC], publishing=Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows'}")))
-    (tmp_path / "rows").write_bytes(b"no database" * 1000)
-    (fault,) = faults(stream, out)
-    assert fault.startswith(f"duckdb:{tmp_path / 'rows'}: name another file (")
-    assert fault.endswith(f"; or take the place out of sinks in {out / JOB}")
-
-
-def test_the_results_of_an_older_version_have_no_sinks(stream: LocalStream, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    follow(stream, out, [SPEC])
-    fields = json.loads((out / JOB).read_text())
-    assert fields.pop("sinks") == []
-    (out / JOB).write_text(json.dumps(fields))
-    assert faults(stream, out) == []
-    assert JobIdentity.read(out / JOB).sinks == ()

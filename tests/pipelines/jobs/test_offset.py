@@ -10,7 +10,6 @@ import pytest
 
 from tests.build import HOUR, MINUTE, START, message, report, spec
 from tests.pipelines.command import Run as Command
-from tests.pipelines.jobs.test_resuming import SPECS, begun, facts, follow, sent, stopped_at
 from uldp.mechanisms.devices.device import Device
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.folder import ResultsFolder
@@ -156,27 +155,3 @@ def test_windows_with_an_offset_add_up_to_periods_of_their_zone(
             if str(number % 5) == row["label"]
         )
         assert row["estimate"] * row["n"] == pytest.approx(holders)
-
-
-def test_windows_across_midnight_are_refused_with_a_remedy(uldp: Command, tmp_path: Path) -> None:
-    backfill(tmp_path, spec(window=WINDOWS["fixed"] | {"offset": "1h"}), 0)
-    code, _, error = uldp("ask", tmp_path / "out", "--every", "1d")
-    assert code == 1
-    assert "lies in two periods: the day 2026-01-01 of UTC ends at 2026-01-02 00:00 UTC; take longer periods" in error
-
-
-@pytest.mark.slow
-def test_a_job_that_stops_counts_as_one_that_nobody_stopped(tmp_path: Path) -> None:
-    specs = [
-        CollectionSpec.parse(keys | {"window": keys["window"] | {"offset": f"{OFFSET}ms"}})
-        for keys in (each.model_dump(mode="json", exclude_unset=True) for each in SPECS)
-    ]
-    stream = begun(tmp_path, sent(np.random.default_rng(5), 80, 6), 20)
-    follow(stream, tmp_path / "whole", specs)
-    for number in (7, 16):
-        stopped_at(stream, tmp_path / "parts", stream.segments()[number], specs)
-    follow(stream, tmp_path / "parts", specs)
-    assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
-    panes = ResultsFolder(tmp_path / "parts", private=tmp_path / "parts").statistics()
-    periods = {each.key: milliseconds(each.window.slice) for each in specs}
-    assert {(pane.window_start - OFFSET) % periods[pane.collection, pane.version] for pane in panes} == {0}

@@ -44,15 +44,6 @@ def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> Non
     assert mark_open_windows(tmp_path) == 0
 
 
-def test_a_damaged_file_keeps_no_other_window_from_being_marked(tmp_path: Path) -> None:
-    for support in (pane(0, "early", 0, 5), pane(1, "early", 0, 3)):
-        save(tmp_path, support)
-    (tmp_path / statistic_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
-    assert mark_open_windows(tmp_path) == 1
-    (counts,) = ResultsFolder(tmp_path, lambda _: None).statistics()
-    assert (counts.window_start, counts.flags) == (HOUR, ("incomplete",))
-
-
 def bundle(out: Path, panes: list[Statistic]) -> list[Path]:
     """Write the panes of a bundle and their estimates as a job does; returns the files that are new or changed."""
     before = {path: path.read_bytes() for path in out.rglob("*.avro")}
@@ -97,20 +88,6 @@ def test_a_pane_with_more_reports_is_not_incomplete(tmp_path: Path) -> None:
     assert mark_open_windows(tmp_path) == 1
     save(tmp_path, pane(0, "early", 1, 6))
     assert [each.flags for each in newest(ResultsFolder(tmp_path).statistics())] == [()]
-
-
-def test_many_early_panes_of_a_collection_are_incomplete_too(tmp_path: Path) -> None:
-    bundle(tmp_path, [pane(hour, "early", 0, 3) for hour in range(40)])
-    assert mark_open_windows(tmp_path) == 40
-    assert flags(tmp_path) == {"c": {("incomplete",)}}
-
-
-def test_a_damaged_file_of_several_collections_keeps_no_other_from_being_marked(tmp_path: Path) -> None:
-    bundle(tmp_path, of_each(40, "early", 0, 3))
-    others = [build.pane([3, 0], "early", 0, start=HOUR, key=(f"d-{number}", 1)) for number in range(40)]
-    damaged, _ = bundle(tmp_path, others)
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    assert mark_open_windows(tmp_path) == 40
 
 
 def test_no_pane_is_marked_beside_a_damaged_file_of_its_window(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.pipelines.command import Run
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
-from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
+from uldp.pipelines.jobs.publishing import Publishing
 from uldp.pipelines.jobs.resuming import _digest, resume_points
 from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.results.files import ResultsError
@@ -50,35 +50,23 @@ STREAMS = int(os.environ.get("ULDP_RESTARTS", "2"))
 DAY = 24 * HOUR
 LIMITS = {"max_clock_skew": "1h", "max_age": "3d"}
 FIXED = spec(window={"size": "12h", "allowed_lateness": "3h"}, limits=LIMITS)
-SLIDING = spec(collection="s", window={"size": "1d", "period": "8h", "allowed_lateness": "1h"}, limits=LIMITS)
+SLIDING = spec(
+    collection="s", window={"size": "1d", "period": "8h", "offset": "23m", "allowed_lateness": "1h"}, limits=LIMITS
+)
 FEW = spec(collection="f", window={"size": "2d"}, limits=LIMITS | {"min_reports": 20})
 SPECS = (FIXED, SLIDING, FEW)
 
 
-def follow(
-    stream: LocalStream,
-    out: Path,
-    specs: Sequence[CollectionSpec] = SPECS,
-    *,
-    newest_only: bool = False,
-    publishing: Publishing = NOWHERE,
-) -> list[str]:
+def follow(stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = SPECS, **settings: Any) -> list[str]:
     """The lines that the job says."""
     said: list[str] = []
     options = jobs.pipeline_options([])
-    settings = JobSettings(newest_only=newest_only, publishing=publishing, say=said.append)
-    jobs.follow(specs, stream.path, out, options, settings)
+    jobs.follow(specs, stream.path, out, options, JobSettings(say=said.append, **settings))
     return said
 
 
 def stopped_at(
-    stream: LocalStream,
-    out: Path,
-    segment: Path,
-    specs: Sequence[CollectionSpec] = SPECS,
-    *,
-    newest_only: bool = False,
-    publishing: Publishing = NOWHERE,
+    stream: LocalStream, out: Path, segment: Path, specs: Sequence[CollectionSpec] = SPECS, **settings: Any
 ) -> None:
     """Run a job that has read the segments before one, and then fails."""
 
@@ -88,7 +76,7 @@ def stopped_at(
         return read_header(path)
 
     with mock.patch.object(events, "read_header", header), pytest.raises(OSError, match="the job stops here"):
-        follow(stream, out, specs, newest_only=newest_only, publishing=publishing)
+        follow(stream, out, specs, **settings)
 
 
 def sent(rng: np.random.Generator, n: int, days: float) -> list[Message]:
@@ -220,23 +208,6 @@ def test_a_restart_reads_what_can_change_alone_and_writes_the_same_bytes(
         {(each.window_start, each.accounting.received) for each in some} for some in (estimates, newest(estimates))
     )
     assert last <= published <= every
-
-
-@pytest.mark.slow
-def test_segments_before_the_first_can_be_removed(week: tuple[LocalStream, Path], tmp_path: Path) -> None:
-    stream, before = week
-    out = copied(before, tmp_path / "out")
-    point = ResumePoint.read(out / RESUME)
-    assert point is not None
-    kept = tmp_path / "stream"
-    copied(stream.path, kept)
-    for path in kept.glob("*.avro"):
-        if path.name < point.first:
-            path.unlink()
-    (kept / "closed").touch()
-    follow(LocalStream.open(kept), out, [FIXED])
-    follow(stream, tmp_path / "whole", [FIXED])
-    assert files(out) == files(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("other", ["specs", "delay", "private", "nothing"])
@@ -383,7 +354,7 @@ def test_no_point_is_behind_a_bundle_that_fails(tmp_path: Path, caplog: pytest.L
 
 
 def test_rejected_and_late_reports_are_written_once_although_segments_came_one_by_one(tmp_path: Path) -> None:
-    days = [Message(b"nobody's %d" % minute, START + minute * MINUTE) for minute in range(6)]
+    days = [Message(b"nobody's", START + minute * MINUTE) for minute in range(6)]  # equal, but not copies
     days += [message(report(minute, 0), START + 2 * DAY + minute * MINUTE) for minute in range(6)]
     stream = begun(tmp_path, days, 12)
     with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
@@ -459,12 +430,6 @@ def test_a_message_from_the_future_is_published_now(tmp_path: Path) -> None:
     assert point.first == "000000000002.avro"  # those before were published by 30
 
 
-def logged() -> Iterator[tuple[str, bool]]:
-    yield "Exception at bundle %r, due to an exception.\n %s", True
-    yield "Giving up after %s attempts.", False
-    yield "Monitor task died due to exception.\n %s", False
-
-
 @pytest.fixture(params=[logging.INFO, logging.CRITICAL])
 def level_of_beam(request: pytest.FixtureRequest) -> Iterator[int]:
     """The command line shows none of Beam's log without --verbose."""
@@ -474,13 +439,16 @@ def level_of_beam(request: pytest.FixtureRequest) -> Iterator[int]:
     beam.setLevel(before)
 
 
-@pytest.mark.parametrize(("text", "goes_on"), list(logged()))
+@pytest.mark.parametrize(
+    ("text", "goes_on"),
+    [("Exception at bundle, due to an exception.", True), ("Giving up after 3 attempts.", False), ("Died", False)],
+)
 def test_errors_of_the_runner_end_the_points(
     text: str, goes_on: bool, level_of_beam: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     runner = logging.getLogger(LOCAL_EXECUTOR_LOG)
     with writing(tmp_path / RESUME, 5) as points:
-        runner.error(text.replace("%r", "").replace("%s", ""))
+        runner.error(text)
         points.begin(announced(0, None, 9), 10**9)
     assert (tmp_path / RESUME).exists() is goes_on
     assert len(caplog.records) == (level_of_beam == logging.INFO)

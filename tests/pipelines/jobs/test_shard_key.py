@@ -1,6 +1,5 @@
 """The secret by which a job's ids fall into shards: one per job, the same when it runs again, and read by its owner."""
 
-import json
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
@@ -39,12 +38,6 @@ def test_a_job_keeps_its_key_and_another_job_has_another(tmp_path: Path) -> None
     assert 0 < first.shard_key < 1 << 128
 
 
-def test_a_key_belongs_to_the_results_and_not_to_the_private_place(tmp_path: Path) -> None:
-    first = claim(tmp_path / "out", tmp_path / "private")
-    assert claim(tmp_path / "out", tmp_path / "private").shard_key == first.shard_key
-    assert claim(tmp_path / "out", tmp_path / "moved").shard_key == first.shard_key
-
-
 def test_only_the_owner_reads_a_key(tmp_path: Path) -> None:
     claim(tmp_path / "out", tmp_path / "private")
     kept = [tmp_path / name / "job.json" for name in ("out", "private")]
@@ -58,15 +51,6 @@ def test_no_text_about_a_job_shows_its_key() -> None:
     job = identity()
     aggregate = JobAggregate([SPEC], shard_key=job.shard_key)
     assert str(job.shard_key) not in f"{job} {job!r} {aggregate!r} {job.difference(identity())}"
-
-
-def test_a_job_of_this_state_has_a_key(tmp_path: Path) -> None:
-    fields: dict[str, Any] = json.loads(identity().encode())
-    del fields["shard_key"]
-    (tmp_path / "specs").mkdir()
-    (tmp_path / "job.json").write_text(json.dumps(fields), encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"job\.json: not the identity of a job; restore the original file"):
-        claim(tmp_path)
 
 
 def test_a_savepoint_without_the_key_of_its_job_is_refused(tmp_path: Path) -> None:

@@ -184,12 +184,6 @@ def test_two_files_of_one_version_begin_nothing(specs: Path) -> None:
     assert begun(specs).specs.keys() == {("two", 1)}
 
 
-@pytest.mark.parametrize("name", ["three.yml", "Four.YAML", "fünf.Yml"])
-def test_each_name_of_a_spec_is_read(name: str, specs: Path) -> None:
-    (specs / name).write_text(SPEC.format("three"))
-    assert begun(specs).specs.keys() == {("one", 1), ("three", 1)}
-
-
 def test_every_other_entry_is_named_once_with_its_reason(specs: Path) -> None:
     os.mkfifo(specs / "pipe.yaml")
     (specs / "gone.yml").symlink_to("nowhere")

@@ -1,20 +1,20 @@
 """State that another version of this software wrote: a job that cannot read it is refused before it is submitted."""
 
-import json
 import pickle
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pytest
 
+from tests import build
 from tests.beams import needs_sources
+from tests.pipelines.jobs.conftest import SubmittedError
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
-from uldp.pipelines.jobs.identity import STATE
+from uldp.pipelines.jobs.identity import STATE, JobIdentity
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import UnboundedSource
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
@@ -23,54 +23,13 @@ from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.io.pubsub.source import PubSubSource
 from uldp.transforms.io.pubsub.subscription import Subscription
 
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "c",
-        "version": 1,
-        "domain": {"size": 3},
-        "mechanism": {"name": "rr", "epsilon": 1.0},
-        "window": {"size": "1h"},
-    }
-)
+SPEC = build.spec(domain={"size": 3}, mechanism={"name": "rr", "epsilon": 1.0})
 TOPIC = KafkaTopic("broker:9092", "reports")
 FLINK = ["--runner=PortableRunner", "--job_endpoint=127.0.0.1:1"]
 SAVEPOINT = "--savepoint_path=file:///savepoint"
-#: An identity of a job without its state and its key.
-JOB = {
-    "command": "stream",
-    "source": "kafka:broker:9092/reports",
-    "content": "topic",
-    "specs": {
-        "c-v1": {
-            "window.size": "1h",
-            "window.period": None,
-            "window.offset": "0d",
-            "window.allowed_lateness": "0d",
-            "limits.max_clock_skew": "10m",
-            "limits.max_age": None,
-            "retired": False,
-        }
-    },
-    "resumes": True,
-    "apart": True,
-    "registry_ids": {},
-}
 
 
-class SubmittedError(Exception):
-    """The job would run now."""
-
-
-@pytest.fixture(autouse=True)
-def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker with the topic, and a cluster that takes the job."""
-
-    def submit(*_: object, **__: object) -> None:
-        raise SubmittedError
-
-    monkeypatch.setattr(KafkaTopic, "check", lambda *_: [0])
-    monkeypatch.setattr(KafkaEndpoint, "identity", lambda _: "topic")
-    monkeypatch.setattr(beam.Pipeline, "run", submit)
+pytestmark = pytest.mark.usefixtures("submitted")
 
 
 def start(source: Endpoint, out: Path, *options: str) -> None:
@@ -80,7 +39,8 @@ def start(source: Endpoint, out: Path, *options: str) -> None:
 
 def test_a_savepoint_of_another_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    kept = json.dumps(JOB | {"state": STATE + 1, "shard_key": 1}).encode()
+    job = JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", [SPEC], resumes=True, apart=True)
+    kept = replace(job, state=STATE + 1).encode()
     (tmp_path / "job.json").write_bytes(kept)
     with pytest.raises(
         ResultsError,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.beams import needs_sources
 from tests.build import HOUR, START
-from tests.fakes import memory
+from tests.pipelines.jobs.conftest import SubmittedError
 from uldp.collector.admission import Admission
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs
@@ -18,7 +18,7 @@ from uldp.pipelines.jobs.spec_folder import SpecFolder
 from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
 from uldp.pipelines.jobs.submission import AHEAD_MS, latest_read, submitted
 from uldp.pipelines.process import run_apart
-from uldp.schemas.errors import EndpointError, RequestError
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import moment_at
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
@@ -88,13 +88,6 @@ def test_a_spec_says_itself_when_it_opens_if_that_is_later(by_folder: bool) -> N
     assert submit(START, by_folder=by_folder)[0]["two"].opens == moment_at(START + HOUR)
 
 
-def test_a_file_that_is_gone_changes_nothing() -> None:
-    submit(None)
-    write("two")
-    Path("specs/one.yaml").unlink()
-    assert submit(START)[0].keys() == {"one", "two"}
-
-
 def test_a_submission_refuses_each_file_that_it_does_not_take_and_keeps_nothing() -> None:
     submit(None)
     write("one", "limits: {max_age: 2h}\n")
@@ -136,26 +129,22 @@ def test_no_spec_opens_or_closes_behind_a_simulated_clock(change: str, by_folder
 @pytest.mark.parametrize("trace", ["counts/c-v1/0/0.avro", "rejected/0.avro", "late/0.avro"])
 @pytest.mark.parametrize("place", ["out", "private", "mem://b/out"])
 def test_what_earlier_runs_may_have_read_ends_a_minute_ahead(
-    place: str, trace: str, monkeypatch: pytest.MonkeyPatch
+    place: str, trace: str, far_away: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: START * 1_000_000)
-    monkeypatch.setattr(memory, "FILES", {})
     out = "out" if place == "private" else place
     assert latest_read(out, "private", from_savepoint=False) is None
     assert latest_read(out, None, from_savepoint=True) == START + AHEAD_MS
     if "://" in place:
-        memory.FILES[f"{place}/{trace}"] = b""
+        far_away[f"{place}/{trace}"] = b""
     else:
         Path(place, trace).parent.mkdir(parents=True)
         Path(place, trace).touch()
     assert latest_read(out, "private", from_savepoint=False) == START + AHEAD_MS
 
 
-class SubmittedError(Exception):
-    """The job would run now."""
-
-
 @needs_sources
+@pytest.mark.usefixtures("submitted")
 @WAYS
 def test_the_results_keep_when_a_spec_opens_before_the_job_runs(
     by_folder: bool, monkeypatch: pytest.MonkeyPatch
@@ -166,8 +155,6 @@ def test_the_results_keep_when_a_spec_opens_before_the_job_runs(
         kept.append({f"{name}: {spec.opens is not None}" for (name, _), spec in kept_specs("out").items()})
         raise SubmittedError
 
-    monkeypatch.setattr(KafkaTopic, "check", lambda *_: [0])
-    monkeypatch.setattr(KafkaEndpoint, "identity", lambda _: "topic")
     monkeypatch.setattr(beam.Pipeline, "run", run)
     said = list[str]()
     for more in ([], ["--savepoint_path=file:///savepoint"]):
@@ -193,8 +180,3 @@ def test_steps_that_read_in_this_process_look_at_the_folder_before_they_go_on(mo
     write("two")
     begun.settle(START)
     assert begun.served["two", 1].spec.opens == kept_specs("out")["two", 1].opens == moment_at(START + HOUR + 1)
-
-
-def test_a_folder_that_is_not_there_begins_no_job() -> None:
-    with pytest.raises(EndpointError, match="nowhere: no such directory"):
-        submitted([], SpecFolder("nowhere", "out"), "out", None, simulated_clock=False)

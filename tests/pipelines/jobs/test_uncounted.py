@@ -4,34 +4,24 @@ from pathlib import Path
 
 import pytest
 
+from tests import build
+from tests.build import MINUTE, START
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.selection import Selection
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message, Report
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
-NINE, MINUTE = 1_767_603_600_000, 60_000
 #: Windows that late or rejected reports name.
 WINDOWS = 200
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "c",
-        "version": 1,
-        "domain": {"size": 5000},
-        "mechanism": {"name": "identity"},
-        "window": {"size": "1m"},
-        "limits": {"min_reports": 1},
-    }
-)
+SPEC = build.spec(domain={"size": 5000}, mechanism={"name": "identity"}, window={"size": "1m"})
 
 
 def message(number: int, *, minute: int, symbol: int, published: int) -> Message:
-    return Message(Report("c", 1, number.to_bytes(16), NINE + minute * MINUTE, symbol).encode(), published)
+    return build.message(build.report(number, symbol, START + minute * MINUTE), published)
 
 
 @pytest.fixture(params=["late", "rejected"])
@@ -43,7 +33,7 @@ def fate(request: pytest.FixtureRequest) -> str:
 def out(fate: str, tmp_path: Path) -> Path:
     """Results of a stream with one counted report, and one that is late or rejected for each of the other windows."""
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    end = NINE + WINDOWS * MINUTE
+    end = START + WINDOWS * MINUTE
     stream.append([message(0, minute=WINDOWS, symbol=1, published=end)])
     symbol = 1 if fate == "late" else 5000
     published = end + MINUTE if fate == "late" else end
@@ -71,11 +61,3 @@ def test_they_are_shown_without_an_estimate(out: Path) -> None:
     assert (len(estimates), len(unpublished)) == (1, WINDOWS)
     estimates, unpublished, *_ = ResultsFolder(out).current(Selection(last=2))
     assert (len(estimates), len(unpublished)) == (1, 1)
-
-
-def test_they_are_not_marked_incomplete(out: Path) -> None:
-    assert mark_open_windows(out) == 0
-
-
-def test_their_counts_are_added_to_others(out: Path) -> None:
-    assert sum(pane.cells for pane in newest(ResultsFolder(out).statistics())).tolist() == [0, 1] + [0] * 4998  # type: ignore[union-attr]
