@@ -8,6 +8,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pane_files import save_panes
 from tests.pipelines.results.samples import folder_of
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
@@ -51,3 +52,9 @@ def results(out: Path) -> Path:
     folder_of(out, specs=SPECS)
     (out / "job.json").write_text("{}")
     return out
+
+
+def everything(out: Path) -> list[str]:
+    """All panes, in their order."""
+    folder = ResultsFolder(out, private=out)
+    return sorted(map(repr, (*folder.panes(), *folder.estimates(), *folder.statistics())))

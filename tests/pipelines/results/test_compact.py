@@ -4,11 +4,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from operator import attrgetter
 from pathlib import Path
 from sys import modules
 from typing import Any
-from unittest import mock
 
 import pytest
 import yaml
@@ -16,12 +14,10 @@ import yaml
 from tests import build
 from tests.pane_files import estimate_file, save_panes, statistic_file
 from tests.pipelines.command import Run
+from tests.pipelines.results.files_of_all import everything
 from uldp.pipelines.results import compact as module
-from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.compact import compact
-from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.panes import PANES
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -55,15 +51,10 @@ def files(out: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in out.rglob("*.avro")}
 
 
-def panes(out: Path) -> list[str]:
-    folder = ResultsFolder(out, private=out)
-    return sorted(map(repr, (*folder.panes(), *folder.estimates(), *folder.statistics())))
-
-
 def test_readers_find_the_same_panes(out: Path) -> None:
-    before = panes(out)
+    before = everything(out)
     compacted = compact(out)
-    assert panes(out) == before
+    assert everything(out) == before
     # Of each of the three kinds of files: the days whose windows ended a day before the last window began, at 23:00.
     ended = 24 * (DAYS - 1) - 1
     assert (compacted.sources, compacted.joined) == (3 * 2 * ended, 3 * DAYS - 3)
@@ -75,9 +66,9 @@ def test_a_later_pane_joins_its_day(out: Path) -> None:
     compact(out)
     joined = len(files(out))
     save(out, pane(3, 2, "late"))
-    before = panes(out)
+    before = everything(out)
     assert compact(out).sources == 3 * 2  # its own file, and that of the day, for counts and two estimators
-    assert (panes(out), len(files(out))) == (before, joined)
+    assert (everything(out), len(files(out))) == (before, joined)
 
 
 #: Between any two of these steps of a reader, a run of ``compact`` may begin and end.
@@ -126,7 +117,7 @@ def test_a_listing_that_misses_moving_panes_in_both_files_does_not_count(
     out: Path, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
     """A folder is not listed at one moment: of what moves meanwhile, a listing may have neither place."""
-    before, listings = panes(out), count()
+    before, listings = everything(out), count()
 
     def listed(folder: Path) -> list[os.DirEntry[str]]:
         found = entries(folder)
@@ -137,18 +128,7 @@ def test_a_listing_that_misses_moving_panes_in_both_files_does_not_count(
         return found
 
     monkeypatch.setattr("uldp.pipelines.results.panes.entries", listed)
-    assert panes(out) == before
-
-
-def test_one_look_finds_all_panes_that_have_moved(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = Catalog.read(out, (PANES,), refuse)
-    mine = catalog.entries(PANES)
-    before = [repr(each) for each in catalog.panes(PANES, mine)]
-    compact(out)
-    look = mock.Mock(wraps=Catalog.read)
-    monkeypatch.setattr(Catalog, "read", look)
-    assert [repr(each) for each in catalog.panes(PANES, mine)] == before
-    assert look.call_count == 1
+    assert everything(out) == before
 
 
 def test_a_file_that_a_job_writes_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,17 +146,6 @@ def test_a_file_that_a_job_writes_meanwhile_is_not_replaced(tmp_path: Path, monk
     monkeypatch.setattr(module, "write_file", write_beside)
     assert compact(tmp_path).joined == 2
     assert {repr(newer), repr(pane(0)), repr(other)} <= {repr(each) for each in ResultsFolder(tmp_path).panes()}
-
-
-def test_a_damaged_file_of_many_panes_is_asked_once_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = [build.pane([1, 0], start=hour * HOUR) for hour in range(400)]
-    save_panes(tmp_path, "counts", many[:200])
-    path = save_panes(tmp_path, "counts", many[100:])
-    path.write_bytes(path.read_bytes()[:-4])
-    asked = mock.Mock(side_effect=attrgetter("collection", "version", "window_start", "window_end"))
-    monkeypatch.setattr(PaneHeader, "key", property(lambda header: asked(header)))
-    assert len(Catalog.read(tmp_path, (PANES,), lambda _: None).entries(PANES)) == 100
-    assert asked.call_count < 10 * len(many)
 
 
 def test_the_command_says_what_it_did(out: Path, uldp: Run) -> None:

