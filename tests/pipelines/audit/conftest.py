@@ -10,7 +10,6 @@ import pytest
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.pipelines.jobs import local
-from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
@@ -48,22 +47,25 @@ def _report(number: int, time: int, key: tuple[str, int]) -> Report:
     return build.report(number, number % 5, time, key)
 
 
+def stream_of(path: Path) -> LocalStream:
+    """An open stream of all segments."""
+    stream = LocalStream.create(path, simulated_clock=True)
+    for segment in range(SEGMENTS):
+        stream.append(list(messages(segment)))
+    return stream
+
+
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Job]:
     root = tmp_path_factory.mktemp("jobs")
-    stream = LocalStream.create(root / "stream", simulated_clock=True)
-    for segment in range(SEGMENTS):
-        stream.append(list(messages(segment)))
+    stream = stream_of(root / "stream")
     stream.close()
-    private = str(root / "private")
     options = local.pipeline_options([])
     local.backfill(SPECS, stream.path, root / "backfill", options)
     local.follow(SPECS, stream.path, root / "stream-out", options)
-    local.backfill(SPECS, stream.path, root / "apart", options, JobSettings(private=private))
     return {
         "backfill": Job(stream.path, root / "backfill", "backfill"),
         "stream": Job(stream.path, root / "stream-out", "stream"),
-        "apart": Job(stream.path, root / "apart", "backfill"),
     }
 
 

@@ -2,21 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.pane_files import save_panes, take_out
-from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
+from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages, stream_of
 from tests.pipelines.command import Run
 from uldp.pipelines.audit.audit import MOST_LINES, Audit, audit
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.settings import JobSettings
-from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
-from uldp.pipelines.results.panes import ESTIMATES, PANES
 from uldp.pipelines.results.signed import Signed
 from uldp.schemas.records import Message
 from uldp.transforms.io.files import FilesEndpoint
@@ -26,9 +21,11 @@ from uldp.transforms.io.local.stream import LocalStream
 
 SENT = sum(len(list(messages(segment))) for segment in range(SEGMENTS))
 
+OF_RUN = "000000000003.avro to 000000000005.avro, 3 in all: their "
 
-def audited(job: Job, private: Path | None = None) -> Audit:
-    return audit(FilesEndpoint(str(job.stream)), job.out, private=private)
+
+def audited(job: Job) -> Audit:
+    return audit(FilesEndpoint(str(job.stream)), job.out)
 
 
 def backfill(source: Path, out: Path) -> None:
@@ -39,82 +36,29 @@ def segment(job: Job, number: int) -> Path:
     return job.stream / f"{number:012d}.avro"
 
 
-def newest_pane(job: Job, collection: str) -> Path:
-    """A file of its own with the newest pane of the second window of a collection, whose other panes are gone."""
-    mine = [pane for pane in ResultsFolder(job.out).panes() if pane.collection == collection]
-    start = sorted({pane.window_start for pane in mine})[1]
-    take_out(job.out, PANES, lambda pane: (pane.collection, pane.window_start) == (collection, start))
-    return save_panes(job.out, "counts", newest(pane for pane in mine if pane.window_start == start))
-
-
 def test_exact_accounts_are_exact(job: Job) -> None:
     assert audited(job) == Audit(SENT, SENT, (), ())
 
 
-def test_private_results_are_part_of_the_accounts(jobs: dict[str, Job]) -> None:
-    apart = jobs["apart"]
-    assert not audited(apart, apart.out.with_name("private")).faults
-    faults = audited(apart).faults
-    assert f"{apart.out}: 12 reports rejected as not_avro missing; restore the file" in faults
-
-
-@pytest.mark.parametrize("number", [0, 5, SEGMENTS - 1])
-def test_a_segment_that_no_job_read_is_named(jobs: dict[str, Job], tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    ("unread", "named"), [([0], "000000000000.avro: its "), ([5], "000000000005.avro: its "), ([3, 4, 5], OF_RUN)]
+)
+def test_segments_that_no_job_read_are_named(
+    jobs: dict[str, Job], tmp_path: Path, unread: list[int], named: str
+) -> None:
     shutil.copytree(jobs["backfill"].stream, tmp_path / "part")
     (tmp_path / "part" / "stream.json").unlink()
-    segment(Job(tmp_path / "part", tmp_path, ""), number).unlink()
-    backfill(tmp_path / "part", tmp_path / "out")
-    (fault,) = audited(Job(jobs["backfill"].stream, tmp_path / "out", "backfill")).faults
-    assert fault.startswith(f"{number:012d}.avro: its ")
-    assert fault.endswith("; run the job again")
-
-
-def test_a_run_of_segments_that_no_job_read_is_named(jobs: dict[str, Job], tmp_path: Path) -> None:
-    shutil.copytree(jobs["backfill"].stream, tmp_path / "part")
-    (tmp_path / "part" / "stream.json").unlink()
-    for number in (3, 4, 5):
+    for number in unread:
         segment(Job(tmp_path / "part", tmp_path, ""), number).unlink()
     backfill(tmp_path / "part", tmp_path / "out")
     (fault,) = audited(Job(jobs["backfill"].stream, tmp_path / "out", "backfill")).faults
-    assert fault.startswith("000000000003.avro to 000000000005.avro, 3 in all: their ")
+    assert fault.startswith(named)
+    assert fault.endswith("; run the job again")
 
 
 def test_a_segment_that_is_gone_is_named(job: Job) -> None:
     segment(job, 4).unlink()
     assert f"{segment(job, 4)}: missing; restore it, or, if it is lost, run uldp give-up" in audited(job).faults
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-30])],
-    ids=["emptied", "truncated"],
-)
-def test_a_damaged_segment_is_named(job: Job, damage: Callable[[Path], object]) -> None:
-    damage(segment(job, 4))
-    faults = audited(job).faults
-    assert any(str(segment(job, 4)) in fault for fault in faults)
-    assert not any("not in the source" in fault for fault in faults)
-
-
-@pytest.mark.parametrize("collection", ["c", "s"])
-def test_a_pane_that_is_gone_is_named(job: Job, collection: str) -> None:
-    newest_pane(job, collection).unlink()
-    assert any(
-        fault.startswith(f"{collection} v1 from ") and "no pane is there" in fault for fault in audited(job).faults
-    )
-
-
-def test_a_damaged_pane_is_named(job: Job) -> None:
-    path = newest_pane(job, "c")
-    path.write_bytes(path.read_bytes()[:-20])
-    assert any(fault.startswith(f"{path}: damaged") for fault in audited(job).faults)
-
-
-@pytest.mark.parametrize("collection", ["c", "s"])
-def test_an_estimate_that_is_gone_is_named(job: Job, collection: str) -> None:
-    last = max(each.window_start for each in ResultsFolder(job.out).estimates() if each.collection == collection)
-    take_out(job.out, ESTIMATES, lambda pane: (pane.collection, pane.window_start) == (collection, last))
-    assert any("no estimate by" in fault and f"{collection} v1 from" in fault for fault in audited(job).faults)
 
 
 def estimate_by_two(out: Path) -> None:
@@ -139,20 +83,17 @@ def test_without_a_journal_estimates_of_a_stream_may_be_of_an_estimator_that_cam
     assert note.endswith("restore their files, unless the spec named it later")
 
 
-@pytest.mark.parametrize("kind", ["late", "rejected"])
-def test_records_that_are_gone_are_named(job: Job, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "wanted"), [("late", "late"), ("rejected", "rejected as not_avro")])
+def test_records_that_are_gone_are_named(job: Job, kind: str, wanted: str) -> None:
     paths = list((job.out / kind).glob("*.avro"))
     for path in paths:
         path.unlink()
-    wanted = "late" if kind == "late" else "rejected as not_avro"
     assert not paths or any(f"reports {wanted} missing" in fault for fault in audited(job).faults)
 
 
 def test_reports_that_no_source_has_are_named(job: Job, tmp_path: Path) -> None:
     shutil.rmtree(job.out)
-    more = LocalStream.create(tmp_path / "more", simulated_clock=True)
-    for number in range(SEGMENTS):
-        more.append(list(messages(number)))
+    more = stream_of(tmp_path / "more")
     more.append([Message(message.data, message.publish_time) for message in messages(5)])
     backfill(more.path, job.out)
     faults = audited(job).faults
@@ -160,9 +101,7 @@ def test_reports_that_no_source_has_are_named(job: Job, tmp_path: Path) -> None:
 
 
 def test_windows_that_have_not_fired_are_open(tmp_path: Path) -> None:
-    stream, out = LocalStream.create(tmp_path / "stream", simulated_clock=True), tmp_path / "out"
-    for number in range(SEGMENTS):
-        stream.append(list(messages(number)))
+    stream, out = stream_of(tmp_path / "stream"), tmp_path / "out"
     stops_here = stream.path / f"{SEGMENTS:012d}.avro"
     stops_here.touch()
     with pytest.raises(Exception, match="not an Avro file of messages"):

@@ -72,12 +72,6 @@ def test_each_file_that_is_gone_is_named(out: Path, kind: str, named: str) -> No
         kept.rename(path)
 
 
-def test_records_that_are_there_twice_count_once(out: Path) -> None:
-    for path in [*(out / "rejected").iterdir()]:
-        shutil.copy(path, path.with_stem(f"{path.stem}-copy"))
-    assert audit(ENDPOINT, out) == Audit(N + 1, N + 1, (), ())
-
-
 @pytest.mark.parametrize("partition", range(PARTITIONS))
 def test_a_message_that_came_twice_after_the_job_is_named(broker: Broker, out: Path, partition: int) -> None:
     """Its report is of the three sliding windows that hold its time."""

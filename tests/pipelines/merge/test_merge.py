@@ -5,7 +5,6 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 
 from tests.build import HOUR, MINUTE, START, spec
 from tests.fakes import memory
-from tests.pane_files import save_panes
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
@@ -24,13 +22,11 @@ from uldp.pipelines.merge.merge import merge as merge_places
 from uldp.pipelines.results import catalog
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest, newest_published, total_accounting
+from uldp.pipelines.results.newest import newest, total_accounting
 from uldp.pipelines.results.panes import read_panes
-from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
 
 HOURS, N = 8, 1_600
@@ -40,6 +36,11 @@ SPEC = spec(
     tags=[{"name": "home"}],
     window={"size": "1h", "allowed_lateness": "30m"},
 )
+
+
+def changed(**keys: Any) -> CollectionSpec:
+    """The spec with other keys."""
+    return spec(**{**SPEC.model_dump(mode="json", exclude_none=True), **keys})
 
 
 def sent(seed: int = 1, spec: CollectionSpec = SPEC) -> list[Message]:
@@ -119,13 +120,6 @@ def files(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def join_files(out: Path) -> None:
-    """Put all panes into one file, as ``uldp compact`` does once they are a day old."""
-    panes = ResultsFolder(out).panes()
-    shutil.rmtree(out / "counts")
-    save_panes(out, "counts", panes)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of one backfill of all messages."""
@@ -173,23 +167,6 @@ def test_backfills_of_ranges_of_an_archive_equal_one_backfill(whole: Path, halve
         merge(parts, tmp_path / name)
         assert panes(tmp_path / name) == panes(whole)
         assert estimates(tmp_path / name) == estimates(whole)
-
-
-def test_files_of_several_windows_are_merged_too(whole: Path, halves: list[Path], tmp_path: Path) -> None:
-    for half in halves:
-        shutil.copytree(half, tmp_path / half.name)
-        join_files(tmp_path / half.name)
-    merge([tmp_path / half.name for half in halves], tmp_path / "merged")
-    assert panes(tmp_path / "merged") == panes(whole)
-
-
-@pytest.mark.nightly
-def test_three_ranges_in_any_order_equal_one_backfill(whole: Path, tmp_path: Path) -> None:
-    times = [(0, 160), (160, 320), (320, 9999)]
-    parts = [backfill(between(sent(), *of), tmp_path / str(of[0])) for of in times]
-    for number, order in enumerate(permutations(parts)):
-        merge(order, tmp_path / f"merged{number}")
-        assert panes(tmp_path / f"merged{number}") == panes(whole)
 
 
 def test_a_merge_again_writes_the_same_files(halves: list[Path], tmp_path: Path) -> None:
@@ -241,44 +218,15 @@ def test_ids_that_are_not_those_that_were_counted_show_nothing(halves: list[Path
         merge([tmp_path / "first", halves[1]], tmp_path / "again")
 
 
-def test_a_corrected_backfill_takes_the_place_of_what_it_holds(whole: Path, halves: list[Path], tmp_path: Path) -> None:
-    merged = merge([halves[0], whole], tmp_path / "merged")
-    assert panes(tmp_path / "merged") == panes(whole)
-    assert {proof.value for proof in merged.windows} == {
-        "one folder has the window",
-        "the folders have the same reports",
-        "one folder has all reports of the others",
-    }
-
-
-def test_copies_need_no_ids_if_no_other_reports_are_so_alike(without_ids: list[Path], tmp_path: Path) -> None:
-    one = without_ids[0]
-    shutil.copytree(one, tmp_path / "copy")
-    merge([one, tmp_path / "copy"], tmp_path / "merged")
-    assert panes(tmp_path / "merged") == panes(one)
+def test_copies_without_ids_are_none_if_other_reports_may_be_alike(tmp_path: Path) -> None:
     few = backfill(sent()[:1], tmp_path / "few", keep_ids=False)
     shutil.copytree(few, tmp_path / "copy of few")
     with pytest.raises(ResultsError, match="nothing shows"):
         merge([few, tmp_path / "copy of few"], tmp_path / "of few")
 
 
-def test_late_reports_that_are_backfilled_are_received_once(whole: Path, tmp_path: Path) -> None:
-    messages = sent()
-    late = [Message(each.data, each.publish_time + 9 * HOUR) for each in messages[100:160]]
-    arrived = sorted([*messages[:100], *messages[160:], *late], key=lambda message: message.publish_time)
-    live = follow(arrived, tmp_path / "live")
-    assert total_accounting(panes(live)) == Accounting(received=N, counted=N - 60, late=60)
-    of_late = backfill(live / "late", tmp_path / "of_late")
-    merge([live, of_late], tmp_path / "merged")
-    counted = [
-        [(pane.key, pane.accounting, pane.cells.tolist()) for pane in panes(out) if isinstance(pane, Statistic)]
-        for out in (tmp_path / "merged", whole)
-    ]
-    assert counted[0] == counted[1]
-
-
 def test_counts_of_few_reports_are_summed_and_stay_apart(tmp_path: Path) -> None:
-    few = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "limits": {"min_reports": 150}})
+    few = changed(limits={"min_reports": 150})
     messages = sent(11, few)
     parts = [
         backfill(between(messages, *of), tmp_path / str(of[0]), few, private=str(tmp_path / f"p{of[0]}"))
@@ -293,41 +241,26 @@ def test_counts_of_few_reports_are_summed_and_stay_apart(tmp_path: Path) -> None
     assert not (tmp_path / "merged" / "few").exists()
 
 
-def test_a_sum_that_differs_by_few_reports_from_a_published_pane_is_held_back(tmp_path: Path) -> None:
-    few = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "limits": {"min_reports": 150}})
-    messages = sent(12, few)
-    hour = [each for each in messages if each.publish_time - START < HOUR]
-    one, other = backfill(hour[:-5], tmp_path / "one", few), backfill(hour[-5:], tmp_path / "other", few)
-    merge([one, other], tmp_path / "merged")
-    (shown,), (last,) = (
-        newest_published(ResultsFolder(tmp_path / "merged").panes()),
-        newest(ResultsFolder(tmp_path / "merged").panes()),
-    )
-    assert plain(shown) == panes(one)[0]
-    assert last.n == len(hour)
-    assert Flag.FEW_MORE in last.flags
-    assert estimates(tmp_path / "merged") == estimates(one)
-
-
-@pytest.mark.parametrize(("size", "remedy"), [("30m", "give the spec a new version"), ("2h", "a directory of its own")])
-def test_other_windows_are_refused_and_slices_that_cut_apart_those_of_devices_by_their_remedy(
-    size: str, remedy: str, halves: list[Path], tmp_path: Path
+@pytest.mark.parametrize(
+    ("keys", "remedy"),
+    [
+        ({"window": {"size": "30m"}}, "give the spec a new version"),
+        ({"window": {"size": "2h"}}, "a directory of its own"),
+        ({"mechanism": {"name": "urr", "epsilon": 2}}, ""),
+    ],
+    ids=str,
+)
+def test_other_windows_and_device_halves_are_refused_by_their_remedy(
+    keys: dict[str, Any], remedy: str, halves: list[Path], tmp_path: Path
 ) -> None:
-    other = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "window": {"size": size}})
+    other = changed(**keys)
     with pytest.raises(ResultsError, match=rf"c v1 has another device half, or another window, .*{remedy}$"):
         merge([halves[0], backfill(sent(13, other), tmp_path / "other", other)], tmp_path / "merged")
 
 
-def test_another_device_half_is_refused(halves: list[Path], tmp_path: Path) -> None:
-    other_half = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "mechanism": {"name": "urr", "epsilon": 2}})
-    other = backfill(sent(13, other_half), tmp_path / "other", other_half)
-    with pytest.raises(ResultsError, match="c v1 has another device half, or another window"):
-        merge([halves[0], other], tmp_path / "merged")
-
-
 @pytest.mark.nightly
 def test_sliding_windows_are_merged_by_the_ids_of_their_slices(tmp_path: Path) -> None:
-    sliding = spec(**{**SPEC.model_dump(mode="json", exclude_none=True), "window": {"size": "1h", "period": "30m"}})
+    sliding = changed(window={"size": "1h", "period": "30m"})
     messages = sent(14, sliding)
     whole = backfill(messages, tmp_path / "whole", sliding)
     parts = [backfill(between(messages, *of), tmp_path / str(of[0]), sliding) for of in ((0, 200), (200, 9999))]
@@ -358,9 +291,10 @@ def test_results_far_away_are_merged_and_written_far_away(
         assert (code, message in errors) == (1, True)
 
 
-def test_windows_are_in_memory_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_are_in_memory_one_at_a_time(
+    halves: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file of one window is read once for copies, once for proofs, and once to write it; no more are held than 8."""
-    parts = [backfill(between(sent(), 0, 200), tmp_path / "a"), backfill(between(sent(), 200, 9999), tmp_path / "b")]
     read: list[Path] = []
 
     def counted(out: Path, kind: Any, path: Path, *arguments: Any) -> Any:
@@ -368,7 +302,7 @@ def test_windows_are_in_memory_one_at_a_time(tmp_path: Path, monkeypatch: pytest
         return read_panes(out, kind, path, *arguments)
 
     monkeypatch.setattr(catalog, "read_panes", counted)
-    merge(parts, tmp_path / "merged")
+    merge(halves, tmp_path / "merged")
     assert read
     assert max(Counter(read).values()) <= 3
 

@@ -113,25 +113,6 @@ def exact(*sets: str) -> int | None:
     return len(together) * BLOCK if found else None
 
 
-@pytest.mark.parametrize("table", [0, 1], ids=["equal tables", "other tables"])
-@pytest.mark.parametrize(
-    ("one", "other", "n"),
-    [
-        ("ab", "ab", 200),
-        ("ab", "abc", 300),
-        ("ab", "cd", 400),
-        ("ab", "bc", None),
-        ("ab", "", 200),
-        ("", "", 0),
-    ],
-    ids=["equal", "inside", "disjoint", "overlapping", "empty", "both empty"],
-)
-def test_of_two_folders_ids_decide_whatever_their_tables_are(one: str, other: str, n: int | None, table: int) -> None:
-    """A replay under new ids, or chance, makes equal tables of other reports."""
-    for pair in (([Window(one)], [Window(other, table)]), ([Window(other, table)], [Window(one)])):
-        assert numbers(merged(*pair)) == (None if n is None else [n])
-
-
 LETTERS = "abcd"
 SETS = st.sets(st.sampled_from(LETTERS)).map(lambda letters: "".join(sorted(letters)))
 

@@ -1,11 +1,8 @@
 """uldp rejected and uldp late: what was not counted, by reason, with senders and a sample."""
 
 import json
-import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,14 +44,6 @@ def lines(*records: Rejected) -> list[str]:
 
 def digest(sender: str) -> str:
     return digest_of_day(sender_digest(sender, KEY), START)
-
-
-def test_the_largest_group_is_first() -> None:
-    groups = groups_of_rejected([rejected("not_avro"), rejected("truncated", 3, START + 5), rejected("truncated", 2)])
-    assert [(each.name, each.reports, each.messages, each.first, each.last) for each in groups] == [
-        ("truncated", 5, 2, START, START + 5),
-        ("not_avro", 1, 1, START, START),
-    ]
 
 
 def test_a_group_says_what_it_means_and_shows_a_sample() -> None:
@@ -115,25 +104,16 @@ def test_late_reports_are_those_of_collections() -> None:
 def test_json_says_the_same() -> None:
     (group,) = groups_of_rejected([rejected("not_avro", 4, sender="a")])
     said = group_json(group, SPECS, DIGESTS)
-    assert {name: said[name] for name in ("reason", "reports", "first", "named_senders", "nameless_reports")} == {
-        "reason": "not_avro",
-        "reports": 4,
-        "first": iso(START),
-        "named_senders": 1,
-        "nameless_reports": 0,
-    }
+    shown = {"reason": "not_avro", "reports": 4, "first": iso(START), "named_senders": 1, "nameless_reports": 0}
+    assert said.items() >= shown.items()
     assert said["senders"] == [{"digest": digest("a"), "reports": 4}]
     json.dumps(said)
-
-
-def objects(text: str) -> list[Mapping[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_the_command_counts_what_the_results_have(uldp: Run, backfilled: Path) -> None:
     code, out, _ = uldp("rejected", backfilled, "--json")
     assert code == 0
-    found = {each["reason"]: each["reports"] for each in objects(out)}
+    found = {each["reason"]: each["reports"] for each in map(json.loads, out.splitlines())}
     assert found == count_reasons(ResultsFolder(backfilled).rejected())
     assert list(found.values()) == sorted(found.values(), reverse=True)
     assert uldp("late", backfilled) == (0, f"{backfilled}: holds no late reports\n", "")
@@ -149,31 +129,7 @@ def test_decode_reads_rejected_reports(uldp: Run, backfilled: Path) -> None:
     assert uldp("decode", "--spec", SPEC, file, "--first", "0")[1].splitlines()[-1].startswith("in all: ")
 
 
-def test_private_results_are_elsewhere(uldp: Run, backfilled: Path, tmp_path: Path) -> None:
-    private = tmp_path / "private"
-    shutil.copytree(backfilled / "rejected", private / "rejected")
-    public = tmp_path / "public"
-    shutil.copytree(backfilled, public, ignore=shutil.ignore_patterns("rejected"))
-    assert uldp("rejected", public) == (0, f"{public}: holds no rejected reports\n", "")
-    assert uldp("rejected", public, "--private", private)[1] == uldp("rejected", backfilled)[1]
-
-
-def test_a_damaged_file_is_named_and_the_others_are_shown(uldp: Run, backfilled: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "results"
-    shutil.copytree(backfilled, mine)
-    first, *others = sorted((mine / "rejected").glob("*.avro"))
-    first.write_bytes(b"damaged")
-    code, out, err = uldp("rejected", mine)
-    assert (code, first.name in err, bool(others), bool(out)) == (1, True, True, True)
-
-
 @pytest.mark.parametrize("command", ["rejected", "late", "status"])
 def test_what_is_no_directory_is_one_clear_line(uldp: Run, tmp_path: Path, command: str) -> None:
     code, _, err = uldp(command, tmp_path / "nothing")
     assert (code, err.count("\n"), "no such file or directory" in err) == (1, 1, True)
-
-
-@pytest.mark.parametrize("command", ["rejected", "late"])
-def test_a_stream_holds_no_results(uldp: Run, simulated: Path, command: str) -> None:
-    code, _, err = uldp(command, simulated)
-    assert (code, "holds a local stream; give a directory that holds results" in err) == (1, True)

@@ -20,7 +20,6 @@ from tests.pipelines.year.installation import Installation, resident, size_of, u
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest, total_accounting
 from uldp.schemas.arrays import Counts
-from uldp.schemas.flags import Flag
 from uldp.schemas.records import ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -107,7 +106,7 @@ def campaign(month: int) -> str:
 
 
 def change_specs(here: Installation, year: Year, hour: int) -> None:
-    """Let specs come, change, be bad and go."""
+    """Let specs come, change and go."""
     month, left = divmod(hour, MONTH)
     name, before = campaign(month), campaign(month - 1)
     if left == 1 and month > 0:
@@ -127,8 +126,6 @@ def change_specs(here: Installation, year: Year, hour: int) -> None:
         assert "1 sent again" in here.run("replay", here.out / "rejected", "--to", here.stream)
         here.segments += 1
         year.count(name, 9, 6, year.early[1])
-    elif hour == 5 * MONTH + 200:
-        here.write("steady", "collection: steady\nversion: 1\nestimator: {")
     elif hour == 5 * MONTH + 230:
         here.write("steady", HOURLY + "estimator: [empirical, norm-sub]\n")
 
@@ -203,7 +200,6 @@ def test_a_year_of_hours_is_exact_and_takes_no_more_memory_and_files_than_is_sai
             assert total.duplicate == year.duplicate[name]
             assert total.late == year.late[name]
             assert total.rejected == year.rejected[name]
-        assert {pane.collection for pane in panes if Flag.SPEC_REFUSED in pane.flags} == {"steady"}
         last = max(each.window_start for each in folder.estimates() if each.collection == "steady")
         by = {each.estimator for each in folder.estimates() if each.window_start == last}
         assert by == {"empirical", "norm-sub"}
