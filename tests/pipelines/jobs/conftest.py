@@ -11,7 +11,8 @@ from uldp.transforms.io.kafka.topic import KafkaTopic
 @pytest.fixture
 def far_away(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """The files of ``mem://``, which are none, and are forgotten after the test."""
-    monkeypatch.setattr(memory, "FILES", files := {})
+    files: dict[str, bytes] = {}
+    monkeypatch.setattr(memory, "FILES", files)
     return files
 
 

@@ -1,6 +1,7 @@
 """A results directory without a pane: a failed job does not keep it, and a job that may still write does."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import apache_beam as beam
@@ -57,23 +58,16 @@ def fail(folder: Path, out: str, private: str | None, *options: str) -> None:
 
 
 @pytest.mark.parametrize("private", [None, "private"])
+@pytest.mark.parametrize("options", [(), SUBMITTED], ids=["here", "submitted"])
 def test_a_failed_backfill_keeps_no_directory(
-    private: str | None, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: Sequence[str], private: str | None, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fail(archive, "out", private)
+    fail(archive, "out", private, *options)
+    assert not [path for name in ("out", "private") for path in Path(name).rglob("[!.]*")]
     backfill(SPECS, archive, Path("out"), pipeline_options([]), JobSettings(private=private))
     found = summary(Path("out"), private=Path(private or "out"))
     assert "in all: 6 received = 5 counted + 0 duplicate + 0 late + 1 rejected" in found
-
-
-@pytest.mark.parametrize("private", [None, "private"])
-def test_a_failed_backfill_on_a_cluster_keeps_no_directory(
-    private: str | None, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    fail(archive, "out", private, *SUBMITTED)
-    assert not [path for name in ("out", "private") for path in Path(name).rglob("[!.]*")]
 
 
 def test_a_job_of_which_its_runner_does_not_say_that_it_is_over_keeps_its_directory(
@@ -92,26 +86,11 @@ def test_a_failed_backfill_keeps_no_directory_elsewhere(archive: Path, far_away:
     assert any("/estimates/" in url for url in far_away)
 
 
-def test_a_failed_backfill_keeps_what_an_earlier_run_has_written(tmp_path: Path) -> None:
-    rejected = tmp_path / "out" / "rejected" / "a.avro"
-    out = str(tmp_path / "out")
-    with claimed_both(out, None, SPECS, job_of("one")):
-        rejected.parent.mkdir()
-        rejected.touch()
-    claiming = claimed_both(out, None, SPECS, job_of("one"), is_over=lambda: True)
-    with pytest.raises(ValueError, match="failed"), claiming:
-        raise ValueError("failed")
-    assert rejected.exists()
-
-
 def test_a_killed_job_keeps_no_directory_without_a_result(tmp_path: Path) -> None:
     out, private = (str(tmp_path / name) for name in ("out", "private"))
     stray = tmp_path / "out" / "notes.txt"
-    for job in (
-        job_of("one"),
-        job_of("other"),
-        JobIdentity.of("stream", "s", "s", [build.spec(window={"size": "2h"})]),
-    ):
+    other_window = JobIdentity.of("stream", "s", "s", [build.spec(window={"size": "2h"})])
+    for job in (job_of("one"), job_of("other"), other_window):
         with claimed_both(out, private, SPECS, job):
             (tmp_path / "out" / "resume.json").touch()
             stray.touch()

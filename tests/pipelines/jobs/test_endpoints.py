@@ -101,15 +101,6 @@ def begin(out: str, *specs: CollectionSpec) -> str:
         return results
 
 
-def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path, far_away: dict[str, bytes]) -> None:
-    spec = CollectionSpec.load(EXAMPLE)
-    assert begin("mem://sent", spec) == "mem://sent"
-    begin(str(tmp_path), spec)
-    put = {f"mem://sent/{file.relative_to(tmp_path)}": file for file in tmp_path.rglob("*") if file.is_file()}
-    assert len(far_away) > 2
-    assert {url: file.read_bytes() for url, file in put.items()} == far_away
-
-
 def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert begin("out", CollectionSpec.load(EXAMPLE)) == str(tmp_path / "out")

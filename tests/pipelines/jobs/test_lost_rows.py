@@ -2,20 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import apache_beam as beam
 import duckdb
 import pytest
-from apache_beam.pvalue import PCollection
 
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import begun, follow, stopped_at
-from tests.transforms.io.test_row_sinks import Query, Row, in_utc, newest, of_duckdb, of_parquet, of_postgresql
+from tests.transforms.io.test_row_sinks import Query, Row, in_utc, newest, of_duckdb, of_postgresql
 from uldp.pipelines.audit.audit import audit
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.identity import JobIdentity
@@ -25,10 +21,9 @@ from uldp.pipelines.results.export_files import write_rows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.rows import COLUMNS
-from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
+from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import JOB
-from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.row_sink import TABLE, VIEW, KeptPane, Made, RowSink
 
@@ -47,62 +42,6 @@ def stream(tmp_path: Path) -> LocalStream:
     """Eight days, of which a job that is started again at the end reads three."""
     every = [message(report(n, n % 5, START + n * HOUR), START + n * HOUR) for n in range(DAYS * 24)]
     return begun(tmp_path, every, DAYS * 4)
-
-
-class Place(NamedTuple):
-    """A place of rows.
-
-    Attributes:
-        uri: What names it.
-        query: Asks it.
-        lose: Loses all rows.
-        keep: Makes a backup, and returns what puts it back.
-    """
-
-    uri: str
-    query: Query
-    lose: Callable[[], object]
-    keep: Callable[[], Callable[[], object]]
-
-    @property
-    def publishing(self) -> Publishing:
-        return Publishing(parse_endpoint(self.uri))
-
-
-@pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    path, backup = tmp_path / "rows", tmp_path / "backup"
-    match request.param:
-        case "duckdb":
-
-            def keep_file() -> Callable[[], object]:
-                shutil.copy(path, backup)
-                return lambda: shutil.copy(backup, path)
-
-            return Place(f"duckdb:{path}", of_duckdb(path), path.unlink, keep_file)
-        case "parquet":
-
-            def keep_folder() -> Callable[[], object]:
-                shutil.copytree(path, backup)
-                return partial(shutil.copytree, backup, path)
-
-            return Place(f"parquet:{path}", of_parquet(path), partial(shutil.rmtree, path), keep_folder)
-        case _:
-            uri: str = request.getfixturevalue("postgresql")
-            query = of_postgresql(uri)
-            # An audit takes the password from the environment, because no file of the job has it.
-            monkeypatch.setenv("PGPASSWORD", (urlsplit(uri).password or "").replace("%20", " "))
-            query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
-
-            def keep_table() -> Callable[[], object]:
-                query(f"DROP TABLE IF EXISTS backup; CREATE TABLE backup AS TABLE {TABLE}")
-                return restore_table
-
-            def restore_table() -> None:
-                Publishing(parse_endpoint(uri)).check(here=True)
-                query(f"INSERT INTO {TABLE} TABLE backup")
-
-            return Place(uri, query, lambda: query(f"DROP TABLE {TABLE} CASCADE"), keep_table)
 
 
 def exported(out: Path) -> list[Row]:
@@ -124,56 +63,59 @@ def of_rows(said: Sequence[str]) -> list[str]:
     return [line for line in said if "lack" in line or "nobody can ask" in line]
 
 
-def windows(place: Place) -> int:
+def windows(query: Query) -> int:
     """The number of windows that a place has."""
-    return len({row[0] for row in place.query(f"SELECT window_start FROM {VIEW}")})
+    return len({row[0] for row in query(f"SELECT window_start FROM {VIEW}")})
 
 
-#: Each loss in one place, and each place with one loss.
-LOSSES = [("duckdb", "all"), ("duckdb", "nothing"), ("parquet", "backup"), ("postgresql", "backup")]
-
-
-@pytest.mark.parametrize(("place", "loss"), LOSSES, indirect=["place"])
-def test_a_start_writes_again_what_was_lost(stream: LocalStream, tmp_path: Path, place: Place, loss: str) -> None:
-    out, segments, name = tmp_path / "out", stream.segments(), str(place.publishing.estimates_to)
-    stopped_at(stream, out, segments[14], [SPEC], publishing=place.publishing)
-    put_back, before = place.keep(), windows(place)
-    stopped_at(stream, out, segments[-2], [SPEC], publishing=place.publishing)
-    lacking = {"all": windows(place), "backup": windows(place) - before, "nothing": 0}[loss]
-    if loss != "nothing":
-        place.lose()
+@pytest.mark.parametrize("loss", ["all", "backup"])
+def test_a_start_writes_again_what_was_lost(stream: LocalStream, tmp_path: Path, loss: str) -> None:
+    path, out, segments = tmp_path / "rows", tmp_path / "out", stream.segments()
+    query, publishing = of_duckdb(path), Publishing(parse_endpoint(f"duckdb:{path}"))
+    stopped_at(stream, out, segments[14], [SPEC], publishing=publishing)
+    shutil.copy(path, tmp_path / "backup")
+    before = windows(query)
+    stopped_at(stream, out, segments[-2], [SPEC], publishing=publishing)
+    lacking = windows(query) - (before if loss == "backup" else 0)
+    path.unlink()
     if loss == "backup":
-        put_back()
+        shutil.copy(tmp_path / "backup", path)
     lines = [line.partition(", the first")[0] for line in faults(stream, out) if "lacks" in line]
-    assert lines == ([f"{name}: lacks {lacking} windows"] if lacking else [])
+    assert lines == [f"duckdb:{path}: lacks {lacking} windows"]
 
-    said = follow(stream, out, [SPEC], publishing=place.publishing)
-    assert of_rows(said) == ([f"{name}: lacks {lacking} windows; writing them again"] if lacking else [])
-    assert in_utc(newest(place.query)) == exported(out)
-    assert windows(place) == WINDOWS
+    said = follow(stream, out, [SPEC], publishing=publishing)
+    assert of_rows(said) == [f"duckdb:{path}: lacks {lacking} windows; writing them again"]
+    assert in_utc(newest(query)) == exported(out)
+    assert windows(query) == WINDOWS
     assert faults(stream, out) == []
 
 
-@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
-def test_a_backfill_that_runs_again_writes_all(stream: LocalStream, tmp_path: Path, place: Place) -> None:
+def test_a_backfill_that_runs_again_writes_all(
+    stream: LocalStream, tmp_path: Path, postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, query, publishing = tmp_path / "out", of_postgresql(postgresql), Publishing(parse_endpoint(postgresql))
+    # An audit takes the password from the environment, because no file of the job has it.
+    monkeypatch.setenv("PGPASSWORD", (urlsplit(postgresql).password or "").replace("%20", " "))
+    query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
+
     def backfill(estimator: str) -> list[str]:
         said: list[str] = []
         each = spec(window=SPEC.window.model_dump(), limits=LIMITS, estimator=estimator)
         options = local.pipeline_options([])
-        settings = JobSettings(publishing=place.publishing, say=said.append)
-        local.backfill([each], stream.path, tmp_path / "out", options, settings)
+        settings = JobSettings(publishing=publishing, say=said.append)
+        local.backfill([each], stream.path, out, options, settings)
         return said
 
     assert backfill("mle") == []
-    place.lose()
-    assert "lacks" in str(faults(stream, tmp_path / "out"))
+    query(f"DROP TABLE {TABLE} CASCADE")
+    assert "lacks" in str(faults(stream, out))
     assert backfill("mle") == []
-    assert in_utc(newest(place.query)) == exported(tmp_path / "out")
+    assert in_utc(newest(query)) == exported(out)
     # Estimates by an estimator that the spec no longer names are in the results alone.
-    place.lose()
-    assert backfill("empirical") == [f"{place.publishing.estimates_to}: lacks {WINDOWS} windows; writing them again"]
-    assert in_utc(newest(place.query)) == exported(tmp_path / "out")
-    assert faults(stream, tmp_path / "out") == []
+    query(f"DROP TABLE {TABLE} CASCADE")
+    assert backfill("empirical") == [f"{publishing.estimates_to}: lacks {WINDOWS} windows; writing them again"]
+    assert in_utc(newest(query)) == exported(out)
+    assert faults(stream, out) == []
 
 
 def test_a_place_that_gets_a_job_later_has_all_windows(stream: LocalStream, tmp_path: Path) -> None:
@@ -214,19 +156,6 @@ def test_results_behind_a_url_are_compared_too(stream: LocalStream, tmp_path: Pa
     assert in_utc(newest(of_duckdb(tmp_path / "rows"))) == exported(tmp_path / "out")
 
 
-class Topic(Endpoint):
-    """A topic, which takes messages and tells nothing."""
-
-    def __str__(self) -> str:
-        return "topic:"
-
-    def check(self, access: str) -> None:
-        """It is there."""
-
-    def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
-        _ = records | "Forget" >> beam.Map(lambda record: None)
-
-
 class Silent(RowSink):
     """A place of rows, of another package, that tells nothing."""
 
@@ -240,8 +169,8 @@ class Silent(RowSink):
         """Forget them."""
 
 
-@pytest.mark.parametrize("to", [Topic(), Silent()])
-def test_a_place_that_cannot_be_asked_is_said(stream: LocalStream, tmp_path: Path, to: Endpoint) -> None:
+def test_a_place_that_cannot_be_asked_is_said(stream: LocalStream, tmp_path: Path) -> None:
+    to = Silent()
     said = of_rows(follow(stream, tmp_path / "out", [SPEC], publishing=Publishing(to)))
     assert said == [
         f"{to}: nobody can ask which windows it has, so it gets those that this job publishes, and lost ones stay lost"

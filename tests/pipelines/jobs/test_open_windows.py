@@ -1,18 +1,26 @@
-"""What a job that was stopped leaves behind."""
+"""Windows that a stopped job leaves open, and windows that count no report."""
 
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests import build
-from tests.build import HOUR
+from tests.build import HOUR, MINUTE, START
 from tests.pane_files import estimate_file, statistic_file
+from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.jobs.written import mark_open_windows
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.selection import Selection
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.journal import JOURNAL, append_entries, decode_entry
+from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results.signing import line_of_pane
 from uldp.transforms.io.results.write import write_estimates, write_statistics
 
@@ -38,10 +46,6 @@ def test_windows_that_did_not_fire_on_time_are_incomplete(tmp_path: Path) -> Non
     assert [support.flags for support in newest(ResultsFolder(tmp_path).statistics())] == flags
     assert [estimate.flags for estimate in newest(ResultsFolder(tmp_path).estimates())] == flags
     assert len(ResultsFolder(tmp_path).statistics()) == len(ResultsFolder(tmp_path).estimates()) == 4
-
-
-def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> None:
-    assert mark_open_windows(tmp_path) == 0
 
 
 def bundle(out: Path, panes: list[Statistic]) -> list[Path]:
@@ -83,13 +87,6 @@ def test_panes_that_share_a_file_are_incomplete_too(tmp_path: Path) -> None:
     assert {each for found in flags(tmp_path).values() for each in found} == {()}
 
 
-def test_a_pane_with_more_reports_is_not_incomplete(tmp_path: Path) -> None:
-    save(tmp_path, pane(0, "early", 0, 5))
-    assert mark_open_windows(tmp_path) == 1
-    save(tmp_path, pane(0, "early", 1, 6))
-    assert [each.flags for each in newest(ResultsFolder(tmp_path).statistics())] == [()]
-
-
 def test_no_pane_is_marked_beside_a_damaged_file_of_its_window(tmp_path: Path) -> None:
     """The damaged file may be the pane on time."""
     bundle(tmp_path, of_each(40, "early", 0, 3))
@@ -97,3 +94,51 @@ def test_no_pane_is_marked_beside_a_damaged_file_of_its_window(tmp_path: Path) -
     for path in files:
         path.write_bytes(path.read_bytes()[:-4])
     assert mark_open_windows(tmp_path) == 39
+
+
+#: Windows that late or rejected reports name.
+WINDOWS = 200
+SPEC = build.spec(domain={"size": 5000}, mechanism={"name": "identity"}, window={"size": "1m"})
+
+
+def message(number: int, *, minute: int, symbol: int, published: int) -> Message:
+    return build.message(build.report(number, symbol, START + minute * MINUTE), published)
+
+
+@pytest.fixture(params=["late", "rejected"])
+def fate(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def out(fate: str, tmp_path: Path) -> Path:
+    """Results of a stream with one counted report, and one that is late or rejected for each of the other windows."""
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    end = START + WINDOWS * MINUTE
+    stream.append([message(0, minute=WINDOWS, symbol=1, published=end)])
+    symbol = 1 if fate == "late" else 5000
+    published = end + MINUTE if fate == "late" else end
+    stream.append([message(1 + minute, minute=minute, symbol=symbol, published=published) for minute in range(WINDOWS)])
+    stream.close()
+    options = local.pipeline_options([])
+    local.follow([SPEC], stream.path, tmp_path / "out", options)
+    return tmp_path / "out"
+
+
+def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> None:
+    panes = newest(ResultsFolder(out).statistics())
+    once = Accounting(received=1, **{fate: 1})
+    assert [pane.accounting for pane in panes] == [once] * WINDOWS + [Accounting(1, 1)]
+    assert sum(len(pane.cells) for pane in panes) == WINDOWS + 5000
+    files = list((out / "counts").rglob("*.avro"))
+    assert len(files) < 20
+    total = Accounting(WINDOWS + 1, 1, **{fate: WINDOWS})
+    assert f"c v1: {WINDOWS + 1} windows, {total.received} received = 1 counted" in summary(out)
+    assert f"in all: {total.received} received = 1 counted" in summary(out)
+
+
+def test_they_are_shown_without_an_estimate(out: Path) -> None:
+    estimates, unpublished, *_ = ResultsFolder(out).current()
+    assert (len(estimates), len(unpublished)) == (1, WINDOWS)
+    estimates, unpublished, *_ = ResultsFolder(out).current(Selection(last=2))
+    assert (len(estimates), len(unpublished)) == (1, 1)

@@ -1,9 +1,6 @@
 """Late and rejected reports hold what clients sent: only the owner reads them, in a place of their own if wanted."""
 
 import json
-import signal
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from stat import S_IMODE
 
@@ -11,46 +8,27 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.pipelines.cli import main
+from tests.pipelines.command import Run
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed_both
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
-from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 
 SPEC = build.MINIMAL | {"domain": {"size": 2}, "mechanism": {"name": "identity"}, "limits": {"min_reports": 1}}
-
-Run = Callable[..., list[str]]
+JOB = ("--spec", "spec.yaml", "--from", "stream", "--to", "out")
 
 
 @pytest.fixture(autouse=True)
-def _stops() -> Iterator[None]:
-    """Restore what ``uldp stream`` sets."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.fixture
-def uldp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run a job over a stream with a counted, a late and a rejected report; returns the lines that it prints."""
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stream with a counted, a late and a rejected report."""
     monkeypatch.chdir(tmp_path)
     Path("spec.yaml").write_text(json.dumps(SPEC))
     stream = LocalStream.create(Path("stream"), simulated_clock=True)
     stream.append([build.message(build.report(0, 1)), Message(b"{}", START + 1)])
     stream.append([build.message(build.report(1, 1), START + 9 * HOUR)])
     stream.close()
-
-    def run(command: str, *options: str) -> list[str]:
-        monkeypatch.setattr(sys, "argv", ["uldp", command, "--spec", "spec.yaml", "--from", "stream", *options])
-        main()
-        return capsys.readouterr().out.splitlines()
-
-    return run
 
 
 def modes(folder: Path) -> dict[str, int]:
@@ -59,7 +37,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("private", ["out", "apart/private"])
 def test_only_the_owner_reads_late_and_rejected_reports(uldp: Run, private: str) -> None:
-    uldp("stream", "--to", "out", *(["--private-to", private] if private != "out" else []))
+    uldp("stream", *JOB, *(["--private-to", private] if private != "out" else []))
     found = modes(Path(private))
     kept = {name: mode for name, mode in found.items() if name.startswith(("late", "rejected"))}
     assert len(kept) == 4  # two folders, with a file each
@@ -68,7 +46,7 @@ def test_only_the_owner_reads_late_and_rejected_reports(uldp: Run, private: str)
 
 
 def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
-    lines = uldp("stream", "--to", "out", "--private-to", "private")
+    lines = uldp("stream", *JOB, "--private-to", "private")[1].splitlines()
     assert "in all: 3 received = 1 counted + 0 duplicate + 1 late + 1 rejected" in lines
     assert "rejected: 1 not_avro" in lines
     assert S_IMODE(Path("private").stat().st_mode) == 0o700
@@ -80,7 +58,7 @@ def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
 
 
 def test_a_private_place_that_is_the_results_is_the_default(uldp: Run) -> None:
-    uldp("backfill", "--to", "out", "--private-to", "out/../out")
+    uldp("backfill", *JOB, "--private-to", "out/../out")
     assert len(list(ResultsFolder(Path("out")).rejected())) == 1
 
 
@@ -94,8 +72,3 @@ def test_a_private_place_is_of_one_job(tmp_path: Path) -> None:
         claimed_both(str(tmp_path / "other"), private, [], other),
     ):
         pass
-
-
-def test_a_private_place_is_not_what_is_read(tmp_path: Path) -> None:
-    with pytest.raises(EndpointError, match=r"and --private-to .* overlap; choose a --private-to that is neither"):
-        refuse_overlap(parse_endpoint(str(tmp_path)), "mem://out", str(tmp_path / "private"))

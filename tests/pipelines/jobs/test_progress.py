@@ -88,24 +88,6 @@ def names_of_threads() -> set[str]:
 
 
 class TestHeartbeat:
-    def test_says_nothing_while_panes_fire_and_leaves_no_thread(self) -> None:
-        said: list[str] = []
-        with Heartbeat(said.append, lambda: "here", 3600) as beat:
-            assert "heartbeat" in names_of_threads()
-            for _ in range(3):
-                beat("pane")
-        assert said == ["pane"] * 3
-        assert "heartbeat" not in names_of_threads()  # other threads of this process come and go
-
-    def test_a_line_begins_the_silence_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = 100.0
-        monkeypatch.setattr("uldp.pipelines.jobs.progress.time.monotonic", lambda: now)
-        beat = Heartbeat(lambda line: None, lambda: "here")
-        now = 107.0
-        assert beat.silence_left() == pytest.approx(3)
-        beat("pane")
-        assert beat.silence_left() == pytest.approx(10)
-
     def test_stays_itself_where_beam_pickles_it(self) -> None:
         with Heartbeat(lambda line: None, lambda: "") as beat:
             assert pickle.loads(pickle.dumps(beat)) is beat
@@ -117,7 +99,6 @@ def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> N
     write_file(str(tmp_path / name), content)
     (tmp_path / name).with_name(".half-written.avro").touch()
     assert progress_of(tmp_path).endswith(f"Z: 1 file of panes in {tmp_path}")
-    assert progress_of(None).endswith("Z")
 
 
 def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +130,6 @@ class TestSummary:
             "  no estimate is published of 1 window; uldp show names it",
             "in all: 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
         ]
-
-    def test_names_results_without_a_spec(self, tmp_path: Path) -> None:
-        keep_specs(str(tmp_path), [SPEC])
-        name, content = statistic_file(replace(COUNTS, version=2))
-        write_file(str(tmp_path / name), content)
-        damaged: list[ValueError] = []
-        assert summary(tmp_path, damaged.append).splitlines()[-1].startswith("in all: 0 received")
-        assert [str(error).split(" is")[0] for error in damaged] == ["specs/c-v2/spec.yaml"]
 
     def test_leaves_out_what_is_damaged(self, tmp_path: Path) -> None:
         keep_specs(str(tmp_path), [SPEC])

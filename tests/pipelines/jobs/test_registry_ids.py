@@ -90,12 +90,6 @@ def test_developers_of_clients_name_ids_too(arguments: tuple[str, ...], uldp: Ru
     assert said(uldp(command, "sent", "--spec", "spec.yaml", *options)) != ours
 
 
-def test_the_fields_of_one_message_are_shown(uldp: Run) -> None:
-    data = framed(SENT[0][0]).hex()
-    code, out, _ = uldp("decode", data, "--spec", "spec.yaml", *OPTION)
-    assert (code, "schema      uldp.Report" in out, "verdict     counted" in out) == (0, True, True)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

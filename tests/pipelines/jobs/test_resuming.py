@@ -43,7 +43,7 @@ from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 from uldp.transforms.io.local.segments import SegmentHeader, read_header
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
-from uldp.transforms.io.message_files import StreamError, read_messages
+from uldp.transforms.io.message_files import read_messages
 
 #: Set ULDP_RESTARTS=50 for the long run; each stream costs some five seconds.
 STREAMS = int(os.environ.get("ULDP_RESTARTS", "2"))
@@ -244,21 +244,6 @@ def test_a_damaged_point_is_refused_with_the_remedy(
         follow(stream, out, [FIXED])
 
 
-@pytest.mark.parametrize("number", range(36, 76, 3))
-def test_a_segment_that_is_missing_is_named(week: tuple[LocalStream, Path], tmp_path: Path, number: int) -> None:
-    stream, before = week
-    out = copied(before, tmp_path / "out")
-    copied(stream.path, tmp_path / "stream")
-    (tmp_path / "stream" / "closed").touch()
-    point = ResumePoint.read(out / RESUME)
-    assert point is not None
-    path = tmp_path / "stream" / f"{number:012d}.avro"
-    path.unlink()
-    needed = path.name >= point.first
-    with pytest.raises(StreamError, match=rf"{path}: missing, and .* behind") if needed else nullcontext():
-        follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
-
-
 @pytest.mark.parametrize(("ahead", "refused"), [(3 * DAY, True), (-MINUTE, False)])
 def test_a_point_that_is_ahead_of_a_real_clock_is_refused(tmp_path: Path, ahead: int, refused: bool) -> None:
     stream = LocalStream.create(tmp_path / "stream")
@@ -399,28 +384,6 @@ def test_no_message_before_the_first_segment_is_within_reach(marks: list[int], a
             assert first == 0 or latest[first - 1] < (before or 0) - reach
 
 
-def test_a_point_from_before_holds_until_the_job_is_there_again(tmp_path: Path) -> None:
-    path = tmp_path / RESUME
-    names = [f"{number:012d}.avro" for number in range(5)]
-    start = ResumePoint(
-        job="j",
-        first=names[1],
-        first_watermark=10,
-        segment=names[3],
-        watermark=30,
-        last=names[4],
-        journal=JournalEnd(size=0, digest=""),
-    )
-    with writing(path, 5, start) as points:
-        points.begin(announced(1, 10, 19), 10**9)
-        points.begin(announced(2, 20, 24), 10**9)
-        assert not path.exists()
-        points.begin(announced(3, 30, 39), 10**9)
-        point = ResumePoint.read(path)
-    assert point is not None
-    assert (point.first, point.first_watermark, point.segment) == (names[3], 30, names[3])
-
-
 def test_a_message_from_the_future_is_published_now(tmp_path: Path) -> None:
     with writing(tmp_path / RESUME, 5) as points:
         for number, present in enumerate([10, 20, 30, 40]):
@@ -430,26 +393,17 @@ def test_a_message_from_the_future_is_published_now(tmp_path: Path) -> None:
     assert point.first == "000000000002.avro"  # those before were published by 30
 
 
-@pytest.fixture(params=[logging.INFO, logging.CRITICAL])
-def level_of_beam(request: pytest.FixtureRequest) -> Iterator[int]:
-    """The command line shows none of Beam's log without --verbose."""
-    beam, before = logging.getLogger("apache_beam"), logging.getLogger("apache_beam").level
-    beam.setLevel(request.param)
-    yield request.param
-    beam.setLevel(before)
-
-
-@pytest.mark.parametrize(
-    ("text", "goes_on"),
-    [("Exception at bundle, due to an exception.", True), ("Giving up after 3 attempts.", False), ("Died", False)],
-)
+@pytest.mark.parametrize("level", [logging.INFO, logging.CRITICAL])
+@pytest.mark.parametrize(("text", "goes_on"), [(f"{RETRIED} of it", True), ("Giving up after 3 attempts.", False)])
 def test_errors_of_the_runner_end_the_points(
-    text: str, goes_on: bool, level_of_beam: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    text: str, goes_on: bool, level: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Also where the command line shows none of Beam's log, without --verbose."""
+    caplog.set_level(level, logger="apache_beam")
     runner = logging.getLogger(LOCAL_EXECUTOR_LOG)
     with writing(tmp_path / RESUME, 5) as points:
         runner.error(text)
         points.begin(announced(0, None, 9), 10**9)
     assert (tmp_path / RESUME).exists() is goes_on
-    assert len(caplog.records) == (level_of_beam == logging.INFO)
+    assert len(caplog.records) == (level == logging.INFO)
     assert (runner.level, runner.filters) == (logging.NOTSET, [])

@@ -71,15 +71,6 @@ def test_a_job_begins_with_all_specs_and_later_ones_open_behind_what_it_has_read
     assert folder.look(ADMISSION, START + HOUR) == Looked()
 
 
-def test_a_job_that_starts_again_goes_on_with_the_same_times_and_finds_nothing_new(specs: Path) -> None:
-    folder = begun(specs)
-    write(specs, "two")
-    folder.look(ADMISSION, START)
-    restarted = again(specs)
-    assert restarted.specs["two", 1].opens == moment_at(START + 1)
-    assert restarted.look(ADMISSION, START + HOUR) == Looked()
-
-
 def test_specs_that_cannot_be_kept_are_new_at_the_next_look(specs: Path) -> None:
     folder = begun(specs)
     write(specs, "two")
@@ -121,27 +112,6 @@ def test_a_bad_file_keeps_the_spec_before_it_until_it_is_mended(specs: Path, res
     assert (folder.refused, folder.refused_files) == (frozenset(), 0)
 
 
-def test_a_bad_file_of_no_known_collection_is_left_out(specs: Path) -> None:
-    folder = begun(specs)
-    (specs / "three.yaml").write_text("collection: [")
-    looked = folder.look(ADMISSION, START)
-    assert looked.lines[0].startswith(f"{specs}: three.yaml: refused, and left out: line 1: not YAML:")
-    assert (folder.refused, folder.refused_files) == (frozenset(), 1)
-    (specs / "three.yaml").unlink()
-    folder.look(ADMISSION, START)
-    assert folder.refused_files == 0
-
-
-def test_a_spec_that_no_job_could_count_is_refused(specs: Path) -> None:
-    folder = begun(specs)
-    large = "collection: large\nversion: 1\ndomain: {size: 200000}\nmechanism: {name: identity}\n"
-    large += f"by: {{model: {[f'm{number}' for number in range(100)]}}}\n"
-    (specs / "large.yaml").write_text(large + "window: {size: 1h}\n")
-    (line,) = folder.look(ADMISSION, START).lines
-    assert "large.yaml: refused, and left out: collection large version 1: identity has" in line
-    assert list(folder.specs) == [("one", 1)]
-
-
 def test_a_file_that_is_gone_changes_nothing(specs: Path) -> None:
     folder = begun(specs)
     (specs / "one.yaml").unlink()
@@ -174,14 +144,6 @@ def test_two_files_of_one_version_are_both_refused_whatever_they_are_called_and_
     (specs / other).unlink()
     assert folder.look(ADMISSION, START) == Looked()
     assert folder.refused == frozenset()
-
-
-def test_two_files_of_one_version_begin_nothing(specs: Path) -> None:
-    (specs / "one-old.yaml").write_text(SPEC.format("one"))
-    with pytest.raises(RequestError, match=r"one-old\.yaml: refused, and left out: is of one-v1, as one\.yaml; remove"):
-        begun(specs)
-    write(specs, "two")
-    assert begun(specs).specs.keys() == {("two", 1)}
 
 
 def test_every_other_entry_is_named_once_with_its_reason(specs: Path) -> None:

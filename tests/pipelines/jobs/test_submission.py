@@ -10,12 +10,10 @@ import pytest
 from tests.beams import needs_sources
 from tests.build import HOUR, START
 from tests.pipelines.jobs.conftest import SubmittedError
-from uldp.collector.admission import Admission
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.kept_specs import keep_specs, kept_specs
 from uldp.pipelines.jobs.settings import JobSettings
 from uldp.pipelines.jobs.spec_folder import SpecFolder
-from uldp.pipelines.jobs.spec_watch import SpecWatch, begin_watch
 from uldp.pipelines.jobs.submission import AHEAD_MS, latest_read, submitted
 from uldp.pipelines.process import run_apart
 from uldp.schemas.errors import RequestError
@@ -79,13 +77,6 @@ def test_a_new_spec_opens_and_a_retired_one_closes_behind_what_was_read_once_and
     again, lines = submit(START + HOUR, by_folder=by_folder)
     assert {name: (spec.opens, spec.closes) for name, spec in again.items()} == times
     assert not any("spec of" in line for line in lines)
-
-
-@WAYS
-def test_a_spec_says_itself_when_it_opens_if_that_is_later(by_folder: bool) -> None:
-    submit(None, by_folder=by_folder)
-    write("two", "opens: 2026-01-01T10:00Z\n")
-    assert submit(START, by_folder=by_folder)[0]["two"].opens == moment_at(START + HOUR)
 
 
 def test_a_submission_refuses_each_file_that_it_does_not_take_and_keeps_nothing() -> None:
@@ -168,15 +159,3 @@ def test_the_results_keep_when_a_spec_opens_before_the_job_runs(
     assert kept == [{"one: False"}, {"one: False", "two: True"}]
     assert sum("specs: is read at submission; to change specs, stop the job" in line for line in said) == 2 * by_folder
     assert sum("new spec of two-v1, takes reports published from" in line for line in said) == 1
-
-
-def test_steps_that_read_in_this_process_look_at_the_folder_before_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SpecWatch, "EVERY", 0.0)
-    admission = Admission(sender_key=False, caps_senders=False)
-    begun, watch = begin_watch(SpecFolder("specs", "out"), admission, lambda line: None, anew=True)
-    begun.look_while_reading(watch, None)
-    begun.settle(START + HOUR)
-    begun.settle(START)
-    write("two")
-    begun.settle(START)
-    assert begun.served["two", 1].spec.opens == kept_specs("out")["two", 1].opens == moment_at(START + HOUR + 1)

@@ -1,8 +1,10 @@
-"""The key of digests of senders: given in a file, or drawn once by a job and kept for its owner alone."""
+"""The secret keys of a job, of digests of senders and of shards of ids: one per job, and for its owner alone."""
 
+import json
 import logging
 from pathlib import Path
 from stat import S_IMODE
+from typing import Any
 
 import apache_beam as beam
 import pytest
@@ -13,7 +15,10 @@ from tests.build import SENDER_KEY, START
 from tests.pipelines.command import Run
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.collector.signals import digest_of_day, sender_digest
+from uldp.pipelines.jobs import settings
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
@@ -23,13 +28,19 @@ from uldp.transforms.decode import DecodeReports
 from uldp.transforms.io.local.stream import LocalStream
 
 LIMITED = build.spec(limits={"max_reports_per_sender": 1})
-IDENTITY = JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", [], resumes=True)
 
 
-def claim(out: Path | str, private: Path | str | None = None, key: Path | None = None, spec: object = LIMITED) -> Claim:
+def identity() -> JobIdentity:
+    return JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", [LIMITED], resumes=True)
+
+
+def claim(
+    out: Path | str, private: Path | str | None = None, key: Path | None = None, *, from_savepoint: bool = False
+) -> Claim:
     """Begin a job and end it at once."""
     place = None if private is None else str(private)
-    with claimed_both(str(out), place, [spec], IDENTITY, sender_key=key) as claimed:  # type: ignore[list-item]
+    begun = claimed_both(str(out), place, [LIMITED], identity(), sender_key=key, from_savepoint=from_savepoint)
+    with begun as claimed:
         return claimed
 
 
@@ -58,11 +69,6 @@ def test_the_key_is_in_the_private_directory(tmp_path: Path) -> None:
 def test_jobs_with_one_file_have_one_key(tmp_path: Path) -> None:
     file = write(tmp_path / "key")
     assert {claim(tmp_path / name, key=file).sender_key for name in ("one", "other")} == {SENDER_KEY}
-    assert not [*tmp_path.rglob("sender.key")]
-
-
-def test_a_spec_without_the_limit_makes_no_key(tmp_path: Path) -> None:
-    assert claim(tmp_path / "out", spec=build.spec()).sender_key is None
     assert not [*tmp_path.rglob("sender.key")]
 
 
@@ -107,10 +113,7 @@ def test_results_and_output_hold_the_digest_and_not_the_key(
     uldp: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    (tmp_path / "spec.yaml").write_text(
-        "{collection: c, version: 1, domain: {size: 5}, mechanism: {name: urr, epsilon: 1.0}, window: {size: 1h},"
-        " limits: {min_reports: 1, max_reports_per_sender: 1}}"
-    )
+    (tmp_path / "spec.yaml").write_text(json.dumps(build.MINIMAL | {"limits": LIMITED.limits.model_dump(mode="json")}))
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     sent = [build.message(build.report(n, 1))._replace(attributes={SENDER: "gateway"}) for n in range(3)]
     stream.append(sent)
@@ -126,3 +129,64 @@ def test_results_and_output_hold_the_digest_and_not_the_key(
         written = b"".join(path.read_bytes() for path in (tmp_path / f"of-{command}").rglob("*") if path.is_file())
         assert SENDER_KEY not in written
         assert SENDER_KEY.hex() not in "".join([*texts, caplog.text])
+
+
+def test_a_job_keeps_its_key_and_another_job_has_another(tmp_path: Path) -> None:
+    first = claim(tmp_path / "out")
+    assert claim(tmp_path / "out") == first
+    assert claim(tmp_path / "out", from_savepoint=True) == first
+    assert claim(tmp_path / "other").shard_key != first.shard_key
+    assert 0 < first.shard_key < 1 << 128
+
+
+def test_only_the_owner_reads_a_key(tmp_path: Path) -> None:
+    claim(tmp_path / "out", tmp_path / "private")
+    kept = [tmp_path / name / "job.json" for name in ("out", "private")]
+    assert [S_IMODE(path.stat().st_mode) for path in kept] == [0o600, 0o600]
+    kept[0].chmod(0o644)  # as versions without a key wrote it
+    claim(tmp_path / "out")
+    assert S_IMODE(kept[0].stat().st_mode) == 0o600
+
+
+def test_no_text_about_a_job_shows_its_key() -> None:
+    job = identity()
+    aggregate = JobAggregate([LIMITED], shard_key=job.shard_key)
+    assert str(job.shard_key) not in f"{job} {job!r} {aggregate!r} {job.difference(identity())}"
+
+
+def test_a_savepoint_without_the_key_of_its_job_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ResultsError,
+        match=r"/new: has no job\.json with the key of the job that wrote the savepoint, .*; give the --to",
+    ):
+        claim(tmp_path / "new", from_savepoint=True)
+    assert [path.name for path in (tmp_path / "new").iterdir()] in ([], ["sender.key"])
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The keys with which jobs on this machine aggregate."""
+    found: list[int] = []
+
+    class Noted(JobAggregate):
+        def expand(self, messages: Any) -> Any:
+            found.append(self.shard_key)
+            return super().expand(messages)
+
+    monkeypatch.setattr(settings, "JobAggregate", Noted)
+    return found
+
+
+def test_the_jobs_of_this_machine_use_their_key(keys: list[int], tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append([*[build.message(build.report(16 * number, 1)) for number in range(40)]] * 2)
+    stream.close()
+    spec = build.spec()
+    for _ in range(2):
+        backfill([spec], stream.path, tmp_path / "whole", pipeline_options([]))
+        follow([LIMITED], stream.path, tmp_path / "live", pipeline_options([]))
+    kept = [JobIdentity.decode((tmp_path / name / "job.json").read_bytes()).shard_key for name in ("whole", "live")]
+    assert keys == kept * 2
+    assert {(pane.n, pane.accounting.duplicate) for pane in ResultsFolder(tmp_path / "whole").statistics()} == {
+        (40, 40)
+    }
