@@ -87,7 +87,6 @@ def test_what_is_left_out_is_said_and_kept_beside_the_results(archive: Path, uld
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "cut": lambda content: content[:-30],
     "cut behind a block": lambda content: content + b"\2",
-    "no container": lambda _: b"no Avro",
     "another marker": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
     "rejected reports": lambda _: _of("rejected"),
 }

@@ -188,6 +188,19 @@ def test_lost_while_a_job_runs(tmp_path: Path, lost: Sequence[int], at_once: boo
     check(stream, tmp_path / "out", lost, tmp_path / "backfill")
 
 
+@pytest.mark.slow
+def test_a_segment_that_comes_back_is_read_by_nobody(tmp_path: Path) -> None:
+    stream = begun(tmp_path)
+    back = stream.segments()[2].rename(tmp_path / "back")
+    stream.give_up_missing()
+    stopped_at(stream, tmp_path / "out", stream.segments()[1], SPECS)
+    back.rename(stream.path / name_of(2))
+    follow(stream, tmp_path / "out", SPECS)
+    check(stream, tmp_path / "out", [2], tmp_path / "backfill")
+    said = "1 given up as lost before it came back (as 000000000002.avro)"
+    assert said in str(ResultsFolder(tmp_path / "backfill").left_out())
+
+
 @pytest.fixture
 def week(tmp_path: Path) -> tuple[LocalStream, Path, int]:
     """A stream of six days, the results of a job that was stopped near its end, and where the job reads it again."""

@@ -66,12 +66,6 @@ def test_the_key_is_in_the_private_directory(tmp_path: Path) -> None:
     assert claim(tmp_path / "moved", tmp_path / "private").sender_key == key
 
 
-def test_jobs_with_one_file_have_one_key(tmp_path: Path) -> None:
-    file = write(tmp_path / "key")
-    assert {claim(tmp_path / name, key=file).sender_key for name in ("one", "other")} == {SENDER_KEY}
-    assert not [*tmp_path.rglob("sender.key")]
-
-
 @pytest.mark.parametrize(
     ("key", "mode", "error"),
     [

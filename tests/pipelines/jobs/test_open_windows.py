@@ -132,9 +132,9 @@ def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> N
     assert sum(len(pane.cells) for pane in panes) == WINDOWS + 5000
     files = list((out / "counts").rglob("*.avro"))
     assert len(files) < 20
-    total = Accounting(WINDOWS + 1, 1, **{fate: WINDOWS})
-    assert f"c v1: {WINDOWS + 1} windows, {total.received} received = 1 counted" in summary(out)
-    assert f"in all: {total.received} received = 1 counted" in summary(out)
+    text = summary(out)
+    assert f"c v1: {WINDOWS + 1} windows, {WINDOWS + 1} received = 1 counted" in text
+    assert f"in all: {WINDOWS + 1} received = 1 counted" in text
 
 
 def test_they_are_shown_without_an_estimate(out: Path) -> None:

@@ -4,6 +4,7 @@ import pickle
 import threading
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -88,6 +89,14 @@ def names_of_threads() -> set[str]:
 
 
 class TestHeartbeat:
+    def test_a_line_begins_the_silence_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = mock.Mock(side_effect=[100.0, 107.0, 107.0, 107.0])
+        monkeypatch.setattr("uldp.pipelines.jobs.progress.time.monotonic", clock)
+        beat = Heartbeat(lambda line: None, lambda: "here")
+        assert beat.silence_left() == pytest.approx(3)
+        beat("pane")
+        assert beat.silence_left() == pytest.approx(10)
+
     def test_stays_itself_where_beam_pickles_it(self) -> None:
         with Heartbeat(lambda line: None, lambda: "") as beat:
             assert pickle.loads(pickle.dumps(beat)) is beat

@@ -384,6 +384,21 @@ def test_no_message_before_the_first_segment_is_within_reach(marks: list[int], a
             assert first == 0 or latest[first - 1] < (before or 0) - reach
 
 
+def test_a_point_from_before_holds_until_the_job_is_there_again(tmp_path: Path) -> None:
+    path, events = tmp_path / RESUME, [announced(number, 10 * number, 10 * number + 9) for number in range(4)]
+    with writing(path, 5) as points:
+        for event in events:
+            points.begin(event, 10**9)
+    start = ResumePoint.read(path)
+    path.unlink()
+    with writing(path, 5, start) as points:
+        points.begin(events[1], 10**9)
+        points.begin(events[2], 10**9)
+        assert not path.exists()
+        points.begin(events[3], 10**9)
+        assert path.exists()
+
+
 def test_a_message_from_the_future_is_published_now(tmp_path: Path) -> None:
     with writing(tmp_path / RESUME, 5) as points:
         for number, present in enumerate([10, 20, 30, 40]):

@@ -63,13 +63,6 @@ class TestDamage:
         path.write_bytes(change(path.read_bytes()))
         return path
 
-    def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
-        save(tmp_path, at(0))
-        path = self.damage(tmp_path, "counts", 0, lambda data: b"")
-        for read in (ResultsFolder.statistics, ResultsFolder.current):
-            with pytest.raises(ResultsError, match=str(path)):
-                read(folder_of(tmp_path))
-
     @pytest.mark.parametrize(
         "forged",
         [

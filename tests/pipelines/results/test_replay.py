@@ -77,7 +77,6 @@ def test_bytes_and_attributes_stay_and_the_attempt_is_raised(tmp_path: Path) -> 
     ("record", "replayed"),
     [
         (replace(RECORD, attempt=4), Replayed(sent=0, exhausted=1, cut=0)),
-        (replace(RECORD, attempt=9), Replayed(sent=0, exhausted=1, cut=0)),
         (replace(RECORD, reason="too_large"), Replayed(sent=0, exhausted=0, cut=1)),
         (replace(RECORD, bodies=()), Replayed(sent=0, exhausted=0, cut=1)),
     ],

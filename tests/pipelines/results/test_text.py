@@ -4,14 +4,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, DIGEST, ESTIMATE
 from uldp.pipelines.results.json_lines import to_json
-from uldp.pipelines.results.tables import decimals, percent
 from uldp.pipelines.results.text import (
     accounting_text,
     estimate_text,
@@ -154,18 +152,6 @@ class TestText:
         assert accounting_text(Accounting(10, 10, missing=1000)) == f"{text}; up to 1,000 messages missing"
         assert "does not add up" in accounting_text(Accounting(received=10, counted=9))
         assert "does not add up" not in accounting_text(Accounting(received=10, counted=9, late=1))
-
-    @pytest.mark.parametrize(
-        ("stderr", "places", "text"),
-        [
-            ([0.021], 1, "2.1"),
-            ([0.0034, 0.0, 0.0034], 2, "0.34"),
-            ([3.0], 0, "300"),
-        ],
-    )
-    def test_two_digits_of_a_standard_error(self, stderr: list[float], places: int, text: str) -> None:
-        assert decimals(np.array(stderr)) == places
-        assert percent(stderr[0], places) == text
 
 
 LABELS = ["red", "green", "blue"]
