@@ -135,6 +135,7 @@ def test_a_state_stays_in_its_shards() -> None:
     said = begun.difference(replace(begun, shards=16))
     assert said is not None
     assert "in 64 shards, which no savepoint changes; add --shards 64, or begin a new job" in said
+    assert JobIdentity.decode(begun.encode()) == begun
     reading = replace(begun, resumes=False)  # a backfill keeps no state
     assert reading.difference(replace(reading, shards=16)) is None
 
