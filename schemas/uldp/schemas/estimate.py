@@ -67,11 +67,7 @@ class Estimate(PaneHeader):
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``to_avro`` returned.
-
-        Raises:
-            ValueError: if the name or the basis of a table is unknown, or if its bytes are no float64.
-        """
+        """Read what ``to_avro`` returned; ValueError if a table has an unknown name or basis, or bytes of no floats."""
         return cls(
             **cls.header_from_avro(value),
             **{name: value[name] for name in _AS_THEY_ARE},

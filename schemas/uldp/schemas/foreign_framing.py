@@ -16,14 +16,8 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
         (rb"\x1f\x8b", f"gzip{_COMPRESSED}"),
         (rb"\x28\xb5\x2f\xfd", f"zstandard{_COMPRESSED}"),
         (rb"\x04\x22\x4d\x18", f"lz4{_COMPRESSED}"),
-        (
-            rb"\xff\x06\x00\x00sNaPpY",
-            f"snappy{_COMPRESSED}",
-        ),
-        (
-            rb"\x78[\x01\x5e\x9c\xda]",
-            f"zlib{_COMPRESSED}",
-        ),
+        (rb"\xff\x06\x00\x00sNaPpY", f"snappy{_COMPRESSED}"),
+        (rb"\x78[\x01\x5e\x9c\xda]", f"zlib{_COMPRESSED}"),
         (rb'"?ww[EFGH]', "a message as text in base64; send its bytes"),
         (rb'"?(?i:c301)[0-9a-fA-F]', "a message as text in hexadecimal; send its bytes"),
         (rb'\s*[{\["]', "JSON; send Avro's binary encoding"),

@@ -114,17 +114,10 @@ class SchemaStore:
         return cls({header(schema): schema for schema in (*readers.values(), *parsed)}, readers)
 
     def decode(self, message: bytes) -> tuple[str, dict[str, Any]]:
-        """Decode one framed message.
+        """Return the full name of a framed message's schema, and its record; one of the errors above if it has none.
 
-        The method allocates at most a small multiple of ``len(message)``, because the reader checks the lengths inside
-        the body against the bytes that are there.
-
-        Returns:
-            The full name of the record's schema, and the record.
-
-        Raises:
-            NotSingleObjectError, RegistryFramingError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: see
-                their docstrings.
+        It allocates at most a small multiple of ``len(message)``, because the reader checks the lengths inside the body
+        against the bytes that are there.
         """
         if message[:2] != MAGIC:
             if (found := registry_id(message)) is not None:

@@ -55,10 +55,8 @@ def open_folder(folder: Path) -> int:
 def try_lock(descriptor: int, path: Path, *, shared: bool = False) -> bool:
     """Lock an open file or folder, unless another process holds its lock; return whether it is locked.
 
-    NoLocksError if the system or the file system has no locks. OSError if it refuses the lock for another reason.
-
-    Args:
-        shared: Whether others may hold the lock too who share it. Windows shares none.
+    A ``shared`` lock others may hold too who share it; Windows shares none. NoLocksError if the system or the file
+    system has no locks. OSError if it refuses the lock for another reason.
     """
     return _lock(descriptor, path, shared=shared, wait=False)
 

@@ -60,11 +60,7 @@ class ReportBatch:
     bits: bytes | None = None
 
     def encode(self) -> bytes:
-        """Return the message that a gateway or shuffler sends.
-
-        Raises:
-            ValueError: if not exactly one of ``symbols`` and ``bits`` is given.
-        """
+        """Return the message that a gateway or shuffler sends; ValueError unless it has either symbols or bits."""
         if (self.symbols is None) == (self.bits is None):
             raise ValueError("a batch has either symbols or bits")
         payload = (

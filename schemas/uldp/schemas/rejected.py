@@ -114,11 +114,7 @@ class Rejected:
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``to_avro`` returned.
-
-        Raises:
-            ValueError: if its runs are none, if it counts no report of a message, or holds the data of other messages.
-        """
+        """Read what ``to_avro`` returned; ValueError if its runs, its reports and its data do not fit each other."""
         written, bodies, times = value["runs"], tuple(value["bodies"]), tuple(value["publish_times"])
         runs: Runs = ()
         if written:

@@ -35,11 +35,7 @@ class Statistic(PaneHeader):
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read a value that ``to_avro`` returned.
-
-        Raises:
-            ValueError: if its cells are none that ``pack_cells`` returns.
-        """
+        """Read a value that ``to_avro`` returned; ValueError if its cells are none that ``pack_cells`` returns."""
         return cls(**cls.header_from_avro(value), cells=unpack_cells(value["cells"]))
 
 

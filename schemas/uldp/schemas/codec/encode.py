@@ -28,13 +28,8 @@ _NO_ATTRIBUTES = b"\x00"
 def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[bytes]:
     """Encode each of n reports as a framed ``Report`` message, in the order of the columns, as ``Report.encode`` does.
 
-    ValueError if the payloads do not fit the layout, or a symbol exceeds an Avro int.
-
-    Args:
-        layout: The constant bytes around the fields: the writer's schema, collection, version and kind of payload.
-        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
-        event_times: Shape (n,): milliseconds since 1970-01-01 UTC.
-        payloads: Shape (n,) for symbols, (n, ``layout.width``) for packed bits.
+    Payloads have the shape (n,) for symbols, (n, ``layout.width``) for packed bits. ValueError if they do not fit the
+    layout, or a symbol exceeds an Avro int.
     """
     buffer, ends = _join_fields(_report_fields(layout, report_ids, event_times, payloads), len(event_times))
     joined = buffer.tobytes()

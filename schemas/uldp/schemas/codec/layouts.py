@@ -76,14 +76,7 @@ _ARCHIVERS: tuple[tuple[Mapping[str, tuple[Role, frozenset[Type]]], int | None],
         None,
     ),
     # Dataflow's template Pub/Sub to Avro, whose source says that it writes milliseconds.
-    (
-        {
-            "message": (Role.DATA, _BYTES),
-            "timestamp": (Role.TIME, _LONG),
-            "attributes": (Role.ATTRIBUTES, _TEXTS),
-        },
-        1,
-    ),
+    ({"message": (Role.DATA, _BYTES), "timestamp": (Role.TIME, _LONG), "attributes": (Role.ATTRIBUTES, _TEXTS)}, 1),
     # Event Hubs Capture, and IoT Hub's routing to a storage account.
     (
         {

@@ -9,13 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.schemas.arrays import Mask, Rows
-from uldp.schemas.codec.columnar import (
-    ID_SIZE,
-    MIN_ROWS,
-    Layout,
-    PaddedMessages,
-    varint_widths,
-)
+from uldp.schemas.codec.columnar import ID_SIZE, MIN_ROWS, Layout, PaddedMessages, varint_widths
 from uldp.schemas.codec.packed import Bodies
 
 #: What ``varint_widths`` can tell.

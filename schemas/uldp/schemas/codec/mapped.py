@@ -23,13 +23,9 @@ NO_TIME = -1
 def mapped_messages(
     layout: Layout, records: int, block: bytes, file: str, first: int, published: int
 ) -> Iterator[Message]:
-    """Yield the messages of a block, with the known attributes.
+    """Yield the messages of a block, behind ``first`` others of its file; ``published`` is the time of one without.
 
-    ContainerError during iteration, if the block is not the concatenation of so many records.
-
-    Args:
-        first: The number of messages in the file before this block.
-        published: The publish time of messages without a time, in milliseconds.
+    They have the known attributes alone. ContainerError during iteration, if the block is not so many records.
     """
     at = 0
     for number in range(first, first + records):

@@ -22,8 +22,7 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 def characters(alphabet: str) -> str:
     r"""Return the characters of an alphabet in order, written as in ``a-z0-9-_.``: each alone, or first-last.
 
-    Raises:
-        ValueError: if it is empty or too large, a range runs backwards, a character occurs twice, or nobody sees it.
+    ValueError if it is empty or too large, a range runs backwards, a character occurs twice, or nobody sees it.
 
     >>> characters("0-9-_.ac-e")
     '-.0123456789_acde'

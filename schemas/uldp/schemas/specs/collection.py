@@ -142,11 +142,7 @@ class CollectionSpec(Strict):
             )
 
     def __init__(self, *given: object, **keys: object) -> None:
-        """Refuse what skips the files that a spec names, and the checks of them.
-
-        Raises:
-            TypeError: always.
-        """
+        """Refuse, by a TypeError, what skips the files that a spec names, and the checks of them."""
         raise TypeError(
             "read a spec with CollectionSpec.load(PATH), or check a mapping with CollectionSpec.parse(KEYS)"
         )
@@ -156,13 +152,9 @@ class CollectionSpec(Strict):
 
     @classmethod
     def load(cls, path: str | Path, *, below: Path | None = None) -> "CollectionSpec":
-        """Read a spec file and the files that it names, whose paths are relative to the spec file.
+        """Read a spec file and the files that it names, relative to it, and below its folder or another one.
 
-        Args:
-            below: The folder below which the files must be that the spec names. The default is the spec's own.
-
-        Raises:
-            SpecError: if the spec or one of these files is invalid.
+        SpecError if the spec or one of these files is invalid.
         """
         if not isinstance(path, str | PathLike):
             raise TypeError(f"the path of a spec is a {type(path).__name__}, not a str; parse takes a mapping")
@@ -175,9 +167,8 @@ class CollectionSpec(Strict):
     ) -> "CollectionSpec":
         """Check ``data`` and read the files that it names, relative to ``base`` and ``below`` it or another folder.
 
-        Raises:
-            SpecError: one line per problem, each beginning with ``source``.
-            TypeError: if ``data`` is a path, or the text of a file.
+        SpecError has one line per problem, each beginning with ``source``. TypeError if ``data`` is a path, or the text
+        of a file.
         """
         if isinstance(data, PathLike) or (isinstance(data, str) and source == "spec"):
             raise TypeError(f"{quote(data)} is no mapping of keys; read a file with CollectionSpec.load(PATH)")

@@ -171,25 +171,13 @@ class MechanismFamily(Strict):
         return 1 / len(self.parts) if share is None else share
 
     def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
-        """Return this mechanism for these values.
-
-        Args:
-            sensitive: Shape (|X|,): whether each value is sensitive.
-
-        Raises:
-            MisfitError: if it is not for them.
-        """
+        """Return this mechanism for values and which are sensitive, shape (|X|,); MisfitError if it is not for them."""
         return self
 
     def resolved(self, sensitive: int, size: int) -> Self:
-        """Return this mechanism with numbers in place of auto.
+        """Return this mechanism with numbers in place of auto, for so many symbols, of which some are sensitive.
 
-        Args:
-            sensitive: The number of sensitive symbols, bots among them.
-            size: The number of all symbols.
-
-        Raises:
-            ValueError: if a parameter does not fit. The message begins with its key.
+        Bots are among both. ValueError, which begins with the key, if a parameter does not fit.
         """
         return self
 
@@ -198,11 +186,7 @@ class MechanismFamily(Strict):
         return self
 
     def uneven_noise(self, sensitive: Mask) -> str:
-        """Return which values have less noise than others, so that norm-sub cannot be first; empty if none have.
-
-        Args:
-            sensitive: Shape (|X|,): whether each value is sensitive.
-        """
+        """Return which values have less noise than others, so that norm-sub cannot be first; empty if none have."""
         return ""
 
     def check_estimator(self, estimator: str) -> None:
@@ -213,19 +197,11 @@ class MechanismFamily(Strict):
         return self.model_dump(exclude_none=True)
 
     def protocol(self, variable: "Variable") -> object:
-        """Build the encoding, mechanism and decoder for a variable, an ``LdpProtocol`` of ``uldp.mechanisms``.
-
-        Raises:
-            ValueError: if it cannot be built for this domain or epsilon.
-        """
+        """Build the ``LdpProtocol`` of ``uldp.mechanisms`` for a variable; ValueError if its domain does not fit."""
         raise NotImplementedError(f"{self.name} is the mechanism of no single variable")
 
     def of_attributes(self, record: Mapping[str, VariableDomain]) -> "Mapping[str, MechanismFamily]":
-        """Return the mechanisms of the attributes of a record; by default ``parts``.
-
-        Raises:
-            ValueError: if it is not for a record with these. The message begins with the key.
-        """
+        """Return the mechanisms of the attributes; ValueError, which begins with the key, if it is not for them."""
         return self.parts
 
     def record_parameters(self, variables: "Mapping[str, Variable]") -> dict[str, Any]:
@@ -233,14 +209,7 @@ class MechanismFamily(Strict):
         return {}
 
     def check_given(self, names: Collection[str], given: Sequence[Sequence[str]]) -> None:
-        """Check pairs of attributes of which one is asked for, given the other.
-
-        Args:
-            given: What is given, and what is asked for, of each pair.
-
-        Raises:
-            ValueError: if it has no such table. The message begins with the key.
-        """
+        """Check pairs of what is given and asked for; ValueError, which begins with the key, if there is no table."""
         if given:
             raise ValueError(f"given: {self.name} has no tables of two attributes; remove it, or choose marginals")
 

@@ -27,35 +27,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a CSV file.
-
-    Attributes:
-        header: The names of its columns.
-        rows: Each nonempty row behind the header, with the number of its line.
-    """
+    """The names of the columns of a CSV file, and each nonempty row behind them, with the number of its line."""
 
     header: Sequence[str]
     rows: Sequence[tuple[int, list[str]]]
 
     @classmethod
     def read(cls, path: Path, *headers: Sequence[str], optional: bool = False) -> Self:
-        """Read a table whose header is one of ``headers``.
-
-        Args:
-            optional: Whether it may have none, which is then the first of them. Leave this to tables in which no
-                header passes for a row.
-
-        Raises:
-            ValueError: if the file cannot be read, or has another header. The message does not name the file.
-        """
+        """Read a file; see ``of``. ValueError too if it cannot be read; the message does not name it."""
         return cls.of(read_text(path, MAX_TABLE_BYTES), *headers, optional=optional)
 
     @classmethod
     def of(cls, text: str, *headers: Sequence[str], optional: bool = False) -> Self:
-        """Read the text of a table; see ``read``.
+        """Read a table whose header is one of ``headers``; ValueError if it is not CSV, or has another header.
 
-        Raises:
-            ValueError: if the text is not CSV, or has another header.
+        An ``optional`` header may be missing, and is then the first; this is for tables in which none passes for a row.
         """
         rows = list(_rows(text))
         line, header = rows[0] if rows else (1, [])
@@ -67,11 +53,7 @@ class Table:
         return cls(headers[0], rows)
 
     def each(self, parse: Callable[[list[str]], T]) -> Iterator[T]:
-        """Yield what ``parse`` makes of each row.
-
-        Raises:
-            ValueError: if a row does not fit the header, or ``parse`` refuses it. The message names line and row.
-        """
+        """Yield what ``parse`` makes of each row; ValueError, with line and row, if it or the header does not fit."""
         for line, row in self.rows:
             try:
                 if len(row) != len(self.header):

@@ -81,11 +81,8 @@ class Values:
     def read_background(self, path: Path) -> tuple[Floats, float]:
         """Return the distribution over the values that the weights in a file give, and its strength.
 
-        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``. ValueError if
-        the file cannot be read, or gives no distribution. The message does not name the file.
-
-        Returns:
-            The distribution, shape (|X|,), and the strength, NaN if a weight is not a whole number.
+        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``; NaN of others.
+        ValueError, without the name of the file, if it cannot be read, or gives no distribution.
         """
         weights = np.zeros(self.size)
         table = Table.read(path, ["value", "weight"], optional=True)
@@ -98,11 +95,7 @@ class Values:
 
 
 def read_values(
-    size: int | None,
-    labels: list[str] | None,
-    labels_file: str | None,
-    folder: SpecFolder,
-    columns: int | None = None,
+    size: int | None, labels: list[str] | None, labels_file: str | None, folder: SpecFolder, columns: int | None = None
 ) -> Values:
     """Return the values of a domain; ValueError, which begins with the key, if a file or columns do not fit."""
     if labels_file is not None:

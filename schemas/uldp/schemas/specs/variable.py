@@ -67,11 +67,7 @@ class Variable(Values):
         return self.mechanism.resolved(int(self.sensitive_mask.sum()) + bots, self.size + bots)
 
     def read(self, text: str) -> Value:
-        """Return what a table holds about a device: the position of a value, a number, a string, a set, or a ranking.
-
-        Raises:
-            ValueError: if it is not in the domain.
-        """
+        """Return what a table holds about a device; ValueError if it is not in the domain."""
         return self.kind.read(text)
 
     @property
@@ -80,11 +76,7 @@ class Variable(Values):
         return self.mechanism.estimators_of(self.kind)
 
     def of_kind(self, kind: type[AnyKind]) -> AnyKind:
-        """Return the domain, which the spec has found to be of the kind that the mechanism is for.
-
-        Raises:
-            TypeError: if it is of another kind.
-        """
+        """Return the domain, which the spec has found to be of the mechanism's kind; TypeError if it is of another."""
         if not isinstance(self.kind, kind):
             raise TypeError(f"the domain holds {self.kind.holds}, not {kind.holds}")
         return self.kind

@@ -80,11 +80,7 @@ class Kind(ABC):
         return self.name
 
     def located(self, folder: SpecFolder) -> "Kind":
-        """Return the domain with what the files of ``folder`` say that it names.
-
-        Raises:
-            ValueError: if a file is not as it must be, or something does not fit. The message begins with the key.
-        """
+        """Return the domain with what its files say; ValueError, which begins with the key, if one does not fit."""
         return self
 
     def without_files(self, domain: dict[str, Any]) -> None:
@@ -118,28 +114,18 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, text: str) -> Value:
-        """Return what a table holds about a device.
-
-        Raises:
-            ValueError: if it is not in the domain.
-        """
+        """Return what a table holds about a device; ValueError if it is not in the domain."""
 
     @abstractmethod
     def check(self, value: object, attribute: str) -> Value:
         """Return what the program of a device gives about its user.
 
-        Raises:
-            TypeError: if it is of another type. The message contains no value.
-            ValueError: if it is not in the domain. The message contains no value.
+        TypeError if it is of another type, ValueError if it is not in the domain. The message contains no value.
         """
 
     @abstractmethod
     def examples(self, size: int, candidates: Sequence[str]) -> list[object]:
-        """Return what ``check`` takes, to test clients by: the ends, what is between them, and what a device cuts.
-
-        Args:
-            candidates: The strings that estimates are asked for.
-        """
+        """Return what ``check`` takes, to test clients by: the ends, what is between them, and what a device cuts."""
 
     @abstractmethod
     def column(self, values: Sequence[Value]) -> Column:
@@ -150,22 +136,13 @@ class Kind(ABC):
         """Yield what devices must know, by the keys of the domain in a spec."""
 
     def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
-        """Return the names of the entries of a table; None if they have none.
-
-        Args:
-            whole: Whether they are the shares of a whole.
-        """
+        """Return the names of a table's entries, which may be the shares of a ``whole``; None if they have none."""
         return None
 
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
-        """Return the share of each value of the domain, or of each candidate.
+        """Return the share of each value of the domain, or of each candidate; ValueError if there is no list of such.
 
-        Args:
-            column: Shape (m,): what the users of each cell hold.
-            weights: Shape (m,): the share of users in each cell.
-
-        Raises:
-            ValueError: if there is no list of such.
+        Users of m cells hold ``column``, and ``weights`` is the share of users in each cell: both of shape (m,).
         """
         raise ValueError(f"{self.holds} has no shares")
 
@@ -175,22 +152,11 @@ class Kind(ABC):
         return (self,)
 
     def bin_text(self, position: float, bins: int) -> str:
-        """Return the point of the domain at which a bin begins, in its words.
-
-        Args:
-            position: The number of the bin, from 0; a fraction is a point inside of the bin.
-
-        Raises:
-            ValueError: if the domain has no order.
-        """
+        """Return the point at which a bin begins, or inside of it for a fraction; ValueError if there is no order."""
         raise ValueError(f"{self.holds} has no order")
 
     def range(self, low: End, high: End, bins: int) -> Range:
-        """Return the bins between two ends.
-
-        Raises:
-            ValueError: if the domain has no order, or an end is no edge of a bin.
-        """
+        """Return the bins between two ends; ValueError if the domain has no order, or an end is no edge of a bin."""
         raise ValueError(f"{self.holds} has no ranges; remove ranges")
 
     def candidates(
