@@ -63,21 +63,9 @@ class ReportBatch:
         """Return the message that a gateway or shuffler sends; ValueError unless it has either symbols or bits."""
         if (self.symbols is None) == (self.bits is None):
             raise ValueError("a batch has either symbols or bits")
-        payload = (
-            ("uldp.SymbolColumn", {"symbols": self.symbols})
-            if self.symbols is not None
-            else ("uldp.BitsColumn", {"bits": self.bits})
-        )
-        return encode_object(
-            "report_batch",
-            {
-                "collection": self.collection,
-                "version": self.version,
-                "report_ids": self.report_ids,
-                "event_times": self.event_times,
-                "payload": payload,
-            },
-        )
+        kind, column = ("SymbolColumn", "symbols") if self.bits is None else ("BitsColumn", "bits")
+        payload = f"uldp.{kind}", {column: getattr(self, column)}
+        return encode_object("report_batch", asdict(self) | {"payload": payload})
 
 
 #: The attribute of a replayed message that holds the number of the attempt.

@@ -74,21 +74,13 @@ class Rejected:
         stored = zip(self.bodies, self.publish_times, strict=False)
         return repeat(next(stored), self.messages) if len(self.bodies) == 1 else stored
 
-    def at(self, runs: Runs) -> Self:
+    def at(self, runs: Runs) -> "Rejected":
         """Return the part of these messages that has some of the numbers; ``runs`` is not empty."""
-        prefix, of_all = self.place
-        n, bodies, times = size(runs), self.bodies, self.publish_times
+        bodies, times = self.bodies, self.publish_times
         if len(bodies) > 1:
-            rows = np.searchsorted(numbers_in(of_all), numbers_in(runs)).tolist()
+            rows = np.searchsorted(numbers_in(self.place[1]), numbers_in(runs)).tolist()
             bodies, times = tuple([bodies[row] for row in rows]), tuple([times[row] for row in rows])
-        return replace(
-            self,
-            source=f"{prefix}{runs[0][0]}",
-            runs=runs if n > 1 else (),
-            reports=self.reports // size(of_all) * n,
-            bodies=bodies,
-            publish_times=times,
-        )
+        return _of(self, runs, bodies, times)
 
     def apart(self) -> Iterator[Self]:
         """Yield a record of each message, or of all messages if they have the same data."""

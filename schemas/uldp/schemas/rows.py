@@ -6,8 +6,9 @@ share has columns for them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import Enum
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
+from uldp.schemas.pane import OUTCOMES
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import moment_at
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.specs.slices import attributes_of, slice_text
 from uldp.schemas.table import Table, TableName
@@ -114,12 +117,7 @@ _COLUMNS = {
     "band_high": _Column(Kind.NUMBER, lambda of: of.band and of.band.high),
     "n": _Column(Kind.COUNT, lambda of: of.table.n),
     "flags": _Column(Kind.TEXT, lambda of: ", ".join(of.estimate.flags) or None),
-    "received": _Column(Kind.COUNT, lambda of: of.estimate.accounting.received),
-    "counted": _Column(Kind.COUNT, lambda of: of.estimate.accounting.counted),
-    "duplicate": _Column(Kind.COUNT, lambda of: of.estimate.accounting.duplicate),
-    "late": _Column(Kind.COUNT, lambda of: of.estimate.accounting.late),
-    "rejected": _Column(Kind.COUNT, lambda of: of.estimate.accounting.rejected),
-    "missing": _Column(Kind.COUNT, lambda of: of.estimate.accounting.missing),
+    **{name: _Column(Kind.COUNT, attrgetter(f"estimate.accounting.{name}")) for name in OUTCOMES},
 }
 #: Further columns of a place that keeps the rows of all panes. If a window has several panes, the pane with the highest
 #: age is valid; ages sort as text.
@@ -136,7 +134,6 @@ STORED_COLUMNS: Mapping[str, Kind] = {name: column.kind for name, column in _STO
 WINDOW_KEY = ("collection", "version", "device_digest", "window_start", "window_end", "estimator")
 #: The columns that name a row among those of all panes. No other row has the same ones.
 KEY = (*WINDOW_KEY, "age", "table_name", "position")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
@@ -161,7 +158,7 @@ def _values(kind: Kind, column: Any, part: slice) -> Sequence[Any]:
         return list(map(printable, column[part]))
     match kind:
         case Kind.TIME:
-            column = _EPOCH + timedelta(milliseconds=column)
+            column = moment_at(column)
         case Kind.TEXT if column is not None:
             column = printable(column)
         case Kind.NUMBER if column is not None:

@@ -38,14 +38,9 @@ SYNC_SIZE = 16
 
 _MAGIC = b"Obj\x01"
 _MAX_VARINT = 10
-_BOUNDS = {
-    "message": MAX_BLOCK_BYTES,
-    "rejected": MAX_BLOCK_BYTES,
-    "missing": MAX_BLOCK_BYTES,
-    "ids": MAX_BLOCK_BYTES,
-    "estimate": MAX_PANE_BYTES,
-    "statistic": MAX_PANE_BYTES,
-}
+_BOUNDS = dict.fromkeys(("message", "rejected", "missing", "ids"), MAX_BLOCK_BYTES) | dict.fromkeys(
+    ("estimate", "statistic"), MAX_PANE_BYTES
+)
 
 
 class ContainerError(DataError):

@@ -9,7 +9,7 @@ import io
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import IO, Any, cast
 
@@ -104,20 +104,13 @@ def write_header(
     file: IO[bytes], schema: str, sync_marker: bytes, metadata: Mapping[str, str], codec: str = "null"
 ) -> None:
     """Write the header of a container file of records of ``schema``, without docs, which took 85 % of small panes."""
-    header = _header(schema, metadata, codec) if metadata else _plain_header(schema, codec)
-    file.write(header[:-SYNC_SIZE] + sync_marker)
+    file.write(_header(schema, tuple(metadata.items()), codec)[:-SYNC_SIZE] + sync_marker)
 
 
-@cache
-def _plain_header(schema: str, codec: str) -> bytes:
-    """Return the header of a file without metadata: to write the schema takes longer than a small pane."""
-    return _header(schema, {}, codec)
-
-
-def _header(schema: str, metadata: Mapping[str, str], codec: str) -> bytes:
-    """Return a header, with zeros at its end in place of the sync marker."""
+@lru_cache(maxsize=64)
+def _header(schema: str, metadata: tuple[tuple[str, str], ...], codec: str) -> bytes:
+    """Return a header, with zeros in place of the sync marker: to write the schema takes longer than a small pane."""
     file = io.BytesIO()
-    # Pass a copy of the metadata, because fastavro adds entries to it.
     fastavro.writer(file, _without_docs(schema), [], metadata=dict(metadata), sync_marker=bytes(SYNC_SIZE), codec=codec)
     return file.getvalue()
 

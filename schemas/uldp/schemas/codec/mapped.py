@@ -1,18 +1,17 @@
 """Messages of archivers: records of a known layout, read one by one, of which only what a message has is read."""
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.layouts import Layout, Role, Type
-from uldp.schemas.codec.stored import read_bytes, read_entries, read_long, read_text
-from uldp.schemas.records import KNOWN_ATTRIBUTES, NO_ATTRIBUTES, Message, known_attributes
+from uldp.schemas.codec.stored import read_bytes, read_long, read_map, read_text
+from uldp.schemas.records import NO_ATTRIBUTES, Message, known_attributes
+from uldp.schemas.specs.durations import milliseconds_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 #: As Event Hubs writes a time: 1/2/2026 3:04:05 PM, in newer versions of .NET with a narrow space before the last part.
 _AMERICAN = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}) (\d{1,2}):(\d{2}):(\d{2})[ \u202f]([AP])M")
 _DOUBLE = 8
@@ -74,7 +73,7 @@ def parse_time(text: str) -> int:
     else:
         time = datetime.fromisoformat(text)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
-    return (time - _EPOCH) // _MILLISECOND
+    return milliseconds_of(time)
 
 
 def _read(block: bytes, at: int, kind: Type) -> tuple[Any, int]:
@@ -94,22 +93,9 @@ def _read(block: bytes, at: int, kind: Type) -> tuple[Any, int]:
         return None, at + _DOUBLE  # no part of a message is one
     name, *parts = kind
     if name == "map":
-        return _read_map(block, at, parts[0])
+        found, at = read_map(block, at, lambda block, at: _read(block, at, parts[0]))
+        return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}, at
     branch, at = read_long(block, at)
     if not 0 <= branch < len(parts):
         raise ValueError(f"a union has no branch {branch}")
     return _read(block, at, parts[branch])
-
-
-def _read_map(block: bytes, at: int, kind: Type) -> tuple[Mapping[str, str], int]:
-    """Read a map, and keep the texts of known names: there may be millions of others."""
-    found: dict[str, Any] = {}
-    entries, at = read_entries(block, at)
-    while entries:
-        for _ in range(entries):
-            name, at = read_text(block, at)
-            value, at = _read(block, at, kind)
-            if name in KNOWN_ATTRIBUTES:
-                found[name] = value
-        entries, at = read_entries(block, at)
-    return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}, at

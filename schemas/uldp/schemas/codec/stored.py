@@ -6,9 +6,9 @@ record alone. fastavro is the reference; it takes eighteen times as long.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from uldp.schemas.arrays import Rows
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
-from uldp.schemas.records import KNOWN_ATTRIBUTES, NO_ATTRIBUTES, known_attributes
+from uldp.schemas.records import KNOWN_ATTRIBUTES, known_attributes
 
 _MAX_LONG_BITS = 64
 
@@ -60,12 +60,21 @@ def read_text(block: bytes, at: int) -> tuple[str, int]:
     return block[start:end].decode(), end
 
 
-def read_entries(block: bytes, at: int) -> tuple[int, int]:
-    """Read the number of entries of a block of a map, 0 at its end; return the offset too; errors as ``read_long``."""
-    entries, at = read_long(block, at)
-    if entries < 0:  # then the size of the block follows
-        _, at = read_long(block, at)
-    return abs(entries), at
+def read_map(block: bytes, at: int, read: Callable[[bytes, int], tuple[Any, int]]) -> tuple[dict[str, Any], int]:
+    """Read a map, whose values ``read`` reads, and keep the entries of known names: there may be millions of others."""
+    found: dict[str, Any] = {}
+    while True:
+        entries, at = read_long(block, at)
+        if not entries:
+            return found, at
+        if entries < 0:  # then the size of the block follows
+            entries = -entries
+            _, at = read_long(block, at)
+        for _ in range(entries):
+            name, at = read_text(block, at)
+            value, at = read(block, at)
+            if name in KNOWN_ATTRIBUTES:
+                found[name] = value
 
 
 #: Bytes of a block to look at together, so that the intermediate arrays of a large block stay in the processor's cache.
@@ -133,7 +142,7 @@ class _Part:
     def _read_one(self) -> None:
         """Read a record that is not usual."""
         start, end = read_bytes(self._block, self.at)
-        attributes, at = _read_map(self._block, end)
+        attributes, at = read_map(self._block, end, read_text)
         time, self.at = read_long(self._block, at)
         if attributes and (known := known_attributes(attributes)):
             self._attributes[self.rows] = known
@@ -195,24 +204,3 @@ def _usual_records(block: bytes, begin: int, stop: int) -> _UsualRecords:
     fits &= (words & _TAIL_MASK == _TAIL) & shortest
     kept = np.flatnonzero(fits)
     return _UsualRecords.of(starts.take(kept), np.stack([bodies, ends, unzigzag(times)]).take(kept, axis=1))
-
-
-def _read_map(block: bytes, at: int) -> tuple[Mapping[str, str], int]:
-    """Read a map, and keep the entries of known names: there may be millions of others."""
-    if not block[at]:
-        return NO_ATTRIBUTES, at + 1
-    found: dict[str, str] = {}
-    while entries := block[at]:
-        if entries < 0x80 and not entries & 1:
-            entries >>= 1
-            at += 1
-        else:
-            entries, at = read_entries(block, at)
-            if not entries:  # a zero in more bytes than one
-                return found, at
-        for _ in range(entries):
-            name, at = read_text(block, at)
-            value, at = read_text(block, at)
-            if name in KNOWN_ATTRIBUTES:
-                found[name] = value
-    return found, at + 1
