@@ -1,6 +1,6 @@
 """The keys of a spec that take a mechanism of any family: its name chooses the model that reads it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -10,8 +10,18 @@ from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
 from uldp.schemas.specs.strict import under
 
+#: What stands for these in a JSON Schema, until ``uldp.schemas.specs.json_schema`` puts the families in its place.
+PLACE = "x-uldp"
+ANY, PART, LEVEL = "mechanism", "mechanism-of-attribute", "mechanism-of-levels"
+#: Which families fit a key that takes a mechanism.
+FITS: Mapping[str, Callable[[type[MechanismFamily]], bool]] = {
+    ANY: lambda model: True,
+    PART: lambda model: model.is_part(),
+    LEVEL: lambda model: model.is_level(),
+}
 
-def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
+
+def _read(data: object, place: str) -> object:
     """Read a mechanism by the model of its name; ValidationError with it in the location, ValueError if it is alone."""
     if isinstance(data, str) and data in mechanism_names():
         keys = "".join(f", {example.removeprefix('for example ')}" for example in family(data).needs.values())
@@ -21,8 +31,8 @@ def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object
     if "name" not in data:
         raise _error("union_tag_not_found", data, discriminator="'name'")
     name = data["name"]
-    if not (isinstance(name, str) and name in registered() and fits(family(name))):
-        expected = ", ".join(repr(known) for known in names_where(fits).split(", "))
+    if not (isinstance(name, str) and name in registered() and FITS[place](family(name))):
+        expected = ", ".join(repr(known) for known in names_where(FITS[place]).split(", "))
         raise _error("union_tag_invalid", data, discriminator="'name'", tag=str(name), expected_tags=expected)
     try:
         return family(name).model_validate(data)
@@ -35,26 +45,11 @@ def _error(kind: str, data: object, **context: str) -> ValidationError:
     return ValidationError.from_exception_data("mechanism", [details])
 
 
-def _any(model: type[MechanismFamily]) -> bool:
-    return True
-
-
-#: What stands for these in a JSON Schema, until ``uldp.schemas.specs.json_schema`` puts the families in its place.
-PLACE = "x-uldp"
-ANY, PART, LEVEL = "mechanism", "mechanism-of-attribute", "mechanism-of-levels"
-
-
-def _schema(name: str) -> WithJsonSchema:
-    return WithJsonSchema({PLACE: name})
+def _reader(place: str) -> BeforeValidator:
+    return BeforeValidator(partial(_read, place=place))
 
 
 #: A mechanism of any family; one for an attribute of a record; one that levels of privacy have.
-AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any)), _schema(ANY)]
-PartMechanism = Annotated[
-    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part())), _schema(PART)
-]
-LevelMechanism = Annotated[
-    SerializeAsAny[MechanismFamily],
-    BeforeValidator(partial(_read, fits=lambda model: model.is_level())),
-    _schema(LEVEL),
-]
+AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], _reader(ANY), WithJsonSchema({PLACE: ANY})]
+PartMechanism = Annotated[SerializeAsAny[MechanismFamily], _reader(PART), WithJsonSchema({PLACE: PART})]
+LevelMechanism = Annotated[SerializeAsAny[MechanismFamily], _reader(LEVEL), WithJsonSchema({PLACE: LEVEL})]

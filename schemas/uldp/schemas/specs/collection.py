@@ -200,19 +200,7 @@ class CollectionSpec(Strict):
                 raise ValueError(
                     f"mechanism: {mechanism.name} is for a record; give domain.record, or another mechanism"
                 )
-            only = read_variable(
-                self.domain,
-                self.sensitive,
-                self.tags,
-                mechanism,
-                folder,
-                simultaneous=self._simultaneous,
-                candidates=self.candidates,
-                candidates_file=self.candidates_file,
-                ranges=self.ranges,
-                discover=self.discover,
-            )
-            return {"": only}
+            return {"": read_variable(self.domain, self, mechanism, folder, simultaneous=self._simultaneous)}
         if mechanism.domain_kind != RECORD:
             raise ValueError(
                 f"mechanism: a record needs {names_where(lambda family: family.domain_kind == RECORD)}, not"
@@ -234,17 +222,12 @@ class CollectionSpec(Strict):
         return {
             name: read_variable(
                 attribute,
-                attribute.sensitive,
-                attribute.tags,
+                attribute,
                 parts[name],
                 folder,
                 attribute=name,
                 share=mechanism.share_of(name),
                 simultaneous=self._simultaneous,
-                candidates=attribute.candidates,
-                candidates_file=attribute.candidates_file,
-                ranges=attribute.ranges,
-                discover=attribute.discover,
             )
             for name, attribute in record.items()
         }

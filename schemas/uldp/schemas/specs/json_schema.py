@@ -5,26 +5,20 @@ An editor checks keys, types and bounds by it. It does not know what two keys me
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from uldp.schemas.specs.any_mechanism import ANY, LEVEL, PART, PLACE
+from uldp.schemas.specs.any_mechanism import ANY, FITS, PLACE
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import Attribute, Domain, VariableDomain
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.kinds import KINDS, of_packages
-from uldp.schemas.specs.mechanism_family import MechanismFamily, family
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.strict import Strict
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: What a key that takes a mechanism refers to, and which families fit it.
-_FITS: Mapping[str, Callable[[type[MechanismFamily]], bool]] = {
-    ANY: lambda model: True,
-    PART: lambda model: model.is_part(),
-    LEVEL: lambda model: model.is_level(),
-}
 #: The models of domains, of whose forms a spec has one.
 _DOMAINS: Mapping[str, type[VariableDomain]] = {"Domain": Domain, "Attribute": Attribute}
 _COMMENTED = re.compile(r"((?:^    #: .*\n)+)^    (\w+):", re.MULTILINE)
@@ -42,7 +36,7 @@ def spec_schema() -> dict[str, Any]:
             if defs.setdefault(inner, definition) != definition:
                 raise ValueError(f"two models of specs are named {inner}")
         defs[f"{ANY}-{name}"] = own
-    for key, fits in _FITS.items():
+    for key, fits in FITS.items():
         fitting = [name for name in mechanism_names() if fits(family(name))]
         for name in fitting if key != ANY else ():  # the epsilon is that of the record, or of the level
             own = defs[f"{ANY}-{name}"]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.candidates import Discover
-from uldp.schemas.specs.domains import Tag, VariableDomain
+from uldp.schemas.specs.domains import Attribute, Tag, VariableDomain
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.kinds import KINDS, Ends, Kind, Range, Value, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
@@ -17,6 +17,9 @@ from uldp.schemas.specs.mistakes import prefixed, printable
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.values import Sensitive, Values
 from uldp.schemas.specs.zones import Zones, read_zones
+
+if TYPE_CHECKING:
+    from uldp.schemas.specs.collection import CollectionSpec
 
 #: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
 _MOST_PLACES = 1 << 24
@@ -84,27 +87,27 @@ class Variable(Values):
 
 def read_variable(
     domain: VariableDomain,
-    sensitive: Sensitive,
-    tags: Sequence[Tag],
+    asked: "Attribute | CollectionSpec",
     mechanism: MechanismFamily,
     folder: SpecFolder,
     *,
     attribute: str = "",
     share: float = 1.0,
     simultaneous: bool = False,
-    candidates: Sequence[str] | None = None,
-    candidates_file: str | None = None,
-    ranges: Sequence[Ends] = (),
-    discover: Discover | None = None,
 ) -> Variable:
-    """Read a variable and its files; ValueError, which begins with the key, if they are wrong or do not fit."""
-    keys = _Keys(attribute)
+    """Read a variable and its files; ValueError, which begins with the key, if they are wrong or do not fit.
+
+    What is asked about it is in the keys of its attribute of a record, or else in those of the spec.
+    """
+    keys = _Keys.of_attribute(attribute) if attribute else _Keys()
+    sensitive, tags, discover = asked.sensitive, asked.tags, asked.discover
     _check_kind(domain, sensitive, tags, mechanism, keys)
     with prefixed(f"{keys.of_domain}."):
         kind = domain.read(folder)
     with prefixed(keys.beside):
-        asked = kind.candidates(candidates, candidates_file, mechanism.most_candidates, folder)
-        bins = read_ranges(kind, mechanism, ranges)
+        most = mechanism.most_candidates
+        candidates = kind.candidates(asked.candidates, asked.candidates_file, most, folder)
+        bins = read_ranges(kind, mechanism, asked.ranges)
     if discover is not None and not mechanism.discovers:
         raise ValueError(
             f"{keys.beside}discover: {mechanism.name} finds no strings; remove it, or choose"
@@ -139,7 +142,7 @@ def read_variable(
         strength,
         zones,
         simultaneous,
-        asked,
+        candidates,
         bins,
         discover or Discover(),
         columns=values.columns,
@@ -164,27 +167,18 @@ def read_ranges(kind: Kind, mechanism: MechanismFamily, ranges: Sequence[Ends]) 
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Keys:
+class _Keys(NamedTuple):
     """The keys of a variable in its spec: those of an attribute are beside its domain; others are around the domain."""
 
-    attribute: str
+    of_domain: str = "domain"
+    beside: str = ""
+    where: str = ""
+    mechanism: str = "mechanism"
 
-    @property
-    def of_domain(self) -> str:
-        return f"domain.record.{self.attribute}" if self.attribute else "domain"
-
-    @property
-    def beside(self) -> str:
-        return f"{self.of_domain}." if self.attribute else ""
-
-    @property
-    def where(self) -> str:
-        return f"{self.of_domain}: " if self.attribute else ""
-
-    @property
-    def mechanism(self) -> str:
-        return f"mechanism.of.{self.attribute}" if self.attribute else "mechanism"
+    @classmethod
+    def of_attribute(cls, name: str) -> Self:
+        key = f"domain.record.{name}"
+        return cls(key, f"{key}.", f"{key}: ", f"mechanism.of.{name}")
 
     def of(self, key: str) -> str:
         """Return the place of the domain, of a key beside it, or of a parameter of the mechanism."""
@@ -198,7 +192,7 @@ def _check_kind(
 ) -> None:
     """Raise ValueError if the mechanism is not for this kind of domain, or the spec has keys of another kind."""
     if not mechanism.takes(domain.kind):
-        fitting = names_where(lambda family: family.takes(domain.kind) and (not keys.attribute or family.is_part()))
+        fitting = names_where(lambda family: family.takes(domain.kind) and (not keys.beside or family.is_part()))
         raise ValueError(
             f"{keys.mechanism}: {mechanism.name} is for {holds(mechanism.domain_kind)}, and the domain is"
             f" {holds(domain.kind)}; choose one of {fitting}"

@@ -9,35 +9,18 @@ from functools import cache
 from importlib.metadata import EntryPoint
 
 from uldp.schemas.extras import with_packages
-from uldp.schemas.specs.kinds.kind import Column, Ends, Kind, Range, Value
-from uldp.schemas.specs.kinds.number import Number
-from uldp.schemas.specs.kinds.pairs import Pairs
-from uldp.schemas.specs.kinds.ranking import Ranking
-from uldp.schemas.specs.kinds.sets import Sets
-from uldp.schemas.specs.kinds.string_sets import StringSets
-from uldp.schemas.specs.kinds.strings import Strings
-from uldp.schemas.specs.kinds.values import ListedValues
-
-__all__ = [
-    "KINDS",
-    "OWN",
-    "RECORD",
-    "Column",
-    "Ends",
-    "Kind",
-    "ListedValues",
-    "Number",
-    "Pairs",
-    "Range",
-    "Ranking",
-    "Sets",
-    "StringSets",
-    "Strings",
-    "Value",
-    "holds",
-    "is_listed",
-    "of_packages",
-]
+from uldp.schemas.specs.kinds.kind import Column as Column
+from uldp.schemas.specs.kinds.kind import Ends as Ends
+from uldp.schemas.specs.kinds.kind import Kind as Kind
+from uldp.schemas.specs.kinds.kind import Range as Range
+from uldp.schemas.specs.kinds.kind import Value as Value
+from uldp.schemas.specs.kinds.number import Number as Number
+from uldp.schemas.specs.kinds.pairs import Pairs as Pairs
+from uldp.schemas.specs.kinds.ranking import Ranking as Ranking
+from uldp.schemas.specs.kinds.sets import Sets as Sets
+from uldp.schemas.specs.kinds.string_sets import StringSets as StringSets
+from uldp.schemas.specs.kinds.strings import Strings as Strings
+from uldp.schemas.specs.kinds.values import ListedValues as ListedValues
 
 #: The group of entry points.
 GROUP = "uldp.kinds"

@@ -149,7 +149,7 @@ class Kind(ABC):
     @property
     def quantities(self) -> tuple[object, ...]:
         """What estimates are of: versions of a collection estimate the same if these are equal."""
-        return (self,)
+        return (self.name,) if self.takes_candidates else (self,)
 
     def bin_text(self, position: float, bins: int) -> str:
         """Return the point at which a bin begins, or inside of it for a fraction; ValueError if there is no order."""

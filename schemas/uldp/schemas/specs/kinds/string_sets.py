@@ -95,10 +95,6 @@ class StringSets(Strict, Kind):
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         return np.array([weights[(column == candidate).any(axis=1)].sum() for candidate in candidates])
 
-    @property
-    def quantities(self) -> tuple[object, ...]:
-        return (self.name,)
-
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:

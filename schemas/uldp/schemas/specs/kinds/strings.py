@@ -88,10 +88,6 @@ class Strings(Strict, Kind):
     def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
         return np.array([weights[column == candidate].sum() for candidate in candidates])
 
-    @property
-    def quantities(self) -> tuple[object, ...]:
-        return (self.name,)
-
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:
