@@ -17,7 +17,7 @@ import pytest
 from tests.fuzz.container import MARKER, NAMES, TEXTS, deflate, write
 from tests.fuzz.container_seeds import HOSTILE, RECORDS, encoded
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, MAX_HEADER_BYTES, Container, ContainerError, open_file
-from uldp.schemas.codec.inflate import InflateError, MissingCodecError, TooLargeError, check_codec, inflate
+from uldp.schemas.codec.inflate import check_codec, inflate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.statistic import pack_cells
 
@@ -212,7 +212,7 @@ def test_a_block_comes_back(codec: str, block: bytes) -> None:
 @pytest.mark.parametrize("codec", STORE)
 @pytest.mark.parametrize("size", [BOUND + 1, 100 * BOUND])
 def test_a_block_is_not_inflated_beyond_the_bound(codec: str, size: int) -> None:
-    with pytest.raises(InflateError, match="bytes"):
+    with pytest.raises(ContainerError, match="bytes"):
         inflate(codec, STORE[codec](bytes(size)), BOUND)
 
 
@@ -221,19 +221,20 @@ def test_a_block_is_not_inflated_beyond_the_bound(codec: str, size: int) -> None
     "damage", [lambda _: b"", lambda _: b"no", lambda block: block[: len(block) // 2], lambda block: bytes(len(block))]
 )
 def test_a_damaged_block_is_refused(codec: str, damage: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(InflateError):
+    with pytest.raises(ContainerError):
         inflate(codec, damage(STORE[codec](BLOCK)), BOUND)
 
 
 def test_a_claim_of_snappy_is_not_believed() -> None:
-    with pytest.raises(TooLargeError, match="4,294,967,295 bytes"):
+    with pytest.raises(ContainerError, match="4,294,967,295 bytes"):
         inflate("snappy", b"\xff\xff\xff\xff\x0f" + bytes(4), BOUND)
-    with pytest.raises(InflateError, match="does not have its checksum"):
+    with pytest.raises(ContainerError, match="does not have its checksum"):
         inflate("snappy", snappy(BLOCK)[:-1] + b"\0", BOUND)
 
 
 @pytest.mark.parametrize("codec", ["snappy", "zstandard"])
 def test_a_codec_that_is_not_installed_names_the_extra(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    with pytest.raises(MissingCodecError, match=r"pip install 'uldp-stream\[archives\]"):
+    with pytest.raises(ContainerError, match=codec) as refused:
         check_codec(codec)
+    assert "pip install 'uldp-stream[archives]" in refused.value.remedy

@@ -18,9 +18,9 @@ from typing import IO, Any, Self, cast
 
 import fastavro
 
-from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
+from uldp.schemas.codec.inflate import CODECS, check_codec, inflate, too_large
+from uldp.schemas.codec.inflate import ContainerError as ContainerError
 from uldp.schemas.codec.layouts import Layout, LayoutError, layout_of, units_of_message
-from uldp.schemas.errors import DataError
 from uldp.schemas.framing import Schema, load_schema, parse_schema
 from uldp.schemas.regular_files import open_regular
 from uldp.schemas.specs.mistakes import quote
@@ -41,18 +41,6 @@ _MAX_VARINT = 10
 _BOUNDS = dict.fromkeys(("message", "rejected", "missing", "ids"), MAX_BLOCK_BYTES) | dict.fromkeys(
     ("estimate", "statistic"), MAX_PANE_BYTES
 )
-
-
-class ContainerError(DataError):
-    """A file that cannot be read as a container of known records; the message says why.
-
-    Attributes:
-        remedy: Text for the user, or an empty string if the file is damaged and the remedy depends on its use.
-    """
-
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        super().__init__(problem)
-        self.remedy = remedy
 
 
 def open_file(path: str | Path) -> IO[bytes]:
@@ -101,10 +89,7 @@ class Container:
             raise ContainerError(
                 f"is compressed with {quote(codec)}", f"write it again with one of these codecs: {', '.join(CODECS)}"
             )
-        try:
-            check_codec(codec)
-        except MissingCodecError as error:
-            raise ContainerError(f"is compressed with {codec}", str(error)) from error
+        check_codec(codec)
         return cls(name, writer, layout, units, codec, metadata, sync_marker, file)
 
     @property
@@ -126,7 +111,7 @@ class Container:
             if wanted is None or wanted(first, records):
                 block = _take(self.file, size)
                 self._end_block()
-                block = _inflated(self.codec, block, self._bound)
+                block = inflate(self.codec, block, self._bound)
                 yield first, _possible(records, len(block)), block
             else:
                 self.file.seek(size, os.SEEK_CUR)
@@ -152,7 +137,7 @@ class Container:
         while first := self.file.read(1):
             records, size = _read_long(self.file, first), _read_long(self.file)
             if size > self._bound:
-                raise _too_large(size, self._bound)
+                raise too_large(size, self._bound)
             if size < 0:
                 raise ContainerError("a length is negative")
             yield records, size
@@ -201,21 +186,6 @@ def read_record(body: io.BytesIO, writer: Schema, reader: Schema | None = None) 
         raise  # this process lacks memory; the file is not at fault
     except Exception as error:  # fastavro's C code raises many kinds of errors for hostile bytes
         raise ContainerError(f"a record is no value of {writer['name']}: {type(error).__name__}") from error
-
-
-def _inflated(codec: str, block: bytes, bound: int) -> bytes:
-    try:
-        return inflate(codec, block, bound)
-    except TooLargeError as error:
-        raise _too_large(error.size, bound) from error
-    except InflateError as error:
-        raise ContainerError(str(error)) from error
-
-
-def _too_large(size: int, bound: int) -> ContainerError:
-    return ContainerError(
-        f"a block takes {size:,} bytes or more, the limit is {bound:,}", "write it again in smaller blocks"
-    )
 
 
 def _take(file: IO[bytes], size: int) -> bytes:

@@ -19,7 +19,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, Container, ContainerError
-from uldp.schemas.codec.inflate import InflateError, inflate
+from uldp.schemas.codec.inflate import inflate
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.places import RunIndex, Runs, numbered, size, united, without
 from uldp.schemas.records import Message
@@ -61,7 +61,7 @@ class StoredFile(NamedTuple):
             runs = tuple(zip(bounds[::2], bounds[1::2], strict=True))
             if not isinstance(source, str) or runs != united(runs) or (bounds and bounds[0] < 0):
                 return cls(name)
-        except (ValueError, TypeError, RecursionError, binascii.Error, InflateError):
+        except (ValueError, TypeError, RecursionError, binascii.Error):
             return cls(name)
         return cls(name, source, runs)
 
