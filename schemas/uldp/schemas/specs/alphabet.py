@@ -2,9 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from uldp.schemas.specs.mistakes import ascii_quote, plain, prefixed
+from uldp.schemas.specs.mistakes import ascii_quote, plain, prefixed, repeated
 from uldp.schemas.specs.specfile import SpecFolder, read_text
 
 #: An alphabet has at most so many characters, and a vocabulary so many pieces, because each is scored many times.
@@ -45,7 +45,7 @@ def characters(alphabet: str) -> str:
         raise ValueError("no characters; write some, such as a-z0-9")
     if odd := next((each for each in found if unseen(each)), None):
         raise ValueError(f"{ascii_quote(odd)} is a character that nobody sees; remove it")
-    if twice := _twice(found):
+    if twice := repeated(found):
         raise ValueError(f"{ascii_quote(twice)} occurs twice; remove one")
     return "".join(sorted(found))
 
@@ -78,7 +78,7 @@ def read_pieces(
         if wrong := _wrong(piece, known, longest):
             at = f"{'entry' if file is None else 'line'} {number}, {ascii_quote(piece)}"
             raise ValueError(f"{key}: {at}: {wrong}; correct or remove it")
-    if twice := _twice(found):
+    if twice := repeated(found):
         raise ValueError(f"{key}: {ascii_quote(twice)} occurs twice; remove one")
     pieces = {*found, *(known or ()), *"".join(found)}
     if len(pieces) > MOST_PIECES:
@@ -98,9 +98,3 @@ def _wrong(piece: str, known: frozenset[str] | None, longest: int) -> str:
     if known is not None and not known.issuperset(piece):
         return "it has a character that is not in alphabet"
     return ""
-
-
-def _twice(texts: Iterable[str]) -> str | None:
-    """Return the first text that occurs before."""
-    seen: set[str] = set()
-    return next((text for text in texts if text in seen or seen.add(text)), None)  # type: ignore[func-returns-value]

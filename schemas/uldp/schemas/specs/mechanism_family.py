@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 class MisfitError(UldpError):
-    """A mechanism does not fit the domain, the sensitive values or the tags.
-
-    Attributes:
-        key: ``domain``, ``sensitive``, ``tags``, or a parameter of the mechanism.
-        text: What is wrong, and the remedy.
-    """
+    """A mechanism does not fit: ``key`` is domain, sensitive, tags or a parameter, and ``text`` has the remedy."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}: {text}")

@@ -3,7 +3,7 @@
 import difflib
 import re
 import reprlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
@@ -172,6 +172,12 @@ def printable(text: str) -> str:
     if text.isprintable():  # nearly all text is, and a line may be long
         return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def repeated(texts: Iterable[str]) -> str | None:
+    """Return the first text that occurs before; None if all differ."""
+    seen: set[str] = set()
+    return next((text for text in texts if text in seen or seen.add(text)), None)  # type: ignore[func-returns-value]
 
 
 def near(word: str, words: Collection[str]) -> str:

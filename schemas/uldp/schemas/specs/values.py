@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.mistakes import near, notes, prefixed, quote
+from uldp.schemas.specs.mistakes import near, notes, prefixed, quote, repeated
 from uldp.schemas.specs.specfile import SpecFolder
 from uldp.schemas.specs.tables import Table, read_column, read_weight, sum_weights
 
@@ -99,7 +99,11 @@ def read_values(
 ) -> Values:
     """Return the values of a domain; ValueError, which begins with the key, if a file or columns do not fit."""
     if labels_file is not None:
-        labels = _read_labels(labels_file, folder)
+        with folder.file(labels_file, "labels_file") as path:
+            labels = read_column(path, MOST_LABEL_FILE_BYTES, MOST_LABEL_LINES)
+            refuse_repeated(labels)
+            if len(labels) < 2:
+                raise ValueError(f"the file has {len(labels)} labels; write two or more")
     values = Values(size or 0 if labels is None else len(labels), labels, columns=columns)
     with prefixed("columns: "):
         require_full_rows(values.size, columns or 1)
@@ -118,20 +122,7 @@ def require_full_rows(size: int, columns: int) -> None:
     raise ValueError(f"{columns} columns do not divide {size:,} values into full rows; {remedy}")
 
 
-def _read_labels(name: str, folder: SpecFolder) -> list[str]:
-    """Read the only column of a table."""
-    with folder.file(name, "labels_file") as path:
-        labels = read_column(path, MOST_LABEL_FILE_BYTES, MOST_LABEL_LINES)
-        refuse_repeated(labels)
-        if len(labels) < 2:
-            raise ValueError(f"the file has {len(labels)} labels; write two or more")
-    return labels
-
-
 def refuse_repeated(labels: list[str]) -> None:
     """Raise ValueError if a label occurs twice."""
-    seen = set()
-    for label in labels:
-        if label in seen:
-            raise ValueError(f"label {quote(label)} occurs twice; labels must differ")
-        seen.add(label)
+    if (label := repeated(labels)) is not None:
+        raise ValueError(f"label {quote(label)} occurs twice; labels must differ")

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, PrivateAttr, model_validator
 
-from uldp.schemas.arrays import Floats, Symbols
+from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.kinds.kind import Column, Kind, Value, list_labels
-from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets
+from uldp.schemas.specs.kinds.string_sets import SEPARATOR, StringSets, rows_of
 from uldp.schemas.specs.kinds.strings import Strings
 from uldp.schemas.specs.kinds.values import ListedValues
 from uldp.schemas.specs.mistakes import prefixed, quote
@@ -143,7 +143,7 @@ class Sets(Strict, Kind):
 
     def column(self, values: Sequence[Value]) -> Column:
         """Return the sets as rows, shape (n, the most items of any), with -1 behind their items; see ``Kind``."""
-        return rows_of(values)
+        return rows_of(values, -1, np.int64)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
         yield from ((f"{self.name}.of.{key}", value) for key, value in self._items.facts())
@@ -164,12 +164,3 @@ class Sets(Strict, Kind):
     @property
     def quantities(self) -> tuple[object, ...]:
         return self.name, *self._items.quantities
-
-
-def rows_of(sets: Sequence[Value]) -> Symbols:
-    """Return tuples of numbers as rows, shape (n, the longest), with -1 behind the shorter ones."""
-    tuples = [each if isinstance(each, tuple) else (each,) for each in sets]
-    rows = np.full((len(tuples), max(map(len, tuples), default=0)), -1, dtype=np.int64)
-    for row, each in zip(rows, tuples, strict=True):
-        row[: len(each)] = each
-    return rows

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from uldp.schemas.arrays import Floats, Texts
 from uldp.schemas.specs.candidates import read_candidates
@@ -18,13 +19,9 @@ SEPARATOR = ";"
 
 
 class StringSets(Strict, Kind):
-    """Sets of different strings, of which a device reports up to ``at_most``.
+    """Sets of different strings, of which a device reports up to ``at_most``: of a larger set as many, at random.
 
     A spec writes them as a ``set`` whose items are ``strings``.
-
-    Attributes:
-        strings: The strings of which sets are.
-        at_most: How many strings of a set a device reports: of a larger set as many, chosen uniformly at random.
     """
 
     name: ClassVar = "string-set"
@@ -79,11 +76,7 @@ class StringSets(Strict, Kind):
 
     def column(self, values: Sequence[Value]) -> Texts:
         """Return the sets as rows, shape (n, the most strings of any), with None behind their strings; see ``Kind``."""
-        sets = [each if isinstance(each, tuple) else (each,) for each in values]
-        rows = np.full((len(sets), max(map(len, sets), default=0)), None, dtype=np.object_)
-        for row, each in zip(rows, sets, strict=True):
-            row[: len(each)] = each
-        return rows
+        return rows_of(values, None, np.object_)
 
     def facts(self) -> Iterator[tuple[str, Any]]:
         yield from ((f"set.of.{key}", value) for key, value in self.strings.facts())
@@ -99,3 +92,12 @@ class StringSets(Strict, Kind):
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:
         return read_candidates(listed, file, self.strings.read, most, folder)
+
+
+def rows_of(sets: Sequence[Value], nothing: int | None, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Return tuples as rows of a kind of array, shape (n, the longest), with ``nothing`` behind the shorter ones."""
+    tuples = [each if isinstance(each, tuple) else (each,) for each in sets]
+    rows = np.full((len(tuples), max(map(len, tuples), default=0)), nothing, dtype=kind)
+    for row, each in zip(rows, tuples, strict=True):
+        row[: len(each)] = each
+    return rows
