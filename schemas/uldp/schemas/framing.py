@@ -50,13 +50,7 @@ def parse_schema(schema: Schema) -> Schema:
     The function sorts the keys. Writers put the schema into container files, and the bytes of these files must not
     depend on the process, but the order in which fastavro leaves the keys does.
     """
-    return cast(Schema, _sorted(fastavro.parse_schema(schema)))
-
-
-def _sorted(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _sorted(node[key]) for key in sorted(node)}
-    return [_sorted(item) for item in node] if isinstance(node, list) else node
+    return cast(Schema, json.loads(json.dumps(fastavro.parse_schema(schema), sort_keys=True)))
 
 
 @cache

@@ -52,13 +52,30 @@ def open_folder(folder: Path) -> int:
     return os.open(folder, os.O_RDONLY | FOLDER)
 
 
-def try_lock(descriptor: int, path: Path, *, shared: bool = False) -> bool:
-    """Lock an open file or folder, unless another process holds its lock; return whether it is locked.
+def try_lock(descriptor: int, path: Path, *, shared: bool = False, wait: bool = False) -> bool:
+    """Lock an open file or folder, or wait for it, if another process holds its lock; return whether it is locked.
 
     A ``shared`` lock others may hold too who share it; Windows shares none. NoLocksError if the system or the file
     system has no locks. OSError if it refuses the lock for another reason.
     """
-    return _lock(descriptor, path, shared=shared, wait=False)
+    while True:
+        try:
+            if _FCNTL is None:
+                _lock_byte(descriptor, "LK_NBLCK")
+            else:
+                mode = _FCNTL.LOCK_SH if shared else _FCNTL.LOCK_EX
+                _FCNTL.flock(descriptor, mode | (0 if wait else _FCNTL.LOCK_NB))
+            return True
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                raise NoLocksError(
+                    f"{plain(str(path))}: the file system has no locks; choose a folder on a disk of this machine"
+                ) from error
+            if error.errno not in _HELD:
+                raise
+        if not wait:
+            return False
+        time.sleep(_AGAIN)
 
 
 def release(descriptor: int) -> None:
@@ -79,7 +96,7 @@ def locked_file(path: Path) -> Iterator[int]:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | NO_WAIT, 0o600)
         try:
-            _lock(descriptor, path)
+            try_lock(descriptor, path, wait=True)
         except BaseException:
             os.close(descriptor)
             raise
@@ -97,31 +114,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder until the context ends; NoLocksError where there are none, else OSError."""
     descriptor = open_folder(folder)
     try:
-        _lock(descriptor, folder)
+        try_lock(descriptor, folder, wait=True)
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, path: Path, *, shared: bool = False, wait: bool = True) -> bool:
-    while True:
-        try:
-            if _FCNTL is None:
-                _lock_byte(descriptor, "LK_NBLCK")
-            else:
-                mode = _FCNTL.LOCK_SH if shared else _FCNTL.LOCK_EX
-                _FCNTL.flock(descriptor, mode | (0 if wait else _FCNTL.LOCK_NB))
-            return True
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                raise NoLocksError(
-                    f"{plain(str(path))}: the file system has no locks; choose a folder on a disk of this machine"
-                ) from error
-            if error.errno not in _HELD:
-                raise
-        if not wait:
-            return False
-        time.sleep(_AGAIN)
 
 
 def _lock_byte(descriptor: int, mode: str) -> None:

@@ -109,12 +109,8 @@ class Signals:
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
         """Read a value that ``to_avro`` returned."""
         sender = value["busiest_sender"]
-        return cls(
-            tuple(value["early"]),
-            tuple(value["past"]),
-            value["improbable_reports"],
-            None if sender is None else Sender(**sender),
-        )
+        early, past = tuple(value["early"]), tuple(value["past"])
+        return cls(early, past, value["improbable_reports"], None if sender is None else Sender(**sender))
 
 
 @dataclass(frozen=True, slots=True)

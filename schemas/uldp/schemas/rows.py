@@ -176,24 +176,15 @@ def _labels(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
     return None if len(table.values) == 1 and table.keys is None else value_labels(table, spec)
 
 
-class Texts:
+class Texts(dict[str, int]):
     """The texts of a column, each with its position in the order in which they came; printable, as all output."""
 
     #: The code of no text.
     NONE = -1
 
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._codes)
-
     def code(self, text: str | None) -> int:
         """Return the code of a text; ``NONE`` for None."""
-        return self.NONE if text is None else self._codes.setdefault(printable(text), len(self._codes))
+        return self.NONE if text is None else self.setdefault(printable(text), len(self))
 
 
 class Rows:

@@ -86,18 +86,12 @@ def report_schema() -> Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FastRows:
-    """Reports that the columnar decoder decoded, of all layouts with one kind of payload, sorted by their layout.
+    """Reports that the columnar decoder decoded, of all layouts with one kind of payload, sorted by their layout."""
 
-    Attributes:
-        layouts: The indices of k layouts, ascending, each with one or more reports.
-        ends: Where the reports of each of these layouts end.
-        rows: Shape (n,): the messages of the reports, those of a layout ascending.
-        report_ids, event_times, payloads: Their fields, as in ``uldp.collector.columns.ReportColumns``.
-    """
-
-    layouts: Sequence[int]
-    ends: Sequence[int]
-    rows: Rows
+    layouts: Sequence[int]  # the indices of k layouts, ascending, each with one or more reports
+    ends: Sequence[int]  # where the reports of each of these layouts end
+    rows: Rows  # shape (n,): the messages of the reports, those of a layout ascending
+    #: Their fields, as in ``uldp.collector.columns.ReportColumns``.
     report_ids: ReportIds
     event_times: Times
     payloads: Payloads

@@ -110,12 +110,7 @@ def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterat
 
 
 class _Part:
-    """The records of a block that begin in a window of it.
-
-    Attributes:
-        at: The offset behind the last record that was read.
-        rows: The number of records that were read.
-    """
+    """The records of a block that begin in a window of it: ``rows`` were read, and ``at`` is the offset behind them."""
 
     def __init__(self, block: bytes, at: int, records: int) -> None:
         self._block, self._begin, self.at = block, at, at
