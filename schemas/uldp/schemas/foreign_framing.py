@@ -34,7 +34,7 @@ def registry_id(message: bytes) -> tuple[int, int] | None:
     if message[:1] != b"\0":
         return None
     for size in (4, 8):
-        if (number := int.from_bytes(message[1 : 1 + size])) and _is_body(message[1 + size :]):
+        if (number := int.from_bytes(message[1 : 1 + size])) and _name_end(message[1 + size :]):
             return number, size
     return None
 
@@ -45,7 +45,7 @@ def foreign_hint(message: bytes) -> str:
     >>> foreign_hint(b'{"collection": "home"}')
     "; it looks like JSON; send Avro's binary encoding"
     """
-    if _is_body(message):
+    if _name_end(message):
         return "; it looks like a body without its header; send the 10 bytes of the header first"
     found = next((words for pattern, words in _BEGINNINGS if pattern.match(message)), None)
     return "" if found is None else f"; it looks like {found}"
@@ -56,20 +56,13 @@ def registry_beginning(message: bytes) -> bytes:
     if (found := registry_id(message)) is None:
         raise ValueError("not a message of a schema registry")
     _, size = found
-    end = _name_end(message[1 + size :])
-    assert end is not None
-    return message[: 1 + size + end]
+    return message[: 1 + size + _name_end(message[1 + size :])]
 
 
-def _is_body(message: bytes) -> bool:
-    """Return whether bytes begin as the body of a report or a batch does."""
-    return _name_end(message) is not None
-
-
-def _name_end(message: bytes) -> int | None:
-    """Return where the name of a collection ends with which the body of a report begins; None if there is no name."""
+def _name_end(message: bytes) -> int:
+    """Return where the name of a collection ends with which the body of a report begins; 0 if there is no name."""
     if (match := _BODY.match(message)) is None:
-        return None
+        return 0
     size = match[1][0] >> 1 if match[1] else 64
     named = (match[1] is None or not match[1][0] & 1) and len(match[2]) >= size
-    return match.start(2) + size if named else None
+    return match.start(2) + size if named else 0

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, WithJsonS
 
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
-from uldp.schemas.specs.strict import under
+from uldp.schemas.specs.strict import read_part
 
 #: What stands for these in a JSON Schema, until ``uldp.schemas.specs.json_schema`` puts the families in its place.
 PLACE = "x-uldp"
@@ -34,10 +34,7 @@ def _read(data: object, place: str) -> object:
     if not (isinstance(name, str) and name in registered() and FITS[place](family(name))):
         expected = ", ".join(repr(known) for known in names_where(FITS[place]).split(", "))
         raise _error("union_tag_invalid", data, discriminator="'name'", tag=str(name), expected_tags=expected)
-    try:
-        return family(name).model_validate(data)
-    except ValidationError as error:
-        raise under(name, error) from None
+    return read_part(name, family(name), data)
 
 
 def _error(kind: str, data: object, **context: str) -> ValidationError:

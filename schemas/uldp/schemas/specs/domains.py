@@ -1,6 +1,5 @@
 """The domain of a collection: the values that a device may hold, a number, a ranking and so on, or a record."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
@@ -10,7 +9,6 @@ from pydantic import (
     PrivateAttr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
-    ValidationError,
     create_model,
     model_serializer,
     model_validator,
@@ -20,7 +18,7 @@ from uldp.schemas.specs.candidates import Discover
 from uldp.schemas.specs.kinds import KINDS, OWN, RECORD, Ends, Kind, ListedValues, StringSets, of_packages
 from uldp.schemas.specs.kinds.number import Numbers
 from uldp.schemas.specs.specfile import SpecFolder
-from uldp.schemas.specs.strict import Strict, under
+from uldp.schemas.specs.strict import Strict, read_part
 from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
 AttributeName = Annotated[
@@ -99,7 +97,9 @@ class VariableDomain(_OfOwnKinds):
         if found.columns is not None and given[0] not in _LISTS:
             raise ValueError(f"columns are of values by {', '.join(_LISTS)}, and {given[0]} lists none; remove columns")
         if brought:
-            found._brought = _read_brought(brought[0], data)
+            kind = KINDS[brought[0]]
+            assert issubclass(kind, BaseModel)
+            found._brought = read_part(brought[0], kind, data[brought[0]])
         return found
 
     @classmethod
@@ -142,16 +142,6 @@ class VariableDomain(_OfOwnKinds):
         if self._given is None:
             return ListedValues(read_values(self.size, self.labels, self.labels_file, folder, self.columns))
         return self._given.located(folder)
-
-
-def _read_brought(name: str, data: Mapping[str, Any]) -> Kind:
-    """Read what a spec says of a kind that a package brings."""
-    kind = KINDS[name]
-    assert issubclass(kind, BaseModel)
-    try:
-        return kind.model_validate(data[name])
-    except ValidationError as error:
-        raise under(name, error) from None
 
 
 class Attribute(VariableDomain):

@@ -1,8 +1,10 @@
 """The base of all models of specs: unknown keys and values of wrong types are errors, and nothing changes later."""
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -22,10 +24,13 @@ class OrWords:
         return {"anyOf": [{"enum": [*self._words]}, handler(core)]}
 
 
-def under(key: str, error: ValidationError) -> ValidationError:
-    """Return the errors of a part with its key in front of their locations, to raise in a validator of the whole."""
-    problems = [_known({**each, "loc": (key, *each["loc"])}) for each in error.errors(include_url=False)]
-    return ValidationError.from_exception_data(key, problems)
+def read_part(key: str, model: type[AnyModel], data: object) -> AnyModel:
+    """Read a part in a validator of the whole; ValidationError with the key of the part in front of each location."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [_known({**each, "loc": (key, *each["loc"])}) for each in error.errors(include_url=False)]
+    raise ValidationError.from_exception_data(key, problems)
 
 
 def _known(problem: dict[str, Any]) -> Any:

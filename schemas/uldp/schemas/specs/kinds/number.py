@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 from pydantic import Field, StringConstraints, ValidationError, model_validator
@@ -19,7 +19,19 @@ from uldp.schemas.specs.values import refuse_repeated
 _EDGE = 1e-6
 
 
-class Number(Strict, Kind):
+class Ended(Strict):
+    """The two ends of a range of numbers."""
+
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        check_ends(self.low, self.high)
+        return self
+
+
+class Number(Ended, Kind):
     """The range of a number, with both ends."""
 
     name: ClassVar = "number"
@@ -30,14 +42,6 @@ class Number(Strict, Kind):
     ordered: ClassVar = True
     heading: ClassVar = "Range"
     compared: ClassVar = "ranges of numbers"
-
-    low: float = Field(allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _is_a_range(self) -> "Number":
-        check_ends(self.low, self.high)
-        return self
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -5,11 +5,10 @@ from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.kinds.kind import Column, Value
-from uldp.schemas.specs.kinds.number import check_ends, read_number
+from uldp.schemas.specs.kinds.number import Ended, read_number
 from uldp.schemas.specs.kinds.sets import Sets
 from uldp.schemas.specs.kinds.string_sets import SEPARATOR
 from uldp.schemas.specs.mistakes import quote
@@ -18,7 +17,7 @@ from uldp.schemas.specs.mistakes import quote
 EQUALS = "="
 
 
-class Pairs(Sets):
+class Pairs(Ended, Sets):
     """Pairs of different keys and a number of a range for each, of which a device reports up to ``at_most``.
 
     Attributes:
@@ -39,14 +38,6 @@ class Pairs(Sets):
     alone: ClassVar = ("key", "value", "share")
     separators: ClassVar = (SEPARATOR, EQUALS)
     withheld: ClassVar = "a mean is withheld where the share of its key is not significant"
-
-    low: float = Field(allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _is_a_range(self) -> "Pairs":
-        check_ends(self.low, self.high)
-        return self
 
     @property
     def symbols(self) -> int:
