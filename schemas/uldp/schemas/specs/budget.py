@@ -37,9 +37,7 @@ def covers(lasting: float, epsilon: float) -> float:
 
 #: A privacy budget in nats, of one report or of all reports of a value.
 Epsilon = Annotated[
-    float,
-    AfterValidator(protects),
-    WithJsonSchema({"type": "number", "minimum": MIN_EPSILON, "maximum": MAX_EPSILON}),
+    float, AfterValidator(protects), WithJsonSchema({"type": "number", "minimum": MIN_EPSILON, "maximum": MAX_EPSILON})
 ]
 
 

@@ -162,12 +162,7 @@ class Kind(ABC):
     def candidates(
         self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
     ) -> Sequence[str]:
-        """Return the strings whose shares a spec asks for; see ``read_candidates``.
-
-        Raises:
-            ValueError: if there are some and this is no domain of strings, or if they are wrong. The message begins
-                with the key.
-        """
+        """Return the strings whose shares a spec asks for; ValueError, which begins with the key, if they are wrong."""
         if listed is None and file is None:
             return ()
         key = "candidates" if listed is not None else "candidates_file"
