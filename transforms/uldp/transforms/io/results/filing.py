@@ -2,20 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from uldp.transforms.io.durable_files import encode_record
 from uldp.transforms.io.results.names import stored_file
 
-#: The maximum number of records that a bundle holds for files of several records, such as late reports.
+#: The maximum number of records that a bundle holds for its files, and so of panes of a file.
 MAX_RECORDS = 10_000
 #: The maximum bytes of these records, encoded; the last one may exceed them. With ``MAX_RECORDS``, this bounds the
 #: memory of a bundle, whatever clients send.
 MAX_BYTES = 8 << 20
 
-#: A record.
+#: A record, and the form in which it waits for its file.
 R = TypeVar("R")
+H = TypeVar("H")
 
 
 class File(NamedTuple):
@@ -25,16 +26,35 @@ class File(NamedTuple):
     content: bytes
 
 
-class Filing(ABC, Generic[R]):
-    """Divides the records of a bundle into files."""
+class Filing(ABC, Generic[R, H]):
+    """Divides the records of a bundle into files, by what the records of a file share."""
+
+    def __init__(self) -> None:
+        self._held: dict[Any, list[H]] = defaultdict(list)
+        self._records = self._nbytes = 0
 
     @abstractmethod
     def add(self, record: R) -> Iterator[File]:
         """Add a record, and yield the files that are whole now."""
 
     @abstractmethod
+    def files_of(self, shared: Any, held: Sequence[H]) -> Iterator[File]:
+        """Yield the files of records that share this."""
+
+    def hold(self, shared: object, record: H, nbytes: int) -> Iterator[File]:
+        """Let a record wait for its file; if a limit is reached, yield the files of all that wait."""
+        self._held[shared].append(record)
+        self._records += 1
+        self._nbytes += nbytes
+        if self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
+            yield from self.rest()
+
     def rest(self) -> Iterator[File]:
-        """Yield all other files, at the end of the bundle."""
+        """Yield the files of all that wait, as at the end of the bundle."""
+        held, self._held = self._held, defaultdict(list)
+        self._records = self._nbytes = 0
+        for shared, records in held.items():
+            yield from self.files_of(shared, records)
 
     def superseded(self) -> Sequence[str]:
         """Return the names of the files to remove once all files of the bundle are there."""
@@ -49,46 +69,20 @@ class Filing(ABC, Generic[R]):
         return b""
 
 
-class Held(Generic[R]):
-    """Records that wait for a file, by what they share, up to a number of them and of their bytes."""
-
-    def __init__(self) -> None:
-        self._held: dict[Any, list[R]] = defaultdict(list)
-        self._records = self._nbytes = 0
-
-    def add(self, key: object, record: R, nbytes: int) -> bool:
-        """Add a record, and return whether a limit is reached."""
-        self._held[key].append(record)
-        self._records += 1
-        self._nbytes += nbytes
-        return self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES
-
-    def clear(self) -> Mapping[Any, list[R]]:
-        """Take all records."""
-        held = self._held
-        self._held, self._records, self._nbytes = defaultdict(list), 0, 0
-        return held
-
-
-class JoinedFiling(Filing[R]):
+class JoinedFiling(Filing[R, bytes]):
     """Files all records of a bundle together, encoded: their size is then known, and the objects freed."""
 
     folder: ClassVar[str]
     schema: ClassVar[str]
 
-    def __init__(self) -> None:
-        self._held: Held[bytes] = Held()
-
     @abstractmethod
-    def values_of(self, record: R) -> Iterator[Mapping[str, Any]]:
-        """Yield the values of the schema that hold a record."""
+    def values_of(self, record: R) -> Iterable[Mapping[str, Any]]:
+        """Return the values of the schema that hold a record."""
 
     def add(self, record: R) -> Iterator[File]:
         for value in self.values_of(record):
             encoded = encode_record(self.schema, value)
-            if self._held.add(None, encoded, len(encoded)):
-                yield from self.rest()
+            yield from self.hold(None, encoded, len(encoded))
 
-    def rest(self) -> Iterator[File]:
-        for encoded in self._held.clear().values():
-            yield File(*stored_file(self.folder, encoded, self.schema))
+    def files_of(self, shared: None, held: Sequence[bytes]) -> Iterator[File]:
+        yield File(*stored_file(self.folder, held, self.schema))

@@ -23,15 +23,13 @@ from uldp.schemas.specs.collection import COLLECTION, MAX_VERSION, CollectionKey
 from uldp.schemas.statistic import counts_to_avro
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import COUNTS, FEW
-from uldp.transforms.io.results.filing import File
+from uldp.transforms.io.results.filing import MAX_RECORDS, File
 from uldp.transforms.io.results.names import PaneFileName
 
-#: The maximum number of panes of a file.
-MAX_PANES = 10_000
 _KEY = "uldp.panes"
 _NAME = re.compile(COLLECTION)
 _DIGEST_DIGITS = 16
-#: The largest headers of panes in bytes, when inflated: ``MAX_PANES`` with long names and many signals have fewer.
+#: The largest headers of the panes of a file in bytes, when inflated: ``MAX_RECORDS`` with long names have fewer.
 _MAX_BYTES = 1 << 23
 #: The largest entry for them in the header of a file, next to the schema.
 _MAX_STORED = MAX_HEADER_BYTES - (1 << 16)
@@ -95,7 +93,7 @@ def pane_files(
     records = [pane.record for pane in ordered]
     digest = digest_of(records)
     stored = _stored([pane.bare for pane in ordered], digest)
-    if len(ordered) > MAX_PANES or len(stored) > _MAX_STORED:
+    if len(ordered) > MAX_RECORDS or len(stored) > _MAX_STORED:
         middle = len(ordered) // 2
         for half in (ordered[:middle], ordered[middle:]):
             yield from pane_files(folder, half, estimator, joined=joined)
@@ -133,7 +131,7 @@ def headers_in(container: Container, name: PaneFileName) -> list[dict[str, Any]]
         raise ContainerError("the headers of its panes take too many bytes, or end too early")
     body, found = io.BytesIO(inflated), list[dict[str, Any]]()
     reader = None if container.current else load_schema(container.name)
-    while body.tell() < len(inflated) and len(found) < MAX_PANES:
+    while body.tell() < len(inflated) and len(found) < MAX_RECORDS:
         found.append(read_record(body, container.writer, reader))
     if body.tell() < len(inflated):
         raise ContainerError("the headers of its panes are too many")

@@ -2,11 +2,10 @@
 
 import hashlib
 import sys
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import IDS, SOURCE_DIGITS
-from uldp.transforms.io.results.filing import File, Filing, Held, JoinedFiling
+from uldp.transforms.io.results.filing import File, Filing, JoinedFiling
 from uldp.transforms.io.results.signing import line_of_file
 from uldp.transforms.io.stored_files import StoredFile, numbers_of
 
@@ -76,83 +75,45 @@ def _counted(record: Rejected) -> Rejected:
 
 #: About what Python adds to a body in a record, and to a run.
 BODY_OVERHEAD, RUN_OVERHEAD = 48, 128
-#: A record.
-R = TypeVar("R")
 
 
-class SourceFiling(Filing[R]):
-    """Files records by their source, below one folder."""
+class LateFiling(Filing[Message, Message]):
+    """Files messages that hold late reports, those of one source together."""
 
-    folder: str
+    def add(self, message: Message) -> Iterator[File]:
+        found = numbered(message.source)
+        yield from self.hold(found[0] if found else "", message, message_bytes(message))
 
-    def __init__(self) -> None:
-        self._held: Held[R] = Held()
-
-    @abstractmethod
-    def source_of(self, record: R) -> str:
-        """Return what the places of a record are numbered in; empty if they are not numbered."""
-
-    @abstractmethod
-    def nbytes_of(self, record: R) -> int:
-        """Return about how many bytes a record takes."""
-
-    @abstractmethod
-    def file_of(self, source: str, records: Sequence[R]) -> tuple[StoredFile, bytes]:
-        """Return what the header of a file of these records says, and its content."""
-
-    def add(self, record: R) -> Iterator[File]:
-        if self._held.add(self.source_of(record), record, self.nbytes_of(record)):
-            yield from self.rest()
-
-    def rest(self) -> Iterator[File]:
-        for source, records in self._held.clear().items():
-            stored, content = self.file_of(source, records)
-            yield File(f"{self.folder}/{stored.name}.avro", content)
+    def files_of(self, source: str, messages: Sequence[Message]) -> Iterator[File]:
+        ordered = sorted(messages, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
+        encoded = [encode_record("message", each.to_avro()) for each in ordered]
+        places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
+        stored = StoredFile(_file_name(source, [*encoded, *places]), source, numbers_of(ordered))
+        yield _file("late", stored, "message", encoded)
 
     def line_of_file(self, file: File) -> bytes:
         return line_of_file(*file)
 
 
-class LateFiling(SourceFiling[Message]):
-    """Files messages that hold late reports."""
+class RejectedFiling(Filing[Rejected, Rejected]):
+    """Files rejected reports, those of one source and reason together."""
 
-    folder = "late"
-
-    def source_of(self, message: Message) -> str:
-        found = numbered(message.source)
-        return found[0] if found else ""
-
-    def nbytes_of(self, message: Message) -> int:
-        return message_bytes(message)
-
-    def file_of(self, source: str, messages: Sequence[Message]) -> tuple[StoredFile, bytes]:
-        ordered = sorted(messages, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
-        encoded = [encode_record("message", each.to_avro()) for each in ordered]
-        places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
-        stored = StoredFile(_file_name(source, [*encoded, *places]), source, numbers_of(ordered))
-        return stored, container_bytes("message", encoded, deflated=True, metadata=stored.to_metadata())
-
-
-class RejectedFiling(SourceFiling[Rejected]):
-    """Files rejected reports, those of one reason together."""
-
-    folder = "rejected"
-
-    def source_of(self, record: Rejected) -> str:
+    def add(self, record: Rejected) -> Iterator[File]:
         source, runs = record.place
-        return source if runs else ""
+        # Of many messages, the data is less than what Python adds to each.
+        nbytes = record.nbytes + BODY_OVERHEAD * len(record.bodies) + RUN_OVERHEAD * len(record.runs)
+        yield from self.hold(source if runs else "", record, nbytes)
 
-    def nbytes_of(self, record: Rejected) -> int:
-        """Return about what a record takes: of many messages, the data is less than what Python adds to each."""
-        return record.nbytes + BODY_OVERHEAD * len(record.bodies) + RUN_OVERHEAD * len(record.runs)
-
-    def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[StoredFile, bytes]:
+    def files_of(self, source: str, records: Sequence[Rejected]) -> Iterator[File]:
         """Name records by places, reasons and bodies, by which versions agree; without a place, by time too."""
         sample = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
-        file, content = _rejected_file(source, sample)
-        if RARE_RATIO * len(content) < sum(sum(map(len, each.bodies)) for each in sample):
-            file, content = _rejected_file(source, sampled(sample, smaller_than=sys.maxsize))
-        return file, content
+        file = _rejected_file(source, sample)
+        if RARE_RATIO * len(file.content) < sum(sum(map(len, each.bodies)) for each in sample):
+            file = _rejected_file(source, sampled(sample, smaller_than=sys.maxsize))
+        yield file
+
+    def line_of_file(self, file: File) -> bytes:
+        return line_of_file(*file)
 
 
 def _identity(record: Rejected) -> bytes:
@@ -162,10 +123,15 @@ def _identity(record: Rejected) -> bytes:
     return b"".join([known.encode("utf-8", "surrogatepass"), lengths, *record.bodies])
 
 
-def _rejected_file(source: str, records: Sequence[Rejected]) -> tuple[StoredFile, bytes]:
+def _rejected_file(source: str, records: Sequence[Rejected]) -> File:
     stored = StoredFile(_file_name(source, [_identity(each) for each in records]))
     encoded = [encode_record("rejected", part.to_avro()) for each in records for part in parts(each)]
-    return stored, container_bytes("rejected", encoded, deflated=True, metadata=stored.to_metadata())
+    return _file("rejected", stored, "rejected", encoded)
+
+
+def _file(folder: str, stored: StoredFile, schema: str, encoded: Sequence[bytes]) -> File:
+    content = container_bytes(schema, encoded, deflated=True, metadata=stored.to_metadata())
+    return File(f"{folder}/{stored.name}.avro", content)
 
 
 def _file_name(source: str, identity: Sequence[bytes]) -> str:

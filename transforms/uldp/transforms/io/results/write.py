@@ -18,7 +18,7 @@ from uldp.transforms.io.results.pane_files import ESTIMATES
 from uldp.transforms.io.results.panes import PaneFiling
 from uldp.transforms.io.results.private import IdsFiling, LateFiling, RejectedFiling
 from uldp.transforms.io.results.signing import write_journal
-from uldp.transforms.io.results.writers import BundleWriter, FilesWriter, StatisticsWriter
+from uldp.transforms.io.results.writers import FilesWriter, StatisticsWriter
 
 
 @dataclass
@@ -69,13 +69,9 @@ class WriteResults(beam.PTransform[Any, None]):
 
 
 class _WriteFn(beam.DoFn):
-    """Writes the records of each bundle by a writer of its own.
+    """Writes the records of each bundle by a writer of its own."""
 
-    Args:
-        begin: Returns the writer.
-    """
-
-    def __init__(self, begin: Callable[[], BundleWriter]) -> None:
+    def __init__(self, begin: Callable[[], FilesWriter | StatisticsWriter]) -> None:
         self._begin = begin
         self.written: Callable[[bytes], None] | None = None  # as in ``WriteResults``
         self.sign = False  # whether to put out the lines of a journal about each bundle that is written

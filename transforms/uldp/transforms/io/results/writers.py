@@ -1,7 +1,7 @@
 """Writers of the records of a bundle, into the files by which a filing divides them."""
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
@@ -12,24 +12,10 @@ from uldp.transforms.io.results.pane_files import FEW_STATISTICS, STATISTICS
 from uldp.transforms.io.results.panes import PaneFiling
 
 
-class BundleWriter(Protocol):
-    """Writes the records of a bundle."""
-
-    @property
-    def lines(self) -> bytearray:
-        """The lines of a journal about all that is written, once the writer has finished."""
-
-    def add(self, record: Any) -> None:
-        """Add a record."""
-
-    def finish(self) -> None:
-        """Write all that is left."""
-
-
 class FilesWriter:
     """Writes the files into which a filing divides the records of a bundle, several at once."""
 
-    def __init__(self, out: str, filing: Filing[Any], *, private: bool = False) -> None:
+    def __init__(self, out: str, filing: Filing[Any, Any], *, private: bool = False) -> None:
         self._out, self._filing, self._private = out, filing, private
         self._files: list[File] = []
         self._nbytes = 0
