@@ -7,7 +7,6 @@ from tests.build import START
 from tests.fakes.kafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Broker, Reason
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
-from uldp.transforms.io.kafka.endpoint import TopicWriter
 from uldp.transforms.io.kafka.producer import KafkaProducer, WriteToKafka
 
 
@@ -51,7 +50,7 @@ def test_what_was_said_once_is_not_said_again(broker: Broker) -> None:
 
 @pytest.mark.parametrize("records", [1, 7])
 def test_a_producer_gives_up_where_a_broker_takes_nothing(broker: Broker, records: int) -> None:
-    writer = TopicWriter(KafkaProducer(TOPIC))
+    writer = KafkaProducer(TOPIC)
     broker.refuses = Reason(TIMED_OUT)
     writer.give_up(0)
     with pytest.raises(EndpointError, match=r"kafka:broker:9092/reports: .* \(reason -152\)"):
@@ -61,13 +60,13 @@ def test_a_producer_gives_up_where_a_broker_takes_nothing(broker: Broker, record
 
 
 def test_a_producer_that_gives_up_later_waits_until_then(broker: Broker) -> None:
-    writer = TopicWriter(KafkaProducer(TOPIC))
+    writer = KafkaProducer(TOPIC)
     writer.give_up(60)
     write_all(writer, broker.room + 1)
     assert len(broker.written) == broker.room + 1
 
 
-def write_all(writer: TopicWriter, records: int) -> None:
+def write_all(writer: KafkaProducer, records: int) -> None:
     writer.append([Message(b"value", START)] * records)
     writer.flush()
 

@@ -11,7 +11,6 @@ from uldp.schemas.records import NO_ATTRIBUTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.client import MESSAGES_PER_PULL, Publisher, Puller, publish_time
-from uldp.transforms.io.pubsub.endpoint import TopicWriter
 
 
 def test_a_message_is_made_of_what_is_received(client: Client) -> None:
@@ -84,7 +83,7 @@ def test_a_publisher_that_gives_up_sends_nothing_at_its_end(
 ) -> None:
     requests = Requests()
     monkeypatch.setitem(sys.modules, "google.pubsub_v1", SimpleNamespace(PublisherClient=requests))
-    writer = TopicWriter(Publisher(TOPIC))
+    writer = Publisher(TOPIC)
     writer.append([Message(b"value", 0)])
     if gives_up:
         writer.give_up(10)

@@ -5,6 +5,7 @@ None; see ``uldp.transforms.io.schemes``.
 """
 
 import secrets
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -72,6 +73,26 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Do as ``flush``; a local stream then ends."""
+
+
+class TopicWriter(ABC):
+    """A ``Writer`` to a topic, by the clock of this machine."""
+
+    simulated_clock = True
+    gives_up = False  # whether nobody waits for what is left, because the process ends
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Wait until the brokers have everything; EndpointError if they refused anything."""
+
+    def now(self) -> int:
+        """Return this machine's time."""
+        return int(time.time() * 1000)
+
+    def close(self) -> None:
+        """Do as ``flush``, unless it gave up."""
+        if not self.gives_up:
+            self.flush()
 
 
 class Endpoint(ABC):

@@ -1,7 +1,6 @@
 """A topic of Kafka as an endpoint."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +8,9 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
+from uldp.transforms.io.endpoints import Access, Endpoint, Following
 from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.kafka.producer import KafkaProducer, WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
@@ -56,39 +54,8 @@ class KafkaEndpoint(Endpoint):
         _ = records | "WriteToKafka" >> WriteToKafka(self.topic)
 
     @contextmanager
-    def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
+    def writing(self, *, simulated_clock: bool) -> Iterator[KafkaProducer]:
         self.check("WRITE")
-        writer = TopicWriter(KafkaProducer(self.topic))
+        writer = KafkaProducer(self.topic)
         yield writer
         writer.close()
-
-
-@dataclass(frozen=True)
-class TopicWriter:
-    """Appends messages to a topic, each with its publish time as the time that its sender chose."""
-
-    producer: KafkaProducer
-    simulated_clock: bool = True
-
-    def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
-        """Hand messages over; ``close`` raises if the brokers refuse any."""
-        for message in records_of(messages):
-            headers = list(message.attributes.items())
-            self.producer.send(message.data, headers=headers, timestamp=message.publish_time)
-
-    def now(self) -> int:
-        """Return this machine's time."""
-        return int(time.time() * 1000)
-
-    def flush(self) -> None:
-        """Wait until the brokers have everything; EndpointError if they refused anything."""
-        self.producer.flush()
-
-    def give_up(self, seconds: float) -> None:
-        """Wait for brokers no longer than so many seconds from now."""
-        self.producer.give_up(seconds)
-
-    def close(self) -> None:
-        """Do as ``flush``, unless it gave up."""
-        if not self.producer.gives_up:
-            self.flush()

@@ -2,19 +2,23 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.records import Message
+from uldp.transforms.io.endpoints import TopicWriter, records_of
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
 #: Seconds to wait for room in the queue of records for the brokers.
 _WAIT_SECONDS = 0.1
 
 
-class KafkaProducer:
+class KafkaProducer(TopicWriter):
     """Sends records in the background; ``flush`` reports whether the brokers have them."""
 
     def __init__(self, topic: KafkaTopic) -> None:
@@ -24,12 +28,13 @@ class KafkaProducer:
 
     def give_up(self, seconds: float) -> None:
         """Wait for brokers so many seconds, not five minutes, and drop the rest; other threads' calls may raise."""
-        self._until = time.monotonic() + seconds
+        self._until, self.gives_up = time.monotonic() + seconds, True
 
-    @property
-    def gives_up(self) -> bool:
-        """Whether ``give_up`` was called."""
-        return self._until < math.inf
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
+        """Queue messages, each with its publish time as the time that its sender chose."""
+        for message in records_of(messages):
+            headers = list(message.attributes.items())
+            self.send(message.data, headers=headers, timestamp=message.publish_time)
 
     def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
         """Queue a record with the client's options; EndpointError if it can never be written."""

@@ -7,8 +7,10 @@ from typing import Any
 import grpc
 
 from uldp.collector.collections import YEAR_9000
+from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message, known_attributes
 from uldp.transforms.io.chunks import ChunkSize
+from uldp.transforms.io.endpoints import TopicWriter, records_of
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library, pull_method
 
@@ -102,11 +104,15 @@ def _milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-class Publisher:
-    """Publishes to one topic, many messages in a request."""
+class Publisher(TopicWriter):
+    """Publishes to one topic, many messages in a request.
 
-    def __init__(self, topic: Topic) -> None:
-        self.topic = topic
+    An attribute may hold the publish times of what is appended, in milliseconds since 1970; else Pub/Sub sets them.
+    """
+
+    def __init__(self, topic: Topic, timestamp_attribute: str | None = None) -> None:
+        self.topic, self._timestamp_attribute = topic, timestamp_attribute
+        self.simulated_clock = timestamp_attribute is not None
         with topic.answers():
             self._client = library().PublisherClient()
         # The library's own ``publish`` works in threads that outlive a bundle, and it breaks if an attribute has the
@@ -116,7 +122,14 @@ class Publisher:
         self._publish = PublisherClient.publish
         self._waiting: list[dict[str, Any]] = []
         self._bytes = 0
-        self.gives_up = False  # whether nobody waits for what is left, because the process ends
+
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
+        """Queue messages as ``publish`` does."""
+        for message in records_of(messages):
+            attributes = dict(message.attributes)
+            if self._timestamp_attribute is not None:
+                attributes[self._timestamp_attribute] = str(message.publish_time)
+            self.publish(message.data, attributes)
 
     def publish(self, data: bytes, attributes: Mapping[str, str]) -> None:
         """Queue a message for the next request; ``flush`` sends it at the latest."""
@@ -134,3 +147,7 @@ class Publisher:
         with self.topic.answers():
             self._publish(self._client, request=request, timeout=PUBLISH_SECONDS)
         self._waiting, self._bytes = [], 0
+
+    def give_up(self, seconds: float) -> None:
+        """Send nothing more; a request that is under way ends within its own minute."""
+        self.gives_up = True

@@ -1,7 +1,6 @@
 """Subscriptions and topics of Pub/Sub as endpoints: jobs read the former and write to the latter."""
 
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,10 @@ from urllib.parse import parse_qsl, urlencode
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
+from uldp.transforms.io.endpoints import Access, Endpoint, Following
 from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.pubsub.client import Publisher
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubSource, ReadSubscription
@@ -127,7 +125,7 @@ class TopicEndpoint(Endpoint):
         _ = bodies | "PublishTo" >> PublishTo(self.topic, native)
 
     @contextmanager
-    def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
+    def writing(self, *, simulated_clock: bool) -> Iterator[Publisher]:
         """Publish with publish times in an attribute, which a simulation must have, or with Pub/Sub's own."""
         if simulated_clock and self.timestamp_attribute is None:
             raise EndpointError(
@@ -135,47 +133,9 @@ class TopicEndpoint(Endpoint):
                 " subscription, so that an attribute holds the simulated times"
             )
         self.topic.check()
-        writer = TopicWriter(Publisher(self.topic), self.timestamp_attribute)
+        writer = Publisher(self.topic, self.timestamp_attribute)
         yield writer
         writer.close()
-
-
-@dataclass(frozen=True)
-class TopicWriter:
-    """Publishes messages; an attribute holds their publish times, or else Pub/Sub sets them."""
-
-    publisher: Publisher
-    timestamp_attribute: str | None = None
-
-    @property
-    def simulated_clock(self) -> bool:
-        """Whether an attribute holds the publish times."""
-        return self.timestamp_attribute is not None
-
-    def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
-        """Publish messages in requests of many."""
-        for message in records_of(messages):
-            attributes = dict(message.attributes)
-            if self.timestamp_attribute is not None:
-                attributes[self.timestamp_attribute] = str(message.publish_time)
-            self.publisher.publish(message.data, attributes)
-
-    def now(self) -> int:
-        """Return this machine's time."""
-        return int(time.time() * 1000)
-
-    def flush(self) -> None:
-        """Publish the last request, and wait for the answers."""
-        self.publisher.flush()
-
-    def give_up(self, seconds: float) -> None:
-        """Send nothing more; a request that is under way ends within its own minute."""
-        self.publisher.gives_up = True
-
-    def close(self) -> None:
-        """Do as ``flush``, unless it gave up."""
-        if not self.publisher.gives_up:
-            self.flush()
 
 
 def _attributed(key: bytes, body: bytes) -> tuple[bytes, dict[str, str]]:
