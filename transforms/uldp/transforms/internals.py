@@ -18,12 +18,12 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``RowTypeConstraint``: the schema of rows whose fields are a table of this project, and no class. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
-- ``evaluation_context``: where the same runner keeps the state of keys, which ``small_state`` of
+- ``EvaluationContext``: where the same runner keeps the state of keys, which ``small_state`` of
   ``uldp.transforms.io.local.lighter_runner`` tidies. As old.
-- ``unmerged_state``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
-- ``transform_watermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
+- ``DirectUnmergedState``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
+- ``TransformWatermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
 - ``transform_evaluator``: where the same runner pickles steps, which ``copied_steps`` beside that copies. As old.
-- ``local_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
+- ``direct_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
   ``uldp.transforms.io.local.lighter_runner`` tells from others. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
@@ -40,6 +40,9 @@ from apache_beam.metrics.metricbase import Counter
 from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.pvalue import PCollection
+from apache_beam.runners.direct import direct_runner, transform_evaluator
+from apache_beam.runners.direct.evaluation_context import DirectUnmergedState, EvaluationContext
+from apache_beam.runners.direct.watermark_manager import _TransformWatermarks as TransformWatermarks
 from apache_beam.transforms.core import Windowing
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
@@ -92,38 +95,3 @@ def typed(collection: PCollection[Any], element_type: Any) -> PCollection[Any]:
     """Declare the type of the elements of a tagged output, and so their coder."""
     collection.element_type = convert_to_beam_type(element_type)
     return collection
-
-
-def local_runner() -> Any:
-    """Return the module of the ``BundleBasedDirectRunner``. Only streams on this machine need to import it."""
-    from apache_beam.runners.direct import direct_runner
-
-    return direct_runner
-
-
-def evaluation_context() -> Any:
-    """Return the class in which the ``BundleBasedDirectRunner`` keeps state."""
-    from apache_beam.runners.direct.evaluation_context import EvaluationContext
-
-    return EvaluationContext
-
-
-def transform_evaluator() -> Any:
-    """Return the module with which the ``BundleBasedDirectRunner`` runs the bundles of a step."""
-    from apache_beam.runners.direct import transform_evaluator as evaluators
-
-    return evaluators
-
-
-def transform_watermarks() -> Any:
-    """Return the class in which the ``BundleBasedDirectRunner`` keeps the watermarks of a step."""
-    from apache_beam.runners.direct.watermark_manager import _TransformWatermarks
-
-    return _TransformWatermarks
-
-
-def unmerged_state() -> Any:
-    """Return the class in which the ``BundleBasedDirectRunner`` keeps the state and the timers of a key."""
-    from apache_beam.runners.direct.evaluation_context import DirectUnmergedState
-
-    return DirectUnmergedState

@@ -19,10 +19,10 @@ from apache_beam.transforms.timeutil import TimeDomain
 
 from uldp.transforms.internals import (
     AbstractDoFnWrapper,
-    evaluation_context,
+    DirectUnmergedState,
+    EvaluationContext,
+    TransformWatermarks,
     transform_evaluator,
-    transform_watermarks,
-    unmerged_state,
 )
 
 
@@ -40,19 +40,18 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
 @contextmanager
 def copied_state() -> Iterator[None]:
     """Copy a key's state by its entries, without timers, which are numbers that nobody changes: that takes .1 ms."""
-    state = unmerged_state()
-    whole = state.copy
+    whole = DirectUnmergedState.copy
 
     def copied(this: Any) -> Any:
         if this.global_state:  # of a trigger, which no step here has
-            return whole(this)
-        clone = state()
+            return whole(this)  # type: ignore[no-untyped-call]
+        clone = DirectUnmergedState()
         clone.timers.update((window, dict(timers)) for window, timers in this.timers.items())
         for window, values in this.state.items():
             clone.state[window].update((tag, list(entries)) for tag, entries in values.items())
         return clone
 
-    with replaced(state, "copy", copied):
+    with replaced(DirectUnmergedState, "copy", copied):
         yield
 
 
@@ -62,28 +61,26 @@ def copied_steps() -> Iterator[None]:
 
     What a ``DoFn`` changes, it must make in ``setup`` or ``start_bundle``: its copies share what it was made with.
     """
-    with replaced(transform_evaluator(), "pickler", SimpleNamespace(roundtrip=copy.copy)):
+    with replaced(transform_evaluator, "pickler", SimpleNamespace(roundtrip=copy.copy)):
         yield
 
 
 @contextmanager
 def full_bundles() -> Iterator[None]:
     """Hand on bundles that have elements alone: the others change nothing, and are what an idle stream costs."""
-    runner = evaluation_context()
-    handle = runner.handle_result
+    handle = EvaluationContext.handle_result
 
     def handled(context: Any, bundle: Any, timers: Any, result: Any) -> Any:
         return [each for each in handle(context, bundle, timers, result) if each.has_elements()]
 
-    with replaced(runner, "handle_result", handled):
+    with replaced(EvaluationContext, "handle_result", handled):
         yield
 
 
 @contextmanager
 def small_state() -> Iterator[None]:
     """Forget keys without state and timers, one for each window: the runner looks through all for each bundle."""
-    runner = evaluation_context()
-    handle = runner.handle_result
+    handle = EvaluationContext.handle_result
 
     def handled(context: Any, bundle: Any, timers: Any, result: Any) -> Any:
         committed = handle(context, bundle, timers, result)
@@ -93,7 +90,7 @@ def small_state() -> Iterator[None]:
                 kept.pop(key, None)
         return committed
 
-    with replaced(runner, "handle_result", handled):
+    with replaced(EvaluationContext, "handle_result", handled):
         yield
 
 
@@ -148,8 +145,7 @@ def next_timers() -> Iterator[None]:
     A timer by the watermark fires with the time of the watermark, which may have passed many ends of windows: all of
     them fire in one bundle then, where each would set the timer of the next.
     """
-    runner, watermarks = evaluation_context(), transform_watermarks()
-    handle, extract = runner.handle_result, watermarks.extract_transform_timers
+    handle, extract = EvaluationContext.handle_result, TransformWatermarks.extract_transform_timers
     steps: dict[int, _Timers] = {}
 
     def handled(context: Any, bundle: Any, timers: Any, result: Any) -> Any:
@@ -162,7 +158,7 @@ def next_timers() -> Iterator[None]:
     def extracted(step: Any) -> tuple[list[Any], bool]:
         timers = steps.get(id(step._keyed_states))
         if timers is None:
-            return extract(step)  # type: ignore[no-any-return]
+            return extract(step)
         first = timers.first
         if first.watermark <= step.input_watermark.micros / 1e6 + _NEAR or first.clock <= step._clock.time() + _NEAR:
             fired, has_clock = extract(step)
@@ -173,8 +169,8 @@ def next_timers() -> Iterator[None]:
         return [], first.clock < math.inf
 
     with (
-        replaced(runner, "handle_result", handled),
-        replaced(watermarks, "extract_transform_timers", extracted),
+        replaced(EvaluationContext, "handle_result", handled),
+        replaced(TransformWatermarks, "extract_transform_timers", extracted),
     ):
         yield
 
