@@ -2,13 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.extras import needed
 from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind
-from uldp.transforms.io.json_rows import JsonRow
 
 #: Seconds to wait for an answer when a person waits.
 ANSWER_SECONDS = 9.0
@@ -39,27 +38,6 @@ class BigQueryError(EndpointError):
     """BigQuery refuses rows or a table, or a library is missing. The message says what to do."""
 
 
-class Client(Protocol):
-    """The methods of ``google.cloud.bigquery.Client`` that this package uses."""
-
-    def insert_rows_json(self, table: str, json_rows: Sequence[JsonRow], row_ids: Sequence[str]) -> Sequence[Any]:
-        """Insert all rows or none; return an error for each row that prevents the insert."""
-
-    def get_table(self, table: str, *, retry: Any, timeout: float) -> Any:
-        """Return the table with its ``schema``."""
-
-    def test_iam_permissions(
-        self, table: Any, permissions: Sequence[str], *, retry: Any, timeout: float
-    ) -> Mapping[str, Any]:
-        """Return the permissions that the caller has, of those that are asked for."""
-
-    def query(self, query: str) -> Any:
-        """Begin a query; the ``result`` of what it returns has the rows."""
-
-    def close(self) -> None:
-        """Release the client's resources."""
-
-
 def parse_table(text: str) -> str:
     """Return the name of a table, ``PROJECT.DATASET.TABLE``; BigQueryError if it has another form."""
     # A project's name may begin with a domain: example.com:project.
@@ -76,12 +54,11 @@ def columns() -> list[dict[str, str]]:
     ]
 
 
-def new_client(table: str) -> Client:
+def new_client(table: str) -> Any:
     """Connect with the process's own credentials; BigQueryError if the client library is not installed."""
     with needed("BigQuery", "gcp", refusal=BigQueryError):
         import google.cloud.bigquery as bigquery
-    client: Client = bigquery.Client(project=table.rsplit(".", 2)[0])
-    return client
+    return bigquery.Client(project=table.rsplit(".", 2)[0])
 
 
 def check_table(table: str) -> None:
