@@ -49,6 +49,14 @@ class Queue(Protocol):
         """Set the ack deadline of messages to ``seconds`` from now; zero gives them back to the queue."""
 
 
+def acknowledge(queue: Queue, due: list[str]) -> None:
+    """Acknowledge messages, and remove them from ``due``; the rest stays there if the queue does not answer."""
+    with contextlib.suppress(Unavailable):
+        while due:
+            queue.acknowledge(due[:PER_REQUEST])
+            del due[:PER_REQUEST]
+
+
 @dataclass(eq=False)
 class _Loan:
     """The messages that one request took."""
@@ -197,15 +205,10 @@ class Leases:
         return removed
 
     def _acknowledge(self) -> None:
-        """Acknowledge the messages that are due; a message stays due if the queue does not answer."""
         with self._lock:
             due, self._due = self._due, []
         try:
-            while due:
-                self.queue.acknowledge(due[:PER_REQUEST])
-                del due[:PER_REQUEST]
-        except Unavailable:
-            pass  # the rest stays due
+            acknowledge(self.queue, due)
         finally:
             with self._lock:
                 self._due += due

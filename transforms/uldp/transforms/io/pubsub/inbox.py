@@ -23,7 +23,7 @@ from uldp.schemas.regular_files import sync_folder
 from uldp.transforms.io.local.segments import number_of
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
-from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
+from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable, acknowledge
 
 LOGGER = logging.getLogger(__name__)
 
@@ -93,12 +93,8 @@ class Inbox:
     def _acknowledge(self, ack_ids: list[str]) -> None:
         """Acknowledge messages that are on the disk; what Pub/Sub does not take now, it is asked to take later."""
         self._due += ack_ids
-        try:
-            while self._due:
-                self._queue.acknowledge(self._due[:PER_REQUEST])
-                del self._due[:PER_REQUEST]
-        except Unavailable:
-            del self._due[: -self.MOST_DUE]  # the oldest, which come again at their deadline
+        acknowledge(self._queue, self._due)
+        del self._due[: -self.MOST_DUE]  # the oldest, which come again at their deadline
 
     def _is_full(self) -> bool:
         """Return whether the job is so far behind that it must count before more is pulled."""
