@@ -107,16 +107,10 @@ class LeftOpen(NamedTuple):
 
 Entry = SegmentRead | GivenUpTaken | PaneWritten | FileWritten | LeftOpen
 
-_KINDS: dict[str, TypeAdapter[Any]] = {
-    "segment": TypeAdapter(SegmentRead),
-    "given_up": TypeAdapter(GivenUpTaken),
-    "pane": TypeAdapter(PaneWritten),
-    "file": TypeAdapter(FileWritten),
-    "open": TypeAdapter(LeftOpen),
-}
+_NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file", LeftOpen: "open"}
+_KINDS: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(kind) for kind, name in _NAMES.items()}
 _SEGMENT, _GIVEN_UP = b'["segment"', b'["given_up"'
 _ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would make one for each line
-_NAMES = {SegmentRead: "segment", GivenUpTaken: "given_up", PaneWritten: "pane", FileWritten: "file", LeftOpen: "open"}
 
 
 class JournalEnd(Strict):
