@@ -23,6 +23,7 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
+from uldp.transforms.io.durable_files import encode_record
 
 
 class AvroRecord(Protocol):
@@ -51,12 +52,6 @@ class DeterministicCoder(Coder):
         """Return true, so that the values can be keys."""
         return True
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
 
 class AvroCoder(DeterministicCoder, Generic[T]):
     """Encodes a record as the Avro body that its shipped schema describes."""
@@ -66,9 +61,7 @@ class AvroCoder(DeterministicCoder, Generic[T]):
 
     def encode(self, value: T) -> bytes:
         """Write the body, without a header, because both ends are this job."""
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, load_schema(self.schema), value.to_avro())
-        return out.getvalue()
+        return encode_record(self.schema, value.to_avro())
 
     def decode(self, encoded: bytes) -> T:
         value = fastavro.schemaless_reader(io.BytesIO(encoded), load_schema(self.schema), None)
@@ -114,9 +107,7 @@ class MessageCoder(DeterministicCoder):
     """``message.avsc``, then the position in the source, which a message on disk does not contain."""
 
     def encode(self, value: Message) -> bytes:
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, load_schema("message"), value.to_avro())
-        return out.getvalue() + value.source.encode()
+        return encode_record("message", value.to_avro()) + value.source.encode()
 
     def decode(self, encoded: bytes) -> Message:
         body = io.BytesIO(encoded)

@@ -150,12 +150,6 @@ class ChunkCoder(Coder):
     def estimate_size(self, value: Chunk) -> int:
         return 16 * len(value) + PackedMessages.of(value.messages).nbytes
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
 
 def _array(encoded: bytes, dtype: npt.DTypeLike, n: int, at: int) -> npt.NDArray[Any]:
     """Return n numbers that are encoded from ``at``."""

@@ -4,6 +4,8 @@ Flink divides the hashes into key groups, and assigns an equal share of the key 
 Needs one of the extras ``[kafka]`` and ``[gcp]``.
 """
 
+from apache_beam.coders import VarIntCoder
+
 #: The number of key groups of our jobs, which Flink calls the maximum parallelism.
 KEY_GROUPS = 128
 
@@ -12,19 +14,10 @@ def key_group(element: bytes) -> int:
     """Return the key group of an encoded element: half a word of Murmur3, behind its length, hashed again by Flink."""
     import mmh3
 
-    hashed = mmh3.hash_bytes(_length_prefix(len(element)) + element)
+    hashed = mmh3.hash_bytes(VarIntCoder().encode(len(element)) + element)
     return abs(mmh3.hash(hashed[:4])) % KEY_GROUPS
 
 
 def wanted_key_group(reader: int, readers: int) -> int:
     """Return the first key group of a worker of ``readers``; fewer have equal or nearly equal shares of them."""
     return -(-reader * KEY_GROUPS // readers)
-
-
-def _length_prefix(n: int) -> bytes:
-    """Return n as a variable-length integer: 7 bits a byte, the lowest first."""
-    head = b""
-    while n > 127:
-        head += bytes([n & 127 | 128])
-        n >>= 7
-    return head + bytes([n])
