@@ -177,13 +177,10 @@ class LocalStreamEvents(Itself, service_api.TestStreamServiceServicer):
             if self._points is not None:
                 self._points.read(SegmentRead(Path(path).stem, header.marker, header.size, messages))
 
-    def is_given_up(self, path: str) -> bool:
-        """Return whether a path was announced as that of segments that were given up."""
-        return path in self._given_up
-
-    def missing(self, path: str, watermark: int) -> tuple[Missing, ...]:
-        """Return the messages of given-up segments, from that of ``path`` on: what the watermark closed lacks none."""
-        given_up = self._given_up[path]
+    def missing(self, path: str, watermark: int) -> tuple[Missing, ...] | None:
+        """Return what given-up segments held from ``path`` on, but for closed windows; None of other segments."""
+        if (given_up := self._given_up.get(path)) is None:
+            return None
         number = number_of(Path(path).name)
         read = 0 if self._points is None else self._points.read_before(number, given_up)
         record = given_up.missing(self._stream.id, read)

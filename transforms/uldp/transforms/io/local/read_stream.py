@@ -46,8 +46,8 @@ class _ReadSegmentsFn(beam.DoFn):
         events, watermark, messages = self._events, announced.micros // 1000, 0
         events.refuse(path, read=False)
         events.begin(path)
-        if events.is_given_up(path):
-            yield Chunk((), events.missing(path, watermark))
+        if (missing := events.missing(path, watermark)) is not None:
+            yield Chunk((), missing)
         else:
             with opened(path) as file:
                 for packed in joined(packed_messages(file, path)):
