@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Mapping
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import fastavro
 import numpy as np
@@ -25,15 +25,8 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
 from uldp.transforms.io.durable_files import encode_record
 
-
-class AvroRecord(Protocol):
-    """A record that knows its Avro form."""
-
-    def to_avro(self) -> dict[str, Any]:
-        """Return the value that the record's schema describes."""
-
-
-T = TypeVar("T", bound=AvroRecord)
+#: A record that knows its Avro form.
+T = TypeVar("T", Statistic, Estimate, Rejected, Missing)
 
 
 class StateLayoutError(DataError):

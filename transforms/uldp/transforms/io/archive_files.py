@@ -40,17 +40,9 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(_HIDDEN) for part in name.split("/"))
 
 
-def _unencodable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def _judge(found: ArchiveFiles, path: str, name: str) -> None:
     """Read a file, or leave it out, by its name below the folder."""
-    if _unencodable(path):
+    if path.encode(errors="replace").decode() != path:
         found.unreadable.append(f"{plain(path)}: its name is no text in UTF-8; rename it")
         return
     if is_hidden(name):

@@ -50,7 +50,7 @@ def container_bytes(
     *,
     deflated: bool = False,
     metadata: Mapping[str, str] | None = None,
-    block_size: int | None = None,
+    block_size: int = BLOCK_SIZE,
 ) -> bytes:
     """Return an Avro container of records that ``encode_record`` has encoded; equal records give equal bytes.
 
@@ -74,10 +74,9 @@ def _deflate(records: Sequence[bytes]) -> bytes:
     return b"".join([*map(compressor.compress, records), compressor.flush()])
 
 
-def blocks_of(encoded: Sequence[bytes], block_size: int | None = None) -> Iterator[Sequence[bytes]]:
-    """Cut records into blocks of ``block_size`` or ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
+def blocks_of(encoded: Sequence[bytes], block_size: int) -> Iterator[Sequence[bytes]]:
+    """Cut records into blocks of so many bytes, because a reader holds a whole block in memory."""
     first = size = 0
-    block_size = block_size or BLOCK_SIZE
     for end, record in enumerate(encoded, 1):
         size += len(record)
         if size >= block_size or end == len(encoded):
@@ -135,7 +134,7 @@ def _write_here(path: str, content: bytes, *, private: bool) -> None:
     aside = os.path.join(folder, aside_name(name))
     while True:
         try:
-            descriptor = _created(aside, private=private)
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
             break
         except (FileNotFoundError, NotADirectoryError):
             # Again, if uldp compact removes the empty folder meanwhile; of what cannot be made, this raises an error.
@@ -151,10 +150,6 @@ def _write_here(path: str, content: bytes, *, private: bool) -> None:
         with suppress(FileNotFoundError):
             os.unlink(aside)
         raise
-
-
-def _created(path: str, *, private: bool) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:

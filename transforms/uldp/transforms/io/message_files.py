@@ -78,14 +78,13 @@ def packed_messages(
 
 def count_messages(file: IO[bytes], path: str, published: int | None = None) -> int:
     """Return how many messages an open container claims to hold, by its blocks; StreamError as far as that shows."""
+    wrong = _NO_MESSAGES
     try:
         container = _of_messages(file, path, published)
-    except ContainerError as error:
-        raise _refused(path, error, _NO_MESSAGES) from error
-    try:
+        wrong = "damaged"
         return container.count()
     except ContainerError as error:
-        raise _refused(path, error, "damaged") from error
+        raise _refused(path, error, wrong) from error
 
 
 def _of_messages(file: IO[bytes], path: str, published: int | None) -> Container:

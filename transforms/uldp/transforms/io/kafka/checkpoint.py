@@ -72,11 +72,7 @@ class KafkaMark(CheckpointMark):
 @functools.cache
 def _committer(topic: KafkaTopic) -> Any:
     """Return this process's connection for commits. A reader's own may be closed before its last mark is final."""
-    return topic.consumer(refused=_pass)
-
-
-def _pass(refusal: Any) -> None:
-    """Ignore the error, because the readers get it too."""
+    return topic.consumer(refused=lambda refusal: None)  # the readers get it too
 
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes

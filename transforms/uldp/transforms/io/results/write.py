@@ -53,7 +53,7 @@ class WriteResults(beam.PTransform[Any, None]):
             (aggregated.counts, "WriteCounts", write_statistics(self.out, private, newest_only=self.newest_only)),
             (aggregated.late, "WriteLate", write_private(private, LateFiling)),
             (aggregated.rejected, "WriteRejected", write_private(private, RejectedFiling)),
-            (aggregated.missing, "WriteMissing", write_missing(self.out)),
+            (aggregated.missing, "WriteMissing", _WriteFn(lambda: FilesWriter(self.out, MissingFiling()))),
         ):
             write.written, write.sign = self.written, self.sign
             # Beam would look for an element that a writer puts out, for .4 s of each start of a job.
@@ -61,8 +61,7 @@ class WriteResults(beam.PTransform[Any, None]):
             if self.sign:
                 lines.append(written | f"Sign{label[5:]}" >> beam.WindowInto(GlobalWindows()))
         for kept in aggregated.kept:
-            write_ids = _WriteFn(lambda: FilesWriter(private, IdsFiling(), private=True))
-            _ = kept | "WriteIds" >> beam.ParDo(write_ids).with_output_types(type(None))
+            _ = kept | "WriteIds" >> beam.ParDo(write_private(private, IdsFiling)).with_output_types(type(None))
         if self.sign:
             begin = aggregated.counts.pipeline | "Sign" >> beam.Create([self.out])
             _ = begin | "WriteJournal" >> beam.Map(write_journal, *map(AsIter, lines)).with_output_types(type(None))
@@ -101,8 +100,8 @@ def write_statistics(out: str, private: str, *, newest_only: bool = False) -> _W
     return _WriteFn(partial(StatisticsWriter, out, private, newest_only=newest_only))
 
 
-def write_private(out: str, filing: type[LateFiling | RejectedFiling]) -> _WriteFn:
-    """Return the step of late or rejected reports."""
+def write_private(out: str, filing: type[LateFiling | RejectedFiling | IdsFiling]) -> _WriteFn:
+    """Return the step of what the owner alone may read."""
     return _WriteFn(lambda: FilesWriter(out, filing(), private=True))
 
 
@@ -113,8 +112,3 @@ class MissingFiling(JoinedFiling[Missing]):
 
     def values_of(self, record: Missing) -> Iterator[Mapping[str, Any]]:
         yield record.to_avro()
-
-
-def write_missing(out: str) -> _WriteFn:
-    """Return the step of records of missing messages."""
-    return _WriteFn(lambda: FilesWriter(out, MissingFiling()))
