@@ -58,7 +58,7 @@ class TestDamage:
     """A damaged file hides its window and no other."""
 
     def damage(self, out: Path, kind: str, hour: int, change: Callable[[bytes], bytes]) -> Path:
-        start = window_name(at(hour)).partition("/")[2].partition("--")[0]
+        start = window_name(*at(hour).key).partition("/")[2].partition("--")[0]
         path = min((out / kind).glob(f"*.{start}--*.avro"))
         path.write_bytes(change(path.read_bytes()))
         return path

@@ -60,12 +60,9 @@ class EstimateReports(beam.PTransform[PCollection[Any], PCollection[beam.Row]]):
 
     The input is what ``ParseMessages`` takes: rows with ``data``, and with ``publish_time`` and ``attributes`` if they
     have them. Each row of an estimate says how many reports are counted, duplicate, late and rejected.
-
-    Attributes:
-        specs: The paths of specs; where the graph is built, not on workers.
     """
 
-    specs: Sequence[str]
+    specs: Sequence[str]  # the paths of specs; where the graph is built, not on workers
 
     def __post_init__(self) -> None:
         super().__init__()

@@ -57,11 +57,8 @@ def parse_message(element: object, element_time: int | None = None) -> Message:
     Args:
         element: Bytes; ``PubsubMessage``; what Beam's ``ReadFromKafka`` gives, pairs of key and value, or rows with
             metadata; a row with ``data``, and ``publish_time`` and ``attributes`` if it has them; or a message.
+            TypeError if it is anything else, or a field has the wrong type; ValueError without a publish time.
         element_time: The time of the element in milliseconds; None if it has none.
-
-    Raises:
-        TypeError: if it is anything else, or a field has the wrong type.
-        ValueError: if nothing tells the publish time.
     """
     match element:
         case Message():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.local.segments import last_publish_time
+from uldp.transforms.io.local.segments import read_header
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
 
@@ -73,7 +73,7 @@ def test_a_segment_says_when_its_last_message_was_published(
     stream: LocalStream, published: list[int], last: int
 ) -> None:
     segment = stream.append(messages(*published))
-    assert last_publish_time(segment) == last
+    assert read_header(segment).last_publish_time == last
     assert [message.publish_time for message in read_messages(segment)] == published
 
 

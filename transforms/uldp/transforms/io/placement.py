@@ -4,8 +4,6 @@ Flink divides the hashes into key groups, and assigns an equal share of the key 
 Needs one of the extras ``[kafka]`` and ``[gcp]``.
 """
 
-from apache_beam.coders import VarIntCoder
-
 #: The number of key groups of our jobs, which Flink calls the maximum parallelism.
 KEY_GROUPS = 128
 
@@ -13,6 +11,7 @@ KEY_GROUPS = 128
 def key_group(element: bytes) -> int:
     """Return the key group of an encoded element: half a word of Murmur3, behind its length, hashed again by Flink."""
     import mmh3
+    from apache_beam.coders import VarIntCoder
 
     hashed = mmh3.hash_bytes(VarIntCoder().encode(len(element)) + element)
     return abs(mmh3.hash(hashed[:4])) % KEY_GROUPS

@@ -24,19 +24,13 @@ LOGGER = logging.getLogger(__name__)
 class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Read the messages of container files, here or on another of Beam's file systems; bounded.
 
-    Of a local stream, the messages of segments that were given up are missing.
-
-    Attributes:
-        path: The file, or the folder.
-        published: As in ``packed_messages``.
-
-    Raises:
-        StreamError, EndpointError: as ``message_files``; and if files on this machine are damaged, so far as that shows
-            without decoding messages. The message names all of them.
+    Of a local stream, the messages of segments that were given up are missing. StreamError or EndpointError as
+    ``message_files``; and if files on this machine are damaged, so far as that shows without decoding messages: the
+    error names all of them.
     """
 
-    path: str | Path
-    published: int | None = None
+    path: str | Path  # the file, or the folder
+    published: int | None = None  # as in ``packed_messages``
 
     def __post_init__(self) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.rows import COLUMNS, KEY, STORED_COLUMNS, WINDOW_KEY, Kind
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint
-from uldp.transforms.io.results.names import name_of_window, window_name
+from uldp.transforms.io.results.names import window_name
 
 #: Rows that a bundle holds before it writes them; an estimate that is larger is written alone.
 MAX_ROWS = 1 << 16
@@ -33,14 +33,14 @@ class KeptPane(NamedTuple):
     @classmethod
     def of(cls, estimate: Estimate) -> Self:
         """Return the pane of an estimate."""
-        return cls(window_name(estimate), estimate.device_digest, estimate.estimator, estimate.age_text)
+        return cls(window_name(*estimate.key), estimate.device_digest, estimate.estimator, estimate.age_text)
 
     @classmethod
     def of_row(
         cls, collection: str, version: int, device_digest: str, start: int, end: int, estimator: str, age: str
     ) -> Self:
         """Return the pane of a row: its ``WINDOW_KEY``, with times in milliseconds, and its age."""
-        return cls(name_of_window(collection, version, start, end), device_digest, estimator, age)
+        return cls(window_name(collection, version, start, end), device_digest, estimator, age)
 
 
 class RowSink(Endpoint):
@@ -65,10 +65,8 @@ class RowSink(Endpoint):
     def panes(self) -> Iterator[KeptPane] | None:
         """Yield the newest pane of each window, device digest and estimator of which rows are there, and maybe others.
 
-        Nothing is created that is not there. None if the place cannot be asked, as here.
-
-        Raises:
-            EndpointError: during iteration, if the place does not answer.
+        Nothing is created that is not there. None if the place cannot be asked, as here. Iteration raises EndpointError
+        if the place does not answer.
         """
         return None
 

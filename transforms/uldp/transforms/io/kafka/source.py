@@ -22,7 +22,6 @@ class KafkaSource(ChunkSource):
     """A topic, or the partitions of one of its readers, read as chunks from the first message on.
 
     Attributes:
-        topic: The topic.
         delay_ms: How far out of order messages may come: one may follow a message that was published this much later.
         simulated_clock: Whether publish times come from a simulation. Then the latest publish time is the present, and
             one reader reads all partitions.

@@ -77,16 +77,11 @@ class KafkaTopic:
 
     >>> print(KafkaTopic.parse("kafka:one:9092,two:9092/reports"))
     kafka:one:9092,two:9092/reports
-
-    Attributes:
-        servers: Hosts and ports of brokers.
-        name: The name of the topic.
-        config: The file with the other settings that a client needs to connect; see ``read_config``.
     """
 
-    servers: str
+    servers: str  # hosts and ports of brokers
     name: str
-    config: str | None = None
+    config: str | None = None  # the file with the other settings that a client needs to connect; see ``read_config``
 
     @classmethod
     def parse(cls, uri: str, config: Path | None = None) -> Self:

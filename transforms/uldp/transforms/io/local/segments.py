@@ -71,13 +71,8 @@ def read_header(segment: Path) -> SegmentHeader:
         )
 
 
-def last_publish_time(segment: Path) -> int:
-    """Read the latest publish time of a segment's messages from its header, with its errors."""
-    return read_header(segment).last_publish_time
-
-
 def before_next(segment: Path) -> Before | None:
-    """Return how many messages a stream had behind a segment, if its header says it, with its errors."""
+    """Return how many messages a stream had behind a segment, if its header says it; errors as ``read_header``."""
     with open_file(segment) as file:
         container = Container.open(file)
         before = Before.parse(container.metadata.get(MESSAGES_BEFORE, b""))

@@ -29,7 +29,7 @@ from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import make_folder, publish, write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.local.given_up import GivenUp, give_up, without
-from uldp.transforms.io.local.segments import DIGITS, Before, before_next, last_publish_time, name_of, number_of
+from uldp.transforms.io.local.segments import DIGITS, Before, before_next, name_of, number_of, read_header
 from uldp.transforms.io.local.settings import StreamSettings
 from uldp.transforms.io.message_files import SEGMENT_NAME, StreamError, write_messages
 
@@ -271,7 +271,7 @@ class LocalStream:
         if not self.simulated_clock:
             return int(self.clock() * 1000)
         segments = self.segments()
-        return last_publish_time(segments[-1]) if segments else 0
+        return read_header(segments[-1]).last_publish_time if segments else 0
 
     @property
     def closed(self) -> bool:

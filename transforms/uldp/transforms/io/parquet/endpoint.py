@@ -91,4 +91,4 @@ def _is_whole(path: Path) -> bool:
 def _name(estimate: Estimate) -> str:
     """Return the name of a pane's file: its window, and what tells it from the other panes of the window."""
     age = estimate.age_text.replace("/", "-")
-    return f"{window_name(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}{_ENDING}"
+    return f"{window_name(*estimate.key)}/{age}.{estimate.device_digest}.{estimate.estimator}{_ENDING}"

@@ -149,13 +149,10 @@ _MAX_NAME, _RESERVED = 256, "goog"
 
 
 def split_settings(uri: str, known: Collection[str]) -> tuple[str, Mapping[str, str]]:
-    """Split a URI into the part before its query, and the settings of the query.
+    """Split a URI into the part before its query, and the settings of the query; EndpointError if one is not known.
 
     >>> split_settings("pubsub:projects/example/topics/reports?timestamp_attribute=sent_at", ["timestamp_attribute"])
     ('pubsub:projects/example/topics/reports', {'timestamp_attribute': 'sent_at'})
-
-    Raises:
-        EndpointError: if a setting is not one of ``known``, has no value, or comes twice.
     """
     name, found, query = uri.partition("?")
     settings: dict[str, str] = {}

@@ -41,7 +41,6 @@ class PubSubSource(ChunkSource):
     The runner must take checkpoints. Without them, a reader acknowledges nothing, and stops at 500,000 messages.
 
     Attributes:
-        subscription: The subscription.
         delay_ms: How far out of order messages may come: one may follow a message that was published this much later.
         timestamp_attribute: The attribute that holds the publish time, if a gateway or a simulation stamps it; see
             ``publish_time``. A message without a valid one has Pub/Sub's publish time.
@@ -163,7 +162,6 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
     """Read the messages of a subscription: in chunks spread over all workers, or one by one if ``native``.
 
     Attributes:
-        source: The subscription.
         native: Whether the runner reads with its own source, as Dataflow does. That source knows how old the backlog
             is, and uses only the subscription and ``timestamp_attribute`` from ``source``.
         id_label: The attribute by which the runner drops messages that were published twice; native only.

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import COLLECTION, CollectionKey
 from uldp.transforms.io.durable_files import container_bytes, digest_of
 
@@ -55,13 +54,8 @@ def version_name(collection: str, version: int) -> str:
     return f"{collection}-v{version}"
 
 
-def window_name(pane: PaneHeader) -> str:
-    """Return a name of a pane's window, such as ``survey-v2/20260105T090000Z--20260105T100000Z``."""
-    return name_of_window(*pane.key)
-
-
-def name_of_window(collection: str, version: int, start: int, end: int) -> str:
-    """Return the same of the window that begins and ends at these times, in milliseconds."""
+def window_name(collection: str, version: int, start: int, end: int) -> str:
+    """Return a name of a window, such as ``survey-v2/20260105T090000Z--20260105T100000Z``; times in milliseconds."""
     return f"{version_name(collection, version)}/{_span(start, end)}"
 
 
