@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -149,10 +150,11 @@ class _CountFn(beam.DoFn):
         yield from self._spans.drain()
 
 
-def at_their_times(served: ServedCollection, parts: Partial) -> Iterator[WindowedValue]:
-    """Yield the part of each slice of a collection, at the slice's time."""
+def accounting_of(served: ServedCollection, parts: Partial) -> Iterator[Any]:
+    """Yield the part of each slice of a collection, at the slice's time, for the output ``accounting``."""
     for start, part in parts.slices():
-        yield at_time(served.last_of_slice(start), (served.spec.key, part))
+        at_its_time = at_time(served.last_of_slice(start), (served.spec.key, part))
+        yield beam.pvalue.TaggedOutput("accounting", at_its_time)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected, count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
-from uldp.transforms.count import KeyedPartial, at_their_times
+from uldp.transforms.count import KeyedPartial, accounting_of
 from uldp.transforms.internals import no_annotations, typed
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import counter
@@ -212,8 +212,7 @@ class _DecodeFn(beam.DoFn):
             for shard, mixed in by_shard(of_all, self._shards or 1, self._shard_key):
                 yield at_time(at, (shard, mixed))
         for key, partial in self._partials.items():
-            for part in at_their_times(self._specs.served[key], partial):
-                yield beam.pvalue.TaggedOutput("accounting", part)
+            yield from accounting_of(self._specs.served[key], partial)
         self._columns.clear()
         self._partials.clear()
         self._held = 0

@@ -23,15 +23,14 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import BagStateSpec, ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.columns import MixedColumns
 from uldp.collector.counting import accounted
 from uldp.collector.hashing import SECRET_BYTES
-from uldp.collector.seen import are_exact, expiries, masked_ids
+from uldp.collector.seen import are_exact, expiries, forget_at, masked_ids
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.count import KeyedPartial, at_their_times
+from uldp.transforms.count import KeyedPartial, accounting_of
 from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
 from uldp.transforms.metrics import counter
 from uldp.transforms.per_process import PerProcess
@@ -65,12 +64,6 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
         deduplicate = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
         found = columns | "DropCopies" >> globally(deduplicate, "accounting", main="columns")
         return DeduplicatedReports(typed(found.columns, MixedColumns), typed(found.accounting, KeyedPartial))
-
-
-def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
-    """Yield the accounting of dropped copies by time slice, at its time."""
-    for part in at_their_times(served, accounted(served, copies.slices, copies.signals, "duplicate")):
-        yield beam.pvalue.TaggedOutput("accounting", part)
 
 
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
@@ -117,9 +110,9 @@ class _DeduplicateFn(beam.DoFn):
         if not fresh.any():
             self._keep(shard, written, remembered)
             return
-        pending = remembered.forget_at() if written else None
+        pending = forget_at(remembered.expiring) if written else None
         remembered.write(bags, lots)
-        if self._forgets and (due := remembered.forget_at()) != pending:
+        if self._forgets and (due := forget_at(remembered.expiring)) != pending:
             expiry.set(Timestamp(micros=due * 1000))
         self._keep(shard, _write(token, remembered.secret), remembered)
 
@@ -146,7 +139,7 @@ class _DeduplicateFn(beam.DoFn):
         if not remembered.expiring:
             token.clear()
             return
-        expiry.set(Timestamp(micros=remembered.forget_at() * 1000))
+        expiry.set(Timestamp(micros=forget_at(remembered.expiring) * 1000))
         self._keep(shard, _write(token, remembered.secret), remembered)
 
     def _drop_copies(self, parts: MixedColumns, fresh: Mask) -> Iterator[Any]:
@@ -163,7 +156,8 @@ class _DeduplicateFn(beam.DoFn):
                 continue
             copies = part.take(~of_part)
             self._duplicate.inc(len(copies))
-            yield from _account(self._specs.served[part.collection, part.version], copies)
+            served = self._specs.served[part.collection, part.version]
+            yield from accounting_of(served, accounted(served, copies.slices, copies.signals, "duplicate"))
             if of_part.any():
                 others.append(part.take(of_part))
         if others:

@@ -64,9 +64,6 @@ class EstimateReports(beam.PTransform[PCollection[Any], PCollection[beam.Row]]):
 
     specs: Sequence[str]  # the paths of specs; where the graph is built, not on workers
 
-    def __post_init__(self) -> None:
-        super().__init__()
-
     def expand(self, messages: PCollection[Any]) -> PCollection[beam.Row]:
         """Parse, aggregate, and make rows."""
         specs = [CollectionSpec.load(path) for path in self.specs]

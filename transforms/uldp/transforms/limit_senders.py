@@ -24,7 +24,7 @@ from uldp.collector.sender_cap import CountedOfSenders, SenderShard, by_sender, 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.count import KeyedPartial, at_their_times
+from uldp.transforms.count import KeyedPartial, accounting_of
 from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
 from uldp.transforms.metrics import counter
 from uldp.transforms.per_process import PerProcess
@@ -152,7 +152,6 @@ class _LimitFn(beam.DoFn):
     def _reject(self, served: ServedCollection, others: ReportColumns) -> Iterator[Any]:
         """Yield the accounting and the records of reports that are over the limit."""
         self._rejected.inc(len(others))
-        for part in at_their_times(served, accounted(served, others.slices, others.signals, "rejected")):
-            yield beam.pvalue.TaggedOutput("accounting", part)
+        yield from accounting_of(served, accounted(served, others.slices, others.signals, "rejected"))
         for rejected in over_limit(served, others):
             yield beam.pvalue.TaggedOutput("rejected", at_time(min(rejected.publish_time, YEAR_9000 - 1), rejected))

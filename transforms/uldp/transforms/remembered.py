@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from uldp.collector.id_table import Hashes
-from uldp.collector.seen import Lot, SeenIds, bag_to_fill, forget_at
+from uldp.collector.seen import Lot, SeenIds, bag_to_fill
 
 #: Bags of a shard.
 BAGS = 8
@@ -99,10 +99,6 @@ class Remembered:
         sizes = _sizes(entries)
         self.expiring += sizes
         self._by_bag[bag] += sizes
-
-    def forget_at(self) -> int:
-        """Return the time at which to forget ids, in milliseconds; there must be some."""
-        return forget_at(self.expiring)
 
     def forget(self, bags: Sequence[Any], now: int) -> None:
         """Free state of ids that have expired, all but a sixteenth of those in state, and memory of all of them."""

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from apache_beam.coders import Coder
-
 from uldp.schemas.records import Missing
-from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.coders import DeterministicCoder, StateLayoutError
 from uldp.transforms.internals import CheckpointMark
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
@@ -76,7 +74,7 @@ def _committer(topic: KafkaTopic) -> Any:
 
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes
-class KafkaMarkCoder(Coder):
+class KafkaMarkCoder(DeterministicCoder):
     """Encodes a version, ``known_until``, then the positions in order of partition. The topic comes from the source."""
 
     topic: KafkaTopic
@@ -100,6 +98,3 @@ class KafkaMarkCoder(Coder):
         _, known_until = self._HEAD.unpack_from(encoded)
         entries = self._ENTRY.iter_unpack(encoded[self._HEAD.size :])
         return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic, known_until)
-
-    def is_deterministic(self) -> bool:
-        return True

@@ -93,13 +93,10 @@ class Consumers:
                 raise
             finally:
                 consumer.used = self._clock()
-        self._close(unused_for=IDLE_SECONDS)
+        self.close(unused_for=IDLE_SECONDS)
 
-    def close(self) -> None:
-        """Close all consumers that no reader uses now."""
-        self._close(unused_for=0.0)
-
-    def _close(self, unused_for: float) -> None:
+    def close(self, unused_for: float = 0.0) -> None:
+        """Close the consumers that no reader uses now, nor has used for so many seconds."""
         with self._lock:
             consumers = list(self._consumers.values())
         for each in consumers:
