@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import add
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -99,16 +98,6 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedSpan], PCollection[Keye
         return sums
 
 
-def _add(slices: Slices, start: int, partial: Partial) -> None:
-    slices[start] = slices[start] + partial if start in slices else partial
-
-
-def _is_last(window: Any, timestamp: Any, period: int) -> bool:
-    """Return whether a window, which the runner calls a step for, is an element's last: one call is enough."""
-    last: bool = timestamp.micros - window.start.micros < 1000 * period
-    return last
-
-
 @beam.typehints.with_output_types(KeyedPartial)
 class _SlideSpansFn(beam.DoFn):
     """Sums the slices of a span by window, one after the other: a large domain leaves no room for all of them."""
@@ -121,7 +110,8 @@ class _SlideSpansFn(beam.DoFn):
     ) -> Iterator[KeyedPartial]:
         (key, span), slices = element
         served = self._specs.served[key]
-        if _is_last(window, timestamp, served.slice_size):
+        # The runner calls this for each window of an element. One call is enough, here for the last.
+        if timestamp.micros - window.start.micros < 1000 * served.slice_size:
             ends = SliceReports.of(served, slices)
             for start, total in slide_span(slices, span, served.window_size, served.slice_size):
                 yield key, ends.ended(start, total).at(start)
@@ -141,5 +131,5 @@ def _sum_slices(element: tuple[SpanKey, Iterable[Partial]]) -> WindowedValue:
     total: Slices = {}
     for part in parts:
         for start, partial in part.slices():
-            _add(total, start, partial)
+            total[start] = total[start] + partial if start in total else partial
     return at_time(span, ((key, span), total))

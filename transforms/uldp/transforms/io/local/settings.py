@@ -32,12 +32,12 @@ class StreamSettings(Strict):
         path = folder / STREAM_SETTINGS
         try:
             return cls.model_validate_json(json.dumps(read_json(path)))
-        except ValidationError as error:
-            if {each["loc"][:1] for each in error.errors()} == {("given_up",)}:
-                raise _wrong(path, "holds no segments that were given up") from None
-            raise _damaged(path) from error
         except (ValueError, RecursionError) as error:
-            raise _damaged(path) from error
+            if isinstance(error, ValidationError) and {each["loc"][:1] for each in error.errors()} == {("given_up",)}:
+                raise _wrong(path, "holds no segments that were given up") from None
+            raise StreamError(
+                f"{plain(str(path))}: not the settings of a local stream; restore the original file"
+            ) from error
 
     def write(self, folder: Path) -> None:
         """Write them in one step, so that the disk has them; OSError if the operating system refuses it."""
@@ -55,10 +55,6 @@ class StreamSettings(Strict):
             )
         if disordered(self.given_up, end):
             raise _wrong(folder / STREAM_SETTINGS, f"does not ascend, or does not end before segment {end}")
-
-
-def _damaged(path: Path) -> StreamError:
-    return StreamError(f"{plain(str(path))}: not the settings of a local stream; restore the original file")
 
 
 def _wrong(path: Path, what: str) -> StreamError:

@@ -158,13 +158,14 @@ def split_settings(uri: str, known: Collection[str]) -> tuple[str, Mapping[str, 
     settings: dict[str, str] = {}
     if not found:
         return name, settings
+    expected = f"known settings: {', '.join(sorted(known))}"
     try:
         pairs = parse_qsl(query or "&", keep_blank_values=True, strict_parsing=True, errors="strict")
     except ValueError:
-        raise EndpointError(f"{uri!r}: the part after '?' is not NAME=VALUE&...; {_list(known)}") from None
+        raise EndpointError(f"{uri!r}: the part after '?' is not NAME=VALUE&...; {expected}") from None
     for key, value in pairs:
         if key not in known:
-            raise EndpointError(f"{uri!r}: unknown setting {key!r}; {_list(known)}")
+            raise EndpointError(f"{uri!r}: unknown setting {key!r}; {expected}")
         if key in settings:
             raise EndpointError(f"{uri!r}: {key} comes twice; keep one")
         if not value:
@@ -192,7 +193,3 @@ def pullers(uri: str, settings: Mapping[str, str]) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MAX_PULLERS):
         raise EndpointError(f"{uri!r}: pullers is {text!r}; write a number from 1 to {MAX_PULLERS}")
     return int(text)
-
-
-def _list(known: Collection[str]) -> str:
-    return f"known settings: {', '.join(sorted(known))}"

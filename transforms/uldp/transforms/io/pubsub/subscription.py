@@ -91,7 +91,8 @@ class _Resource:
             # If the library gave up its own retries, the original error is the cause.
             code = getattr(getattr(error, "cause", error), "grpc_status_code", None)
             if code in _TRANSIENT:
-                raise Unavailable(f"{self}: {_endpoint()} does not answer: {_first_line(error)}") from error
+                asked = os.environ.get("PUBSUB_EMULATOR_HOST") or "pubsub.googleapis.com"
+                raise Unavailable(f"{self}: {asked} does not answer: {_first_line(error)}") from error
             if code is None and type(error).__name__ != "DefaultCredentialsError":
                 raise
             kind = UnknownMethodError if code is grpc.StatusCode.UNIMPLEMENTED else EndpointError
@@ -172,10 +173,6 @@ def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> An
             return call(request=request, retry=None, timeout=ANSWER_SECONDS)
     except Unavailable as error:
         raise EndpointError(f"{error}; check the network, and PUBSUB_EMULATOR_HOST") from error
-
-
-def _endpoint() -> str:
-    return os.environ.get("PUBSUB_EMULATOR_HOST") or "pubsub.googleapis.com"
 
 
 def _first_line(error: Exception) -> str:
