@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Optional
 
 import apache_beam as beam
@@ -46,11 +47,9 @@ class EstimateRows(beam.PTransform[PCollection[Estimate], PCollection[beam.Row]]
 
     def expand(self, estimates: PCollection[Estimate]) -> PCollection[beam.Row]:
         """Make the rows."""
-        shared = self._shared
-        make = beam.FlatMap(lambda estimate: estimate_rows(shared, estimate))
-        rows: PCollection[beam.Row] = estimates | "MakeRows" >> make.with_output_types(
-            RowTypeConstraint.from_fields(FIELDS)
-        )
+        make = beam.FlatMap(partial(estimate_rows, self._shared))
+        of_fields = make.with_output_types(RowTypeConstraint.from_fields(FIELDS))
+        rows: PCollection[beam.Row] = estimates | "MakeRows" >> of_fields
         return rows
 
 

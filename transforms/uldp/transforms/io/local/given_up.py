@@ -6,7 +6,7 @@ they are given up, so that each job finds the same, whatever is lost or removed 
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ class GivenUp(Strict):
     before: Annotated[int, Field(ge=0, lt=2**62)]
 
     @property
-    def bound(self) -> str:
+    def bound(self) -> Literal["", "at least"]:
         """How the number of messages bounds that of the lost ones, as text; empty if it is exact."""
         return "" if self.exact else "at least"
 

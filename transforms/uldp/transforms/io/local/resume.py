@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from uldp.collector.collections import YEAR_9000
 from uldp.schemas.specs.mistakes import plain
@@ -130,9 +130,8 @@ class ResumePoints:
             and self.start.segment <= name_of(given_up.last)
             and name_of(first) <= self.start.last
         )
-        bound: Literal["", "at least", "at most"] = "" if given_up.exact else "at least"
         messages = max(given_up.messages - self.read_before(first, given_up), 0)
-        self.journal.add(GivenUpTaken(first, given_up.last, messages, "at most" if known or begun else bound))
+        self.journal.add(GivenUpTaken(first, given_up.last, messages, "at most" if known or begun else given_up.bound))
 
     def read_before(self, first: int, given_up: GivenUp) -> int:
         """Return how many messages an earlier run has read of a run before the first segment that the job needs."""
