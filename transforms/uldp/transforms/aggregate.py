@@ -72,7 +72,6 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     _keep_ids = False
 
     def __post_init__(self) -> None:
-        super().__init__()
         self._shared = SharedSpecs.of(self.specs)
         self.specs = self._shared if isinstance(self.specs, SharedSpecs) else tuple(self._shared)
         if not isinstance(self.shards, int) or self.shards < 1:

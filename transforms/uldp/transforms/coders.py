@@ -23,7 +23,6 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
-from uldp.transforms.io.durable_files import encode_record
 
 #: A record that knows its Avro form.
 T = TypeVar("T", Statistic, Estimate, Rejected, Missing)
@@ -42,7 +41,6 @@ class DeterministicCoder(Coder):
     """Equal values have equal bytes."""
 
     def is_deterministic(self) -> bool:
-        """Return true, so that the values can be keys."""
         return True
 
 
@@ -54,7 +52,9 @@ class AvroCoder(DeterministicCoder, Generic[T]):
 
     def encode(self, value: T) -> bytes:
         """Write the body, without a header, because both ends are this job."""
-        return encode_record(self.schema, value.to_avro())
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, load_schema(self.schema), value.to_avro())
+        return out.getvalue()
 
     def decode(self, encoded: bytes) -> T:
         value = fastavro.schemaless_reader(io.BytesIO(encoded), load_schema(self.schema), None)
@@ -100,7 +100,9 @@ class MessageCoder(DeterministicCoder):
     """``message.avsc``, then the position in the source, which a message on disk does not contain."""
 
     def encode(self, value: Message) -> bytes:
-        return encode_record("message", value.to_avro()) + value.source.encode()
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, load_schema("message"), value.to_avro())
+        return out.getvalue() + value.source.encode()
 
     def decode(self, encoded: bytes) -> Message:
         body = io.BytesIO(encoded)

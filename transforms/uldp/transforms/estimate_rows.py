@@ -42,7 +42,6 @@ class EstimateRows(beam.PTransform[PCollection[Estimate], PCollection[beam.Row]]
     specs: Iterable[CollectionSpec]
 
     def __post_init__(self) -> None:
-        super().__init__()
         self._shared = SharedSpecs.of(self.specs)
 
     def expand(self, estimates: PCollection[Estimate]) -> PCollection[beam.Row]:

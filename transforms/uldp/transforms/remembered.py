@@ -95,7 +95,6 @@ class Remembered:
         self._count(filled, joined.items())
 
     def _count(self, bag: int, entries: Iterable[tuple[Lot, Hashes]]) -> None:
-        """Count ids in a bag."""
         sizes = _sizes(entries)
         self.expiring += sizes
         self._by_bag[bag] += sizes

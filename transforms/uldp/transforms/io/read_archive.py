@@ -33,7 +33,6 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
     published: int | None = None  # as in ``packed_messages``
 
     def __post_init__(self) -> None:
-        super().__init__()
         self._files = message_files(self.path)
         if damaged := damaged_files(self._files, published=self.published):
             raise StreamError("\n".join(damaged))

@@ -109,8 +109,6 @@ class _Rows:
 
 @beam.typehints.with_input_types(Estimate)
 class _WriteRowsFn(beam.DoFn):
-    """Writes the rows of a bundle."""
-
     def __init__(self, sink: RowSink, specs: SharedSpecs) -> None:
         self._sink, self._specs = sink, specs
 
