@@ -143,7 +143,7 @@ def test_cells_that_are_apart_go_with_their_pane_and_a_newer_pane_of_an_earlier_
     assert [(pane.pane.revision, pane.n) for pane in newest(ResultsFolder(tmp_path).panes())] == [(5, 8)]
 
 
-@pytest.mark.parametrize(("module", "limit"), [("panes.MAX_PANES", 50), ("panes.MAX_BYTES", 9_000)])
+@pytest.mark.parametrize(("module", "limit"), [("filing.MAX_RECORDS", 50), ("filing.MAX_BYTES", 9_000)])
 def test_panes_that_wait_are_bounded(module: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"uldp.transforms.io.results.{module}", limit)
     assert write(tmp_path, of_each(120), [])["counts all"] > 1

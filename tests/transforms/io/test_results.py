@@ -77,7 +77,7 @@ def test_a_pane_is_named_by_all_that_sets_it_apart() -> None:
     ],
 )
 def test_a_window_is_named_to_the_millisecond_where_it_has_to_be(start: int, end: int, name: str) -> None:
-    assert window_name(support(start=start, end=end)) == f"c-v2/{name}"
+    assert window_name(*support(start=start, end=end).key) == f"c-v2/{name}"
 
 
 def test_files_hold_what_they_are_named_for() -> None:

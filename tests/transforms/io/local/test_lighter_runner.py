@@ -25,11 +25,11 @@ from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import (
+    DirectUnmergedState,
+    EvaluationContext,
     Timestamp,
-    evaluation_context,
+    TransformWatermarks,
     transform_evaluator,
-    transform_watermarks,
-    unmerged_state,
 )
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.lighter_runner import copied_state, copied_steps, remembered_specs
@@ -73,7 +73,7 @@ class Work:
 
 
 def watched(stream: LocalStream, out: Path, specs: list[CollectionSpec]) -> Work:
-    context, watermarks, bundles, keys, looks = evaluation_context(), transform_watermarks(), Counter[str](), [0], [0]
+    context, watermarks, bundles, keys, looks = EvaluationContext, TransformWatermarks, Counter[str](), [0], [0]
     handle, extract = context.handle_result, watermarks.extract_transform_timers
 
     def handled(given: Any, bundle: Any, timers: Any, result: Any) -> Any:
@@ -175,7 +175,7 @@ WINDOWS = "a window", "another"
 
 
 def filled() -> Any:
-    state = unmerged_state()()
+    state = DirectUnmergedState()
     for window in WINDOWS:
         state.add_state(window, BAG, b"a")
         state.add_state(window, VALUE, [b"v"])
@@ -230,7 +230,7 @@ class Step(beam.DoFn):
 def test_a_bundle_leaves_the_step_as_it_was_made() -> None:
     step = Step()
     with copied_steps():
-        copies = [transform_evaluator().pickler.roundtrip(step) for _ in range(2)]
+        copies = [transform_evaluator.pickler.roundtrip(step) for _ in range(2)]
     for copy in copies:
         assert copy.given is step.given
         copy.start_bundle()
@@ -298,8 +298,8 @@ def test_a_wrapper_declares_what_the_dofn_in_it_does() -> None:
 @pytest.mark.parametrize(
     ("context", "replaced"),
     [
-        (copied_state, lambda: unmerged_state().copy),
-        (copied_steps, lambda: transform_evaluator().pickler),
+        (copied_state, lambda: DirectUnmergedState.copy),
+        (copied_steps, lambda: transform_evaluator.pickler),
         (remembered_specs, lambda: userstate.get_dofn_specs),
     ],
 )
