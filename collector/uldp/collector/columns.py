@@ -63,10 +63,6 @@ class ReportColumns:
         """Return the same reports without ids, which are a half of a symbol's bytes."""
         return replace(self, report_ids=self.report_ids[:0].copy(), origins=None)
 
-    def without_origins(self) -> "ReportColumns":
-        """Return the same reports without what is known of their messages."""
-        return replace(self, origins=None)
-
     def cut(self, ends: Iterable[int]) -> Iterator["ReportColumns"]:
         """Cut into runs of consecutive reports, and yield the runs as views; the last of ``ends`` is n."""
         start = 0
@@ -89,10 +85,8 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
     """Split reports by report id, so that all copies of a report reach one shard.
 
     Devices choose the ids. A keyed hash of the whole id chooses the shard, so that no device can fill one shard and
-    leave the work of all to one worker.
-
-    Args:
-        key: A key of ``hash_ids``. The shards' state holds ids, so each worker, and each restart, needs the same.
+    leave the work of all to one worker. ``key`` is one of ``hash_ids``: the shards' state holds ids, so each worker,
+    and each restart, needs the same.
     """
     if shards == 1:
         filled = tuple(part for part in parts if len(part))
@@ -113,25 +107,11 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
         yield shard, MixedColumns(tuple(runs))
 
 
-def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
-    """Number time slices: the starts of k of them, ascending, some maybe empty, and the one of each report."""
-    first = int(slices.min())
-    numbers = (slices - first) // slice_size
-    k = int(numbers.max()) + 1
-    if k <= min(_DENSE_SLICES, len(slices)):
-        return first + slice_size * np.arange(k), numbers
-    return np.unique(slices, return_inverse=True)
-
-
 def slices_of_many(slices: Times, reports: Sequence[int], slice_size: int) -> tuple[Rows, Times, Times]:
-    """Number the time slices of one or more reports of several collections.
+    """Number the time slices of one or more reports, of which each collection has so many, one behind the other.
 
-    Args:
-        slices: Shape (n,): the slices of the reports, those of one collection behind those of another.
-
-    Returns:
-        For each of k slices with reports, the number of its collection and its start, in this order; and the number of
-        each report's slice, shape (n,).
+    Return the number of the collection and the start of each slice that has reports, in this order; and the number of
+    each report's slice, shape (n,).
     """
     first = int(slices.min())
     numbers = (slices - first) // slice_size

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from uldp.collector.collections import YEAR_9000, ServedCollection
-from uldp.collector.columns import ReportColumns, slice_groups, slices_of_many
+from uldp.collector.columns import ReportColumns, slices_of_many
 from uldp.collector.groups import Place
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.repeats import CELLS, Sketched, payload_cells
@@ -29,12 +29,8 @@ def count_support(
 ) -> Iterator[tuple[SpanKey, Partial]]:
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
-    Args:
-        collections: One or more reports of each, in one part or more.
-        origins: See ``Grouping.origins``.
-
-    Yields:
-        The group of some of the collections and the start of a span of their slices, and the span.
+    Each collection has one or more reports, in one part or more. For ``origins`` see ``Grouping``. Yield the group of
+    some of the collections and the start of a span of their slices, and the span.
     """
     parts = [part for parts in collections.values() for part in parts]
     reports = [sum(map(len, parts)) for parts in collections.values()]
@@ -76,11 +72,9 @@ def _sketches(sketched: Sketched, parts: Sequence[ReportColumns], groups: Symbol
 
 def accounted(served: ServedCollection, slices: Times, signals: SignalBits, outcome: str) -> Partial:
     """Return the accounting, as ``outcome`` of ``Accounting``, of the slices of reports that are not counted."""
-    starts, groups = slice_groups(slices, served.slice_size)
-    k = len(starts)
-    n = np.bincount(groups, minlength=k)
-    numbers = numbers_of(k, skew_counts(signals, groups, k), received=n, **{outcome: n})
-    return Partial(starts[n > 0], numbers[n > 0])
+    _, starts, groups = slices_of_many(slices, [len(slices)], served.slice_size)
+    k, n = len(starts), np.bincount(groups)
+    return Partial(starts, numbers_of(k, skew_counts(signals, groups, k), received=n, **{outcome: n}))
 
 
 #: A loss is accounted in so many windows of a collection at the most, the newest ones.
@@ -92,13 +86,9 @@ def account_missing(
 ) -> Iterator[tuple[CollectionKey, Partial]]:
     """Account missing messages in each window of each collection that was open when they were lost.
 
-    A collection that opened later has none of them.
-
-    Nobody knows of which collection and window they were, so each of these windows has all of them.
-
-    Yields:
-        A collection, and the parts of its windows by start. A slice may be in several sliding windows; what is missing
-        is in the slice with which the window begins, and ``uldp.transforms.slide`` adds it to no other window.
+    A collection that opened later has none of them. Nobody knows of which collection and window they were, so each of
+    these windows has all of them. A slice may be in several sliding windows; what is missing is in the slice with which
+    the window begins, and ``uldp.transforms.slide`` adds it to no other window.
     """
     for record in missing:
         for key, served in collections.items():

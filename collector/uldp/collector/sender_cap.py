@@ -13,7 +13,7 @@ from typing import Self, cast
 import numpy as np
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import MixedColumns, ReportColumns, grouped, slice_groups
+from uldp.collector.columns import MixedColumns, ReportColumns, grouped, slices_of_many
 from uldp.collector.hashing import spread
 from uldp.collector.origins import Origins
 from uldp.collector.rejects import rejected_records
@@ -38,13 +38,8 @@ def by_sender(
     """Split reports by sender, so that all reports that a cap counts together reach one shard.
 
     The digests of senders are keyed, so no sender can fill one shard. Reports without a sender are those of one sender:
-    whoever could leave out the attribute would else have no cap.
-
-    Args:
-        forgets: Whether a shard is of reports whose slices take no more reports at the same time; else all of them are.
-
-    Returns:
-        The reports of collections without a cap, and the others by shard.
+    whoever could leave out the attribute would else have no cap. Return the reports of collections without a cap, and
+    the others by shard: if it ``forgets``, one of reports whose slices take no more reports at the same time.
     """
     free, capped = [], defaultdict[SenderShard, list[ReportColumns]](list)
     for part in parts:
@@ -52,7 +47,7 @@ def by_sender(
         if collection.sender_cap is None:
             free.append(part)
             continue
-        starts, groups = slice_groups(part.slices, collection.slice_size)
+        _, starts, groups = slices_of_many(part.slices, [len(part)], collection.slice_size)
         numbers = groups * shards + spread(_origins(part).senders, shards).astype(np.int64)
         for number, rows in grouped(numbers):
             group, shard = divmod(number, shards)
@@ -83,7 +78,7 @@ class CountedOfSenders:
         assert served.sender_cap is not None
         admitted, entries = np.ones(len(part), dtype=np.bool_), []
         senders = _origins(part).senders
-        starts, groups = slice_groups(part.slices, served.slice_size)
+        _, starts, groups = slices_of_many(part.slices, [len(part)], served.slice_size)
         for group, rows in grouped(groups):
             key = part.collection, part.version, int(starts[group])
             of_slice = senders if rows is None else senders[rows]
@@ -95,14 +90,10 @@ class CountedOfSenders:
 
 
 def first_of_senders(counted: dict[int, int], senders: Digests, cap: int) -> tuple[Mask, Digests, Counts]:
-    """Let the first reports of each sender through, up to the cap.
+    """Let the first reports of each sender, shape (n,), through, up to the cap.
 
-    Args:
-        counted: The number of reports that were let through before, by sender; updated.
-        senders: Shape (n,): the sender of each report.
-
-    Returns:
-        Shape (n,): which are let through. And the senders who have such reports, and the number of these.
+    ``counted`` has the number of reports that were let through before, by sender; it is updated. Return which are let
+    through, shape (n,); and the senders who have such reports, and the number of these.
     """
     order = np.argsort(senders, kind="stable")
     in_order = senders[order]
@@ -138,16 +129,16 @@ def unpack_counts(entry: bytes) -> tuple[SliceOfCollection, Digests, Counts]:
 
 def over_limit(served: ServedCollection, part: ReportColumns) -> list[Rejected]:
     """Return records of reports over the limit of their senders; those of a message, if several, together."""
-    origins, ids = _origins(part), part.report_ids
+    origins, ids, payloads = _origins(part), part.report_ids, cast(Packed, part.payloads)
     layout = Layout.of(report_schema(), part.collection, part.version, served.mechanism.form.width)
     by_message = [*origins.by_message()]
     alone = np.array([rows[0] for rows in by_message if len(rows) == 1], dtype=np.intp)
-    bodies = encode_columns(layout, ids[alone], origins.event_times[alone], _payloads(part, alone))
+    bodies = encode_columns(layout, ids[alone], origins.event_times[alone], payloads[alone])
     found = [*_records(served, origins, alone, bodies, 1)] if bodies else []
     for rows in by_message:
         if len(rows) > 1:
             rows = np.sort(rows)
-            body = encode_batch(*served.spec.key, ids[rows], origins.event_times[rows], _payloads(part, rows))
+            body = encode_batch(*served.spec.key, ids[rows], origins.event_times[rows], payloads[rows])
             found += _records(served, origins, rows[:1], [body], len(rows))
     return joined_rejected(found)
 
@@ -165,10 +156,6 @@ def _records(
 
     of_all, reason = np.arange(len(rows)), Reason.OVER_SENDER_LIMIT
     return rejected_records(reason, messages, of_all, bodies, detail, rows, reports=reports, stage="senders")
-
-
-def _payloads(part: ReportColumns, rows: Rows) -> Packed:
-    return cast(Packed, part.payloads[rows])
 
 
 def _origins(part: ReportColumns) -> Origins:

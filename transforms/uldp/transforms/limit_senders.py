@@ -8,7 +8,7 @@ each sender and bundle in which the sender had a report that was counted, and is
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -121,7 +121,7 @@ class _LimitFn(beam.DoFn):
             admitted, new = of_shard.admit(served, part)
             entries += new
             if admitted.any():
-                let_through.append(part.take(admitted).without_origins())
+                let_through.append(replace(part.take(admitted), origins=None))
             if not admitted.all():
                 yield from self._reject(served, part.take(~admitted))
         if let_through:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.hashing import SECRET_BYTES
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.reader import Decoded, ReportReader
@@ -48,10 +48,9 @@ class Tally:
             for start, part in parts.slices():
                 tally.slices[key, start] += part.accounting
         for columns in decoded.columns:
-            starts, groups = slice_groups(columns.slices, served.served[columns.collection, columns.version].slice_size)
-            for start, n in zip(starts.tolist(), np.bincount(groups, minlength=len(starts)).tolist(), strict=True):
-                if n:
-                    tally.slices[(columns.collection, columns.version), start] += Accounting(received=n, counted=n)
+            starts, reports = np.unique(columns.slices, return_counts=True)
+            for start, n in zip(starts.tolist(), reports.tolist(), strict=True):
+                tally.slices[(columns.collection, columns.version), start] += Accounting(received=n, counted=n)
         return tally
 
     def add(self, other: "Tally") -> None:
