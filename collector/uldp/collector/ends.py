@@ -23,7 +23,7 @@ import numpy as np
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
-from uldp.collector.published import Reports, reports_of
+from uldp.collector.published import reports_of
 from uldp.mechanisms.kernels.designs import prime_factors
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
@@ -43,13 +43,9 @@ def coarser(slices: int) -> tuple[int, ...]:
 
 
 class SliceReports:
-    """The reports of each table in the slices of one collection, or in their parts.
+    """The reports of each table in the slices of one collection, or in their parts, by their starts.
 
-    Args:
-        slices: Parts of slices, by their starts in milliseconds.
-        size: Milliseconds of a window.
-        period: Milliseconds of a slice.
-        offset: Milliseconds by which slices begin later than at multiples of their size.
+    A window has ``size`` milliseconds and a slice ``period``, which begins ``offset`` later than a multiple of that.
     """
 
     def __init__(
@@ -57,10 +53,10 @@ class SliceReports:
     ) -> None:
         self._offset = offset
         self._size, self._lengths = size, [period * slices for slices in coarser(size // period)]
-        counted = [(start, each) for start in sorted(slices) if (each := reports_of(decoder, slices[start]))]
-        self._starts = [start for start, _ in counted]
-        none = (0,) * len(counted[0][1]) if counted else ()
-        self._until = list(accumulate((reports for _, reports in counted), _plus, initial=none))
+        counted = {start: each for start in sorted(slices) if (each := reports_of(decoder, slices[start]))}
+        self._starts = list(counted)
+        none = (0,) * len(next(iter(counted.values()), ()))
+        self._until = np.cumsum([none, *counted.values()], axis=0, dtype=np.int64)
 
     @classmethod
     def of(cls, served: ServedCollection, slices: Mapping[int, Partial]) -> Self:
@@ -75,11 +71,10 @@ class SliceReports:
         return replace(total, ends={0: self.at_ends(start)})
 
     def at_ends(self, start: int) -> Counts:
-        """Return the reports at the ends of the window from ``start`` on.
+        """Return the reports at the ends of the window from ``start`` on, shape (2 levels tables,).
 
-        Returns:
-            Shape (2 levels tables,): for each length of slices of which one begins with the window, the reports of each
-            table in the first such slice of the window, and then in the last.
+        They are, for each length of slices of which one begins with the window, those of each table in the first such
+        slice of the window, and then in the last.
         """
         end, reports = start + self._size, list[int]()
         for length in self._lengths:
@@ -89,11 +84,8 @@ class SliceReports:
             reports += self._between(end - length, end)
         return np.array(reports, dtype=np.int64)
 
-    def _between(self, start: int, end: int) -> Reports:
+    def _between(self, start: int, end: int) -> list[int]:
         first = bisect_left(self._starts, start)
         last = bisect_left(self._starts, end, first)
-        return tuple(until - before for before, until in zip(self._until[first], self._until[last], strict=True))
-
-
-def _plus(one: Reports, other: Reports) -> Reports:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+        reports: list[int] = (self._until[last] - self._until[first]).tolist()
+        return reports
