@@ -3,7 +3,7 @@
 The judge works on columns. It finds the verdict of each report once; each later stage reads that verdict.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,12 +83,8 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
 
     If several checks fail, the verdict is that of the first in this order: a retired version, a payload that does not
     fit its column, an event time, a payload that the mechanism cannot produce, too many time slices of its message,
-    lateness.
-
-    Args:
-        published: Shape (n,): publish time of the message of each report.
-        judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
-            window has closed.
+    lateness. ``judge_lateness`` is whether a report that was published after its windows closed is late: in a bounded
+    job no window has closed.
     """
     served, times = parsed.collections[0], parsed.event_times
     verdicts = np.full(len(times), COUNTED, dtype=np.uint8)
@@ -163,21 +159,25 @@ def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None
 def _other_unit(served: ServedCollection, time: int, published: int) -> str:
     """Return a hint that names the unit in which an event time would be admitted, or an empty string if none is."""
     (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
-    unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
-    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
+    return _looks_like("it", lambda number: bool(earliest <= time / number <= latest))
 
 
 def _unit_of_publish_time(served: ServedCollection, time: int, published: int) -> str:
     """Return a hint that names the unit in which a publish time would admit an event time; empty if none does."""
-    for unit, number in _UNITS.items():
+
+    def admits(number: float) -> bool:
         (earliest,), (latest,) = served.event_times(np.array([int(published / number)], dtype=np.int64))
-        if earliest <= time <= latest:
-            return f"; the publish time {published} looks like {unit} since 1970, and must be milliseconds"
-    return ""
+        return bool(earliest <= time <= latest)
+
+    return _looks_like(f"the publish time {published}", admits)
 
 
 def unit_of_time(time: int) -> str:
     """Return a hint that names the unit in which a time alone is one of the years 2000 to 2099; empty if none is."""
-    units = _UNITS.items()
-    unit = next((unit for unit, number in units if YEAR_2000 <= time / number < YEAR_2100), None)
-    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
+    return _looks_like("it", lambda number: YEAR_2000 <= time / number < YEAR_2100)
+
+
+def _looks_like(what: str, admitted: Callable[[float], bool]) -> str:
+    """Return a hint that names the first unit that is admitted, by how many of it make a millisecond."""
+    unit = next((unit for unit, number in _UNITS.items() if admitted(number)), None)
+    return "" if unit is None else f"; {what} looks like {unit} since 1970, and must be milliseconds"
