@@ -54,10 +54,8 @@ def differs(before: Reports, after: Reports, least: int, *, or_equals: bool) -> 
 def has_few_at_ends(ends: Counts | None, reports: Reports, least: int) -> bool:
     """Return whether a window would show few reports in the difference to another window, of any of its tables.
 
-    Args:
-        ends: See ``SliceReports.at_ends``; None if no other window shares reports with this one.
-        reports: The reports behind each table of the window; one with few of them is not published anyway.
-        least: The fewest reports that a difference may be about.
+    ``ends`` are as in ``SliceReports.at_ends``; None if no other window shares reports with this one. A table with few
+    reports behind it is not published anyway.
     """
     if ends is None:
         return False
@@ -76,10 +74,9 @@ def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least:
     """Publish what waits once enough reports have come after it; then the total waits.
 
     So whatever is published later, on time above all, has enough reports more than any early pane.
-
-    Args:
-        waiting: What an earlier call let wait, if anything.
     """
+    if least == 1:
+        return EarlyStep(total, None)
     reports = reports_of(decoder, total)
     if not is_whole(reports, least) or has_few_at_ends(total.ends.get(0), reports, least):
         return EarlyStep(None, waiting)

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from uldp.collector.collections import ServedCollection
 from uldp.collector.firing import Firing
 from uldp.collector.partial import Partial
-from uldp.collector.published import EarlyStep, History, Reports, differs, early_step, public, reports_of
+from uldp.collector.published import History, Reports, differs, early_step, public, reports_of
 from uldp.collector.sealing import WindowSum, p_values_of, seal
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.flags import Flag
@@ -31,7 +30,8 @@ class WindowPane(NamedTuple):
             waiting.pop(firing.slot, None)
             published, kind = firing.total, PaneKind.LATE if firing.past.closed else PaneKind.ON_TIME
         else:
-            step = _early_step(firing.served, waiting.get(firing.slot), firing.total)
+            least = firing.served.spec.limits.min_reports
+            step = early_step(firing.served.protocol.decoder, waiting.get(firing.slot), firing.total, least)
             if step.waiting is not None:
                 waiting[firing.slot] = step.waiting
             if step.published is None:
@@ -63,9 +63,3 @@ def with_p_values(panes: Iterable[WindowPane]) -> Iterator[tuple[WindowPane, Map
     for protocol, of_protocol in alike.items():
         p_values = p_values_of(protocol.decoder, [pane.total for pane in of_protocol])
         yield from zip(of_protocol, p_values, strict=True)
-
-
-def _early_step(served: ServedCollection, waiting: Partial | None, total: Partial) -> EarlyStep:
-    """Return what an early pane publishes, if anything, and what a later one may publish."""
-    least = served.spec.limits.min_reports
-    return EarlyStep(total, None) if least == 1 else early_step(served.protocol.decoder, waiting, total, least)
