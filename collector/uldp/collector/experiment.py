@@ -27,7 +27,6 @@ class Expected(NamedTuple):
     """The errors to expect of the published shares of a protocol.
 
     Attributes:
-        protocol: The protocol.
         l1: The expected l1 distance between the shares and the truth, at most 2.
         l2: The expected l2 distance.
         half_width: Half of the mean width of a 95 % interval.
@@ -46,7 +45,6 @@ class Sample:
     """What the devices of a simulation sent: cells that count their payloads.
 
     Attributes:
-        protocol: The protocol of the devices.
         payloads: One of each device, in the order of the values.
         counts: The statistic of the payloads; see ``Protocol.counts``.
     """

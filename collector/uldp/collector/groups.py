@@ -38,16 +38,12 @@ class Grouping(Protocol):
         """Return the start of the span that holds each slice."""
 
 
-class Groups:
+class Groups(Grouping):
     """The groups of all collections; the same in each process that serves the same specs in the same order.
 
     A group has collections with the same rules and protocol. If it has several, a span of it has up to as many numbers
     as a span of several slices may have cells. Sliding windows are cut from the slices of one collection, which is a
     group of its own.
-
-    Attributes:
-        places: The place of each collection.
-        members: The collections of each group, by its first.
     """
 
     def __init__(self, served: Mapping[CollectionKey, ServedCollection]) -> None:
@@ -55,7 +51,7 @@ class Groups:
         for each in served.values():
             alike[each.rules, each.protocol].append(each)
         self.places: dict[CollectionKey, Place] = {}
-        self.members: dict[CollectionKey, Sequence[ServedCollection]] = {}
+        self.members: dict[CollectionKey, Sequence[ServedCollection]] = {}  # by the first of each group
         for collections in alike.values():
             size = _group_size(collections[0], len(collections))
             for first in range(0, len(collections), size):
@@ -65,11 +61,9 @@ class Groups:
                     self.places[each.spec.key] = Place(group, number * _APART)
 
     def place(self, served: ServedCollection) -> Place:
-        """See ``Grouping``."""
         return self.places[served.spec.key]
 
     def origins(self, served: ServedCollection, starts: Times) -> Times:
-        """See ``Grouping``."""
         return served.span_start(starts)
 
     def find(self, group: CollectionKey, slot: int) -> tuple[ServedCollection, int]:

@@ -41,9 +41,7 @@ def hash_ids(key: Words, low: Words, high: Words) -> Words:
     So n chosen ids that fall into k equal parts of the hashes' range fill each part about alike. By Chebyshev's
     inequality, at most k^2 / n of all keys leave a part empty, or fill it with twice its share. The hash is no message
     authentication code: whoever sees the hashes of some ids can solve for the key, so no output may show them.
-
-    Args:
-        key: Shape (5,): a uniform summand and four uniform factors.
+    The key is a uniform summand and four uniform factors.
     """
     summand, *factors = key
     hashes = low >> _HALF
@@ -72,13 +70,7 @@ def hash_words(key: Words, low: Words, high: Words) -> tuple[Words, Words]:
     probability 2^-64 at the most: if the second words differ, g must differ by exactly ``high ^ high``, and otherwise
     the first words differ as the ids do.
 
-    As with ``hash_ids``, no output may show hashes, and the key must be secret.
-
-    Args:
-        key: Shape (8,): uniform.
-
-    Returns:
-        Shape (n,) each.
+    As with ``hash_ids``, no output may show hashes, and the key, shape (8,), must be secret and uniform.
     """
     a, b, *of_g = key
     second = _product(a, b, high)

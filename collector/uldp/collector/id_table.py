@@ -113,10 +113,8 @@ class IdTable:
         """Put the rows from ``start`` on, which copy no row that is linked, at the heads of the chains of their slots.
 
         If several rows share a slot, each round leaves the oldest of them at the head: NumPy assigns in order, and what
-        it assigns last stays. The next rounds link the others, except copies of this row.
-
-        Returns:
-            The copies, counted from ``start``.
+        it assigns last stays. The next rounds link the others, except copies of this row. Return the copies, counted
+        from ``start``.
         """
         rows = np.arange(start, start + len(slots), dtype=np.uint32)
         self._before[start : start + len(slots)] = heads.take(slots)

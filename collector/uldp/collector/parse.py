@@ -126,10 +126,7 @@ class Openings:
 
     Before a spec opens, its reports are those of an unknown version. So what becomes of a report does not depend on
     when a worker has learned of its spec, if that is before the spec opens: a message from before has the same verdict,
-    reason and detail as if the spec did not exist.
-
-    Args:
-        specs: The specs as they are now; messages of other collections hold no reports.
+    reason and detail as if the spec did not exist. Messages of other collections hold no reports.
     """
 
     def __init__(self, specs: SharedSpecs) -> None:

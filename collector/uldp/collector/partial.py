@@ -38,12 +38,10 @@ _ONE_SLOT.flags.writeable = False  # many parts share it
 
 
 def numbers_of(k: int, skew: Counts | int = 0, improbable: Counts | int = 0, **outcomes: Counts | int) -> Counts:
-    """Return the numbers of k slices, shape (k, NUMBERS).
+    """Return the numbers of k slices, shape (k, NUMBERS); all that is not given is 0.
 
-    Args:
-        skew: Shape (k, 2 SKEW_RANGES): number of reports by range of clock skew, as in ``signal_bits``.
-        improbable: Shape (k,): number of counted reports with an improbable payload.
-        outcomes: Shape (k,) each: fields of ``Accounting`` by name. All that is not given is 0.
+    ``skew``, shape (k, 2 SKEW_RANGES), are the reports by range of clock skew, as in ``signal_bits``; ``improbable``
+    and the ``outcomes``, which are fields of ``Accounting``, have the shape (k,).
     """
     numbers = np.zeros((k, NUMBERS), dtype=np.int64)
     numbers[:, _IMPROBABLE] = improbable
@@ -126,8 +124,7 @@ class Partial:
     def cut(self, size: int, offset: int) -> Iterator[tuple[int, "Partial"]]:
         """Cut slices of one collection, not windows, at the multiples of ``size`` milliseconds, ``offset`` later.
 
-        Yields:
-            Each such time below a slice, and its slices.
+        Yield each such time below a slice, and its slices.
         """
         if not len(self):
             return
@@ -193,7 +190,9 @@ class Partial:
 
     def slices(self) -> Iterator[tuple[int, "Partial"]]:
         """Yield the slot of each slice, and its part with slot 0. One whose reports were not counted has no cells."""
-        cells, payloads = self._rows(self.cells), self._rows(self.payloads)
+        cells, payloads = (
+            None if each is None else unstack_cells(each, len(self)) for each in (self.cells, self.payloads)
+        )
         counted = self.numbers[:, _COUNTED].tolist()
         for row, slot in enumerate(self.slots.tolist()):
             yield (
@@ -207,10 +206,6 @@ class Partial:
                     payloads[row] if payloads is not None and counted[row] else None,
                 ),
             )
-
-    def _rows(self, cells: Cells | None) -> list[Cells] | None:
-        """Return the cells of each slice."""
-        return None if cells is None else unstack_cells(cells, len(self))
 
 
 def stack(parts: Mapping[int, Partial]) -> Partial:

@@ -30,11 +30,8 @@ def rejected_records(
 ) -> Iterator[Rejected]:
     """Yield records of messages that are rejected for one reason: one for all that differ in place and data alone.
 
-    Args:
-        rows: Shape (n,): which of them are rejected, ascending.
-        bodies: The data to keep of each.
-        detail: Returns the detail of a message; asked for once a record.
-        of: Shape (n,): the argument of ``detail`` for each of them.
+    The rows, shape (n,), ascend. Of each message, its record keeps the body; ``detail`` is asked for once a record, and
+    ``of``, shape (n,), has its argument for each of them.
     """
     for attributes, of_attributes in _by_attributes(messages.attributes, rows):
         why = Rejected(stage, reason, "", (), attributes, (), "", _attempt(attributes), _software(), reports)

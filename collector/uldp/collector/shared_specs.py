@@ -21,22 +21,12 @@ class SharedSpecs:
 
     A runner pickles and unpickles each step on its own. With a thousand specs in each of its steps, a job spends more
     time on copies of specs than on reports. So the specs are pickled once, and all copies in one process are one
-    object, which has built the protocols once.
-
-    Attributes:
-        served: The specs by collection and version; see ``serve``.
-        edition: How often they have changed; only those of a folder do, see ``HotSpecs``.
-        refused: The collections whose spec has changed into one that is refused.
-        wanted: Whether a report has come that names no collection and version of the specs.
-
-    Raises:
-        TypeError: as ``listed`` does.
-        ValueError: as ``serve`` does.
+    object, which has built the protocols once. Errors are those of ``listed`` and of ``serve``.
     """
 
-    edition = 0
-    wanted = False
-    refused: Set[CollectionKey] = frozenset()
+    edition = 0  # how often they have changed; only those of a folder do, see ``HotSpecs``
+    wanted = False  # whether a report has come since the last change that names no collection and version of the specs
+    refused: Set[CollectionKey] = frozenset()  # the collections whose spec has changed into one that is refused
     #: Collections by number, and the mapping that they are of.
     _numbers: tuple[Mapping[CollectionKey, ServedCollection], Mapping[int, ServedCollection]] = ({}, {})
 
@@ -130,11 +120,8 @@ class HotSpecs(SharedSpecs):
     """Specs that change while a job runs. Subclasses say where a process finds them.
 
     A collection keeps its windows and the half of its spec that devices know, see ``admission``, so a step may go on
-    with what it has looked up, by the key of a report. It never goes through all collections.
-
-    Attributes:
-        served: As in ``SharedSpecs``; another mapping after each change.
-        wanted: Whether a report has come of an unknown collection or version since the last change.
+    with what it has looked up, by the key of a report. It never goes through all collections. After each change,
+    ``served`` is another mapping.
     """
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:

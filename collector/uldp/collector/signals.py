@@ -1,7 +1,6 @@
 """Signals about devices and senders: clock skew, improbable payloads, and the number of reports per sender.
 
-The stages may add them in any order, like partial counts. The signals do not change which reports are
-counted.
+The stages may add them in any order, like partial counts. The signals do not change which reports are counted.
 """
 
 import hmac
@@ -23,14 +22,9 @@ IMPROBABLE = 0x80
 _DAY = 86_400_000
 
 
-def _skew_ranges() -> SignalBits:
-    """Return the range of clock skew for each exponent of a float: first for positive, then for negative numbers."""
-    ranges = np.clip(np.arange(1 << 11) - 1022, 0, SKEW_RANGES - 1)
-    return np.concatenate([ranges, ranges + SKEW_RANGES]).astype(np.uint8)
-
-
+_OF_EXPONENTS = np.clip(np.arange(1 << 11) - 1022, 0, SKEW_RANGES - 1)
 #: Ranges of clock skew, indexed by the first 12 bits of a float, which are its sign and its exponent.
-_RANGES = _skew_ranges()
+_RANGES: SignalBits = np.concatenate([_OF_EXPONENTS, _OF_EXPONENTS + SKEW_RANGES]).astype(np.uint8)
 
 
 def signal_bits(event_times: Times, published: Times, improbable: Mask) -> SignalBits:
@@ -65,12 +59,9 @@ def sender_digest(sender: str, key: bytes) -> int:
 
 
 def digest_of_day(digest: int, time: int) -> str:
-    """Return a sender's digest as results show it, in hexadecimal digits: another one each day.
+    """Return a sender's digest as results show it, in hexadecimal digits: another one each day of UTC.
 
     So readers of results cannot follow a sender from day to day, while the windows of a day name it alike.
-
-    Args:
-        time: The start of a window in milliseconds. Its day is that of UTC.
     """
     day = time // _DAY
     return hmac.digest(digest.to_bytes(8, "big"), day.to_bytes(8, "big", signed=True), "sha256")[:8].hex()
