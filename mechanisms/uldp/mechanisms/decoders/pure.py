@@ -57,22 +57,16 @@ def share_estimate(law: ChannelLaw, counts: Counts, n: Reports) -> ShareEstimate
 
 
 class CountsDecoder(SharesDecoder):
-    """Reads support counts by a channel.
+    """Reads support counts by the channel of a ``PureMechanism``, or of devices that keep responses of one.
 
-    Args:
-        mechanism: A ``PureMechanism``, or that of devices that keep responses of one.
-        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
-
-    Attributes:
-        mechanism: The mechanism of one report.
-        response: The mechanism of the responses that devices keep; None if they keep none.
+    If ``simultaneous``, all intervals of a table are to cover the truth at once (Bonferroni), and else each alone.
     """
 
     estimators: tuple[str, ...] = OF_COUNTS
 
     def __init__(self, mechanism: Mechanism, pum: Pum, *, simultaneous: bool = False) -> None:
         self.mechanism = cast(PureMechanism, mechanism.bare)
-        self.response = cast(PureMechanism | None, mechanism.inner)
+        self.response = cast(PureMechanism | None, mechanism.inner)  # None if devices keep no responses
         self.channel, self.pum, self.simultaneous = self.mechanism.channel, pum, simultaneous
         if self.channel.one_symbol:
             self.estimators = OF_SYMBOLS

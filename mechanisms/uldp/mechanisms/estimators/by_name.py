@@ -26,13 +26,9 @@ from uldp.schemas.table import INTERVAL_LEVEL
 THRESHOLD_ALPHA = 0.05
 
 
-def empirical(channel: Channel, counts: Counts, n: Reports) -> Floats:
-    """Estimate r without bias; entries may be negative, and for bit reports they need not sum to one.
-
-    Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017). For the arguments see
-    ``estimate_intermediate``.
-    """
-    return channel.unbiased(counts, n)
+#: The unbiased estimate of r; entries may be negative, and for bit reports they need not sum to one. Source: Murakami &
+#: Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017).
+empirical = Channel.unbiased
 
 
 def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
@@ -143,16 +139,14 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: R
     return _ESTIMATORS[estimator](channel, counts, n, *([bots] if estimator == "auto" else []))
 
 
-def estimate_each(estimator: str, channel: Channel, counts: Counts, n: Counts, bots: int = 0) -> Floats:
-    """Estimate r in each of k windows; see ``estimate_intermediate``. With few values, k take little longer than one.
+def estimate_each(estimator: str, channel: Channel, counts: Counts, n: Counts) -> Floats:
+    """Estimate r in each of k windows without tags. With few values, k windows take little longer than one.
 
     Counts have shape (k, |Z|), and n has shape (k,). The result, shape (k, |Z|), has the same numbers, to the last bit,
     as those of each window alone.
     """
-    by_rows = (
-        channel.held == 1 and bool((channel.q > 0).all()) and not (estimator == "auto" and has_prior(channel, bots))
-    )
+    by_rows = channel.held == 1 and bool((channel.q > 0).all()) and not (estimator == "auto" and has_prior(channel, 0))
     if by_rows and estimator in _BY_ROWS:
-        return estimate_intermediate(estimator, channel, counts, n[:, np.newaxis], bots)
+        return estimate_intermediate(estimator, channel, counts, n[:, np.newaxis])
     windows = zip(counts, n.tolist(), strict=True)
-    return np.array([estimate_intermediate(estimator, channel, *window, bots) for window in windows])
+    return np.array([estimate_intermediate(estimator, channel, *window) for window in windows])

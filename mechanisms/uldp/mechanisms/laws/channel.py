@@ -45,9 +45,6 @@ def _readonly(values: npt.ArrayLike) -> Floats:
 class Incidence(Protocol):
     """Which symbols each cell supports, where each report is in one cell: products with a matrix of 0 and 1."""
 
-    def fold(self, cells: Counts) -> Counts:
-        """Return the support counts of cells, exactly; shape (|Z|,)."""
-
     def supports(self, cells: Floats) -> Floats:
         """Sum vectors over the cells that support each symbol; shape (cells, j) becomes (|Z|, j)."""
 
@@ -187,10 +184,7 @@ class Channel:
     def unbiased(self, counts: Counts, n: Reports) -> Floats:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
-        This takes rows of several windows too, and so does ``cumulants``.
-
-        Raises:
-            ValueError: as ``check`` does.
+        This takes rows of several windows too, and so does ``cumulants``. ValueError as ``check``.
         """
         self.check(counts, n)
         if self.q_non_sensitive is None:
@@ -229,10 +223,8 @@ class Channel:
     def variance_given_values(self, r: Floats, n: int, non_sensitive: Floats | None = None) -> Floats:
         """Return Var[r-hat_z] from the devices' randomness alone, for users' values with the fixed histogram ``r``.
 
-        Args:
-            r: Shape (|Z|,): the share of each symbol; they need not sum to one, because each entry follows from its own
-                share and R_N.
-            non_sensitive: R_N; that of ``r`` if it is None.
+        Its shares need not sum to one, because each entry follows from its own share and R_N, which is that of ``r``
+        unless given.
         """
         free = np.minimum(self.non_sensitive(r) if non_sensitive is None else non_sensitive, 1 - r)
         own, others = self.p * (1 - self.p), self.q * (1 - self.q)

@@ -54,21 +54,16 @@ NUMBERS = 1 << 22
 
 
 class Law(ABC):
-    """The law of one report, at any parameters that the caller names.
+    """The law of one report, at any parameters that the caller names."""
 
-    Attributes:
-        size: m, the number of parameters.
-        numbers: How many numbers a column of weights becomes, such as one for each payload.
-        response: The law of the response that a device keeps, from which it draws reports; None if devices keep none,
-            or if the law is not known: reports of one device are then taken to be the same.
-    """
-
-    size: int
+    size: int  # m, the number of parameters
+    #: The law of the response that a device keeps, from which it draws reports; None if devices keep none, or if the
+    #: law is not known: reports of one device are then taken to be the same.
     response: "Law | None" = None
 
     @property
     def numbers(self) -> int:
-        """See the class."""
+        """How many numbers a column of weights becomes, such as one for each payload."""
         return self.size
 
     @abstractmethod
@@ -105,12 +100,10 @@ class Law(ABC):
 
 
 def moments_of_mixture(components: Sequence[tuple[Floats, Floats, Floats, Floats]], centre: Floats) -> Cumulants:
-    """Return the cumulants of a mixture around its mean; it is no law of two scores.
+    """Return the cumulants of a mixture around its mean ``centre``, shape (j,); it is no law of two scores.
 
-    Args:
-        components: Groups of components, each with the probability, the mean, the variance and the third central moment
-            of each, of shapes that broadcast to (components, j). The probabilities of all groups sum to 1.
-        centre: Shape (j,): the mean of the mixture.
+    There are groups of components, each with the probability, the mean, the variance and the third central moment of
+    each, of shapes that broadcast to (components, j). The probabilities of all groups sum to 1.
     """
     rows = zip(*(np.broadcast_arrays(*each) for each in components), strict=True)
     probability, mean, variance, third = map(np.concatenate, rows)
@@ -125,11 +118,8 @@ def largest_step(square: Floats, cube: Floats) -> Floats:
     """Return J: the largest step of a user, whose reports alone would have the skewness of steps of this size.
 
     A user whose reports have a large score seldom, and else none, moves a sum by this score, which is the ratio of the
-    third moment to the second one. Where noise hides the score, it is the root mean square.
-
-    Args:
-        square: Shape (users, j): the mean of squared scores less the mean score, by true symbol.
-        cube: Shape (users, j): that of their cubes.
+    third moment to the second one. Where noise hides the score, it is the root mean square. By true symbol, shape
+    (users, j), ``square`` is the mean of squared scores less the mean score, and ``cube`` that of their cubes.
     """
     ratio = np.abs(cube) / np.where(square > 0, square, 1.0)
     return np.asarray(np.maximum(np.sqrt(square), ratio).max(axis=0))
@@ -138,16 +128,13 @@ def largest_step(square: Floats, cube: Floats) -> Floats:
 class Outputs(Law):
     """The law of the scores of one of some outputs.
 
-    The largest step is the score that is the farthest from its mean, for each output has noise.
-
-    Args:
-        scores: Shape (m, outputs): what each output counts as in the unbiased estimates.
-        law: Gives the probability of each output, shape (outputs,), at the parameters theta.
+    The largest step is the score that is the farthest from its mean, for each output has noise. ``scores``, shape
+    (m, outputs), are what each output counts as in the unbiased estimates; ``law`` gives the probability of each
+    output, shape (outputs,), at the parameters theta.
     """
 
-    def __init__(self, scores: Floats, law: Callable[[Floats], Floats], response: Law | None = None) -> None:
-        self.size, self.response = len(scores), response
-        self._scores, self._law = scores, law
+    def __init__(self, scores: Floats, law: Callable[[Floats], Floats]) -> None:
+        self.size, self._scores, self._law = len(scores), scores, law
 
     @property
     def numbers(self) -> int:

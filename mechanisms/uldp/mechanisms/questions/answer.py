@@ -150,12 +150,8 @@ def answer_to(question: str, span: Span, table: Table, attribute: str) -> Answer
     """Return the answer that a table of an attribute gives, or of several."""
     alone = len(table.values) == 1 and table.keys is None
     labels: Sequence[str | None] = [None] if alone else value_labels(table, span.version.spec)
-    columns = {
-        "estimate": table.values,
-        "unbiased": table.unbiased,
-        "stderr": table.stderr,
-        "low": table.low,
-        "high": table.high,
+    columns = {"estimate": table.values} | {
+        each: getattr(table, each) for each in ("unbiased", "stderr", "low", "high")
     }
     level = None if table.low is None else table.level
     shared = {"n": table.n, "quantity": table.name.value, "unit": unit_of(table.name), "level": level}

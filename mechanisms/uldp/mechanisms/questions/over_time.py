@@ -11,11 +11,11 @@ off from what all others say of it, beyond its own error, shows how much more; t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from uldp.mechanisms.laws.estimate import Estimate
+from uldp.mechanisms.laws.interval import normal_quantile
 from uldp.mechanisms.questions.local_level import LocalLevel
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.errors import RequestError
@@ -47,7 +47,7 @@ class OverTime:
     def interval(self, coverage: float, *, causal: bool) -> tuple[Floats, Floats]:
         """Return the normal intervals of the filtered numbers, or of the smoothed ones."""
         values, stderr = (self.filtered, self.filtered_stderr) if causal else (self.smoothed, self.smoothed_stderr)
-        half = NormalDist().inv_cdf((1 + coverage) / 2) * stderr
+        half = normal_quantile((1 + coverage) / 2) * stderr
         return values - half, values + half
 
 
