@@ -43,15 +43,13 @@ class Clock(Protocol):
         """Return how long the machine has been running; None if that is not known."""
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The clock of this machine. Only Linux names its runs."""
 
     def now(self) -> int:
-        """See ``Clock``."""
         return time.time_ns() // 1_000_000
 
     def uptime(self) -> Uptime | None:
-        """See ``Clock``."""
         if sys.platform != "linux":
             return None
         try:

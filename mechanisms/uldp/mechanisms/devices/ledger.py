@@ -82,7 +82,7 @@ class Ledger(Protocol):
         """
 
 
-class MemoryLedger:
+class MemoryLedger(Ledger):
     """A ledger that a restart forgets, and that believes every time, for tests of clients."""
 
     def __init__(self) -> None:
@@ -91,7 +91,6 @@ class MemoryLedger:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[LedgerContent]:
-        """See ``Ledger``."""
         with self._lock:
             content = copy.deepcopy(self._content)
             yield content

@@ -41,7 +41,7 @@ class SystemRandomness:
         return (words % np.uint64(span)).astype(np.int64) + low
 
 
-class KeptDraws:
+class KeptDraws(Randomness):
     """Randomness for an encoding that is to choose the same each time: it gives the integers that it gave before.
 
     A device keeps them. Their ranges must be those of before, and come in the same order.
@@ -52,11 +52,9 @@ class KeptDraws:
         self._kept, self._randomness = kept, randomness
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
-        """See ``Randomness``."""
         raise TypeError("an encoding draws integers only")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """See ``Randomness``."""
         drawn = self._randomness.integers(low, high, size)
         start = sum(each.size for each in self.made)
         kept = self._kept[start : start + drawn.size]

@@ -19,15 +19,11 @@ _ROUNDING = 1e-9
 
 
 class Spending(NamedTuple):
-    """What some reports have spent together, in nats, at the time of the last; in milliseconds since 1970-01-01 UTC.
-
-    Attributes:
-        seen: When the clock was found to be before that time, so that one of the two clocks was wrong; None if it is
-            not before it now.
-    """
+    """What some reports have spent together, in nats, at the time of the last; in milliseconds since 1970-01-01 UTC."""
 
     time: int
     epsilon: float
+    #: When the clock was found to be before that time, so that one of the two was wrong; None if it is not now.
     seen: int | None = None
 
 
@@ -61,10 +57,8 @@ def spent_by(guarantee: Guarantee, before: int) -> float | None:
 def noticed(spent: Iterable[Spending], now: int, jumped: int, skew: int) -> list[Spending]:
     """Return what was spent, with the time since which each is ahead of the clock by more than ``skew``.
 
-    Args:
-        jumped: How far the clock has jumped since it was last looked at. The times of earlier looks move with it, so
-            that the time since then is the one that has passed. None is later than now.
-        skew: How far times may be ahead, in milliseconds as all others.
+    The clock has ``jumped`` by so many milliseconds since it was last looked at. The times of earlier looks move with
+    it, so that the time since then is the one that has passed. None is later than now.
     """
     return [
         each._replace(

@@ -32,19 +32,14 @@ class Encoding(ABC):
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
         """Return the symbol of each device, shape (n,); of sets its l symbols, shape (n, l).
 
-        Args:
-            columns: One for each variable of the collection, in the order of the spec.
-            randomness: For encodings that sample or round; others draw nothing.
-
-        Raises:
-            ValueError: if a value is outside of its domain. The message names no value.
+        There is a column for each variable of the collection, in the order of the spec. Encodings that neither sample
+        nor round draw nothing. ValueError, whose message names no value, if one is outside of its domain.
         """
 
     def device_form(self) -> DeviceForm:
         """Return what a device computes its symbol by; of a part of strata, given the symbol of ``base``.
 
-        Raises:
-            NotImplementedError: if this encoding has no form.
+        NotImplementedError if this encoding has no form.
         """
         raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices")
 
@@ -89,13 +84,11 @@ class Encoding(ABC):
         return r
 
 
-class NoDraws:
+class NoDraws(Randomness):
     """Randomness for an encoding that draws nothing."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
-        """See ``Randomness``."""
         raise NotImplementedError("an encoding that draws needs a law of its own")
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """See ``Randomness``."""
         raise NotImplementedError("an encoding that draws needs a law of its own")
