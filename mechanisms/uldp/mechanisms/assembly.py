@@ -51,10 +51,7 @@ def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, 
 
     The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
     all bots (Murakami & Kawamoto, section 5.1). ``build`` builds it from the mask of sensitive symbols, and an epsilon:
-    that of the spec, or its lasting one.
-
-    Raises:
-        ValueError: if it has more cells than symbols, or fewer.
+    that of the spec, or its lasting one. ValueError if the mechanism has more cells than symbols, or fewer.
     """
     zoning = Zoning.of(variable) if any(variable.zones) else None
     pum = Pum.of(variable) if zoning is None else zoning.common

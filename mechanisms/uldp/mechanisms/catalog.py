@@ -11,9 +11,8 @@ from uldp.schemas.specs.variable import Variable
 def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """Build the encoding, mechanism and decoder of a collection.
 
-    Raises:
-        ValueError: if a mechanism is not for this domain, its epsilon is too small, or the statistic has too many
-            cells, or cells that could overflow.
+    ValueError if a mechanism is not for this domain, its epsilon is too small, or the statistic has too many cells, or
+    cells that could overflow.
     """
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}

@@ -33,10 +33,6 @@ class PairDecoder(SetDecoder):
       range, and its value an accident of the noise. Intervals of keys that are found for being large would cover too
       seldom. So they have the level 1 - .05 R/k, if R keys are found (Benjamini & Yekutieli, JASA 2005).
     - ``mean_size``: the mean number of pairs that users report.
-
-    Args:
-        mechanism: See ``SetDecoder``; its symbols are the signed keys and the dummies.
-        names: The names of the keys, k of them.
     """
 
     one = "key"

@@ -38,10 +38,7 @@ class SetDecoder(CountsDecoder):
       than l items, it is the part in which the item is among the l chosen ones.
     - ``mean_size``: the mean number of items that users report.
 
-    Args:
-        mechanism: See ``CountsDecoder``; its symbols are the items and the dummies.
-        items: k.
-        fields: The keywords of ``CountsDecoder``.
+    The symbols of the mechanism are the items and the dummies; ``fields`` are the keywords of ``CountsDecoder``.
     """
 
     #: What the shares are of.
@@ -77,10 +74,7 @@ class SetDecoder(CountsDecoder):
         return table_of(TableName.MEAN_SIZE, size.values.clip(*bounds), size, bounds=bounds)
 
     def test(self, supports: Counts, n: int) -> float | None:
-        """See the base class.
-
-        Of hashes, a count is between binomial ones with q and p whatever devices hold, which Bonferroni's bound tests.
-        """
+        """See the base class; of hashes, counts are between binomial ones with q and p, whatever devices hold."""
         if not self.channel.independent_bits:
             return super().test(supports, n)
         return outside_p_value(supports, n, self.channel.q[:1], self.channel.p[:1]) if n > 0 else None
@@ -113,8 +107,7 @@ class SetDecoder(CountsDecoder):
     def symbol_shares(self, weights: Floats) -> Floats:
         """Return the shares of symbols of users with 0 to l items, each number alike, whose items have these weights.
 
-        Args:
-            weights: Shape (k,): the shares of items, up to a factor; no share exceeds 1.
+        They are the shares of items, shape (k,), up to a factor; no share exceeds 1.
         """
         held = self.channel.held
         shares, total = np.zeros(self.items), held / 2

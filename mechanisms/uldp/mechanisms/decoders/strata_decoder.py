@@ -28,18 +28,12 @@ _MOST_SHOWN = 8
 class PartsDecoder(Decoder, Generic[D]):
     """Reads each part of a statistic by its own decoder, with the number of reports of this part.
 
-    A subclass says what the parts say together. Tables that are of one part alone name it in ``Table.of``.
-
-    Attributes:
-        drawn: Whether devices draw their part, so that the number of its reports follows from its share.
-        shares: The probability with which devices draw each part.
-
-    Raises:
-        ValueError: if the numbers of names, decoders and parts differ.
+    A subclass says what the parts say together. Tables that are of one part alone name it in ``Table.of``. ValueError
+    if the numbers of names, decoders and parts differ.
     """
 
     estimators: tuple[str, ...] = ("auto", "empirical")
-    drawn = True
+    drawn = True  # whether devices draw their part, so that the number of its reports follows from its share
 
     def __init__(self, names: Sequence[str], decoders: Sequence[D], strata: Strata) -> None:
         if not len(names) == len(decoders) == len(strata.parts):

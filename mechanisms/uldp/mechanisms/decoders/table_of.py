@@ -79,13 +79,9 @@ def coverage_of(intervals: float, simultaneous: bool) -> float:
 
 
 def share_tables(pum: Pum, r_hat: Floats, estimate: Estimate, *, simultaneous: bool = False) -> tuple[Table, ...]:
-    """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
+    """Return the shares of values by eq. (22) over the published r-hat, (|Z|,); with tags, also what is behind them.
 
     The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
-
-    Args:
-        r_hat: Shape (|Z|,): the published estimate of r.
-        estimate: The unbiased estimate of r.
     """
     if not pum.tags:
         return (table_of(TableName.SHARE, r_hat, estimate, simultaneous=simultaneous, whole=True),)

@@ -36,16 +36,9 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0,
     ``SMALLEST_CLASS`` symbols.
 
     Source: Robbins, "An Empirical Bayes Approach to Statistics" (Berkeley Symposium 3, 1956); Laird, "Nonparametric
-    Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978). ValueError if ``n`` is not positive, or
-    ``counts`` does not fit the channel and ``n``.
-
-    Args:
-        counts: Shape (|Z|,): support counts. There may be rows of samples of a window; each has a prior of its own, but
-            they have the mean share of a class and R_N in common. Without a prior, rows are as ``wls`` takes them.
-        bots: The number of bots, which are the last symbols of Z.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
+    Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978). For the arguments and the result see
+    ``estimate_intermediate``. There may be rows of samples of a window; each has a prior of its own, but they have the
+    mean share of a class and R_N in common. Without a prior, rows are as ``wls`` takes them.
     """
     classes = _classes(channel, channel.size - bots)
     if not classes:

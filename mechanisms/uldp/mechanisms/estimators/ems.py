@@ -101,13 +101,8 @@ def ems(channel: GridChannel, cells: Counts, smoothings: Floats, start: Floats |
     Smoothing keeps a fixed point from fitting the noise, and widens what is narrow. The likelihood of the cells is
     multinomial, so EM on cells is EM on reports. Fits are independent, and are made at once because that is faster.
 
-    Args:
-        cells: Shape (fits, G+W): for each fit, the number of reports of each output, one report or more.
-        smoothings: Shape (fits,): the part of smoothing of each.
-        start: Shape (fits, size): shares that are near, which takes fewer steps; equal ones by default.
-
-    Returns:
-        Shape (fits, size): shares on the probability simplex.
+    Cells, shape (fits, G+W), are of one report or more; each fit has a part of smoothing, and shares of shape (fits,
+    size) on the probability simplex. A start that is near takes fewer steps; by default shares are equal there.
     """
     n = cells.sum(axis=-1)
     f, parts = cells / n[:, np.newaxis], smoothings[:, np.newaxis]

@@ -55,9 +55,8 @@ Halve = Callable[[Generator], tuple[Fit, Fit]]
 def ordered_shares(fit: Fit, halve: Halve | None, seed: int) -> Floats:
     """Return the mixture of two candidates with the least risk, of shape (m,): 0 or more, with the sum 1.
 
-    Args:
-        halve: None if the reports cannot be divided; then the shares are the nearest ones.
-        seed: Seeds how reports are divided: of the counts, so that equal counts have equal estimates.
+    If the reports cannot be divided, ``halve`` is None, and the shares are the nearest ones. The seed follows from the
+    counts, so that equal counts have equal estimates.
     """
     if halve is None:
         return fit.nearest

@@ -37,11 +37,8 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Float
 
     The conditions of Karush, Kuhn and Tucker are r = r-hat - V w with w = l 1 - u, and u >= 0 where r is 0, else 0.
     With these symbols given, l and u solve linear equations. A symbol with u < 0 leaves the set, and one with r < 0
-    joins it. The channel has sets or blocks, and one symbol at most that is not sensitive; see ``join``.
-
-    Returns:
-        r, shape (|Z|,), and the least distance, n times the largest 2 w^T (r-hat - r) - w^T V w of all w. So an error
-        of w counts by its square.
+    joins it. The channel has sets or blocks, and one symbol at most that is not sensitive; see ``join``. The least
+    distance is n times the largest 2 w^T (r-hat - r) - w^T V w of all w. So an error of w counts by its square.
     """
     unbiased, noisy = channel.unbiased(counts, n), channel.q > 0
     # A symbol that a report names has a share above 0.

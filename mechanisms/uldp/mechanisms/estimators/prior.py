@@ -28,14 +28,13 @@ def usual_shares(mean: float) -> Floats:
 def fitted_prior(shares: Floats, mean: float, likelihood: Floats, repeats: Counts) -> Floats:
     """Climb by EM from a start of Gamma distributions towards the prior that makes the counts of a class most probable.
 
+    Return the probabilities of each point, shape (rows, points), that each sample teaches.
+
     Args:
-        shares: Shape (points,): the points, ascending, of which the result has the probabilities.
+        shares: Shape (points,): the points, ascending.
         mean: The mean share, which is that of the Gamma distributions.
         likelihood: Shape (counts, points): the probability of each different count at each point, up to a factor.
         repeats: Shape (rows, counts): in each sample, how many symbols have each count.
-
-    Returns:
-        Shape (rows, points): the probabilities that each sample teaches.
     """
     prior, transposed = _start(shares / mean, likelihood, repeats), np.ascontiguousarray(likelihood.T)
     of_symbols = repeats / repeats.sum(axis=1, keepdims=True)

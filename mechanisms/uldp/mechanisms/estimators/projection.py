@@ -25,11 +25,8 @@ def wls(channel: Channel, counts: Counts, n: Reports, box: Box = UNIT) -> Floats
     projection with these takes more from them, though their noise is no larger, and is worse where few values have
     large shares. A symbol with q = 0 that no report names has no variance, and keeps the share 0.
 
-    Args:
-        counts: Shape (|Z|,): support counts. There may be rows of samples of a window; without q', of several windows.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex; where devices hold l symbols, in [0, 1] with the sum l.
+    For the arguments and the result see ``estimate_intermediate``. There may be rows of samples of a window; without
+    q', of several windows.
     """
     unbiased = channel.unbiased(counts, n)
     a, c = weights(channel, unbiased)
@@ -40,10 +37,8 @@ def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
     """Return a and c, both of shape (|Z|,), by which ``wls`` weighs: the entry z has the variance (a_z + c_z r_z) / n.
 
     A symbol with q > 0 has the variance of its count if no device holds it. A symbol with q = 0 has no noise then, so
-    it has the variance of the reports of its holders, of which each supports it with the probability p.
-
-    Args:
-        r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q. Rows have their mean's.
+    it has the variance of the reports of its holders, of which each supports it with the probability p. Of ``r``, any
+    estimate, only R_N matters, and only if q' differs from q. Rows have their mean's.
     """
     absent, present = _variances(channel, r.reshape(-1, channel.size).mean(axis=0))
     # Without obfuscation there is no variance at all, and any equal weights will do.

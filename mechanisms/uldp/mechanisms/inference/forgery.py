@@ -37,12 +37,9 @@ def least_flagged_share(
     """Return the smallest share of forgers among n reports at which the test of counts raises its flag, by bisection.
 
     All forgers name one symbol, ``target``, without noise. The counts are as expected, so near this share, chance
-    decides. It is None if no share up to one half is flagged, as where n is too small for the test.
-
-    Args:
-        r: Shape (|Z|,): the distribution of the true symbols of honest devices.
-        elsewhere: The share of forged reports that support another symbol, for each other symbol with noise.
-        test: The test of counts; that of ``fit_counts`` if it is None.
+    decides. It is None if no share up to one half is flagged, as where n is too small for the test, which is that of
+    ``fit_counts`` unless given. ``r`` is the distribution of the true symbols of honest devices, and ``elsewhere`` the
+    share of forged reports that support another symbol, for each other symbol with noise.
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
     from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, counts_p_value

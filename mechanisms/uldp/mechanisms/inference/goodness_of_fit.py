@@ -49,12 +49,8 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
       less, because both samples vary.
 
     The p-values of binomial counts are exact and two-sided. Bonferroni's correction makes one of all symbols, and one
-    of all pairs.
-
-    Args:
-        mechanism: The mechanism. One with a permanent response is tested by the law of one report, so each report must
-            have a response of its own.
-        r: Shape (|Z|,): the distribution of the symbols of the devices.
+    of all pairs. A mechanism with a permanent response is tested by the law of one report, so each report must have a
+    response of its own. ``r``, shape (|Z|,), is the distribution of the symbols of the devices.
     """
     mechanism = mechanism.bare
     if mechanism.parts:

@@ -62,9 +62,8 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     smaller. Counts are not exactly normal: with the smallest testable number of reports, and one or two symbols, a
     p-value of 1e-3 is in truth up to 2e-3, and one of 1e-6 up to 3e-5.
 
-    Returns:
-        The fit of the counts, shape (|Z|,), of n possible reports; or None if some noisy symbol (q > 0) has
-        n q (1 - q) < ``MIN_NOISE_VARIANCE``, so that its count is far from normal, or if no symbol is noisy.
+    The counts, shape (|Z|,), are of n possible reports. There is no fit if some noisy symbol (q > 0) has
+    n q (1 - q) < ``MIN_NOISE_VARIANCE``, so that its count is far from normal, or if no symbol is noisy.
     """
     if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
         return None

@@ -57,12 +57,9 @@ def shuffled(
     """Yield the promise about one report of a window; of a record, or of levels, for each part that has any reports.
 
     Yields none where the proof does not hold: without privacy, if epsilon is for a unit of distance, or if fewer than
-    two values are protected.
-
-    Args:
-        names: The name of each part, if a reader may know which part a user has: of an attribute, or of a level.
-        forged: So many of them may be forged, by somebody who then knows them. All may be of one part.
-        slices: The name of each slice, which a reader knows of each user; none if reports have no public attributes.
+    two values are protected. Parts have names if a reader may know which part a user has: of an attribute, or of a
+    level. The slice of each user, if reports have public attributes, is known to a reader. So many reports may be
+    ``forged``, by somebody who then knows them; all may be of one part.
     """
     if slices:
         for name, part, (own, reports) in zip(slices, mechanism.parts, mechanism.split_cells(cells), strict=True):

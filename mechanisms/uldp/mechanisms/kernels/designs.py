@@ -160,10 +160,8 @@ def total_variances(
 
         p = h E c      q = h c (1 + t (E - 1))      q' = h c      a = h (E - 1) c
 
-    on Z_S, and a is p of the non-sensitive symbols.
-
-    Returns:
-        Shape (17,), or (1,) if v = k, by alpha; (j, 17) if h and t, ``holding`` and ``together``, are of shape (j, 1).
+    on Z_S, and a is p of the non-sensitive symbols. The result has the shape (17,), or (1,) if v = k, by alpha; (j, 17)
+    if h and t, ``holding`` and ``together``, are of shape (j, 1).
     """
     alpha = np.linspace(0.0, 1.0, 17) if sensitive < size else np.ones(1)
     gain, free = math.expm1(epsilon), 1 - alpha

@@ -17,11 +17,8 @@ _MANY = 10**10
 def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float) -> tuple[Floats, Floats]:
     """Return intervals that cover each proportion alone with probability ``coverage`` or more, inside [0, 1].
 
-    Each end leaves a tail of at most ``(1 - coverage) / 2``.
-
-    Args:
-        successes: Shape (m,): the number of successes of each proportion.
-        n: Shape (m,) or one number for all: the number of trials, positive.
+    Each end leaves a tail of at most ``(1 - coverage) / 2``. Successes, and the positive numbers of trials, have the
+    shape (m,), or ``n`` is one number for all.
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices import the mechanisms too.
     from scipy import special

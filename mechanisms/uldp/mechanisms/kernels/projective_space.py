@@ -40,10 +40,8 @@ def best_space(size: int, epsilon: float, law: Callable[[int, int], tuple[float,
 
     The variance is that of the estimate of a symbol that no device holds, q (1 - q)/(p - q)^2; that of OLH is
     4 E/(E - 1)^2 = 1/sinh(epsilon/2)^2 (Wang et al., USENIX Security 2017, equation (13)). It is the least near
-    g = e^epsilon + 1; or if the domain is small, where m is the least and g the first prime with enough room.
-
-    Args:
-        law: From g and m: p, q and the number of cells; no cells if the space has no room for all symbols.
+    g = e^epsilon + 1; or if the domain is small, where m is the least and g the first prime with enough room. ``law``
+    gives p, q and the number of cells from g and m; no cells if the space has no room for all symbols.
     """
     # There is a prime between a number and its double. A prime with room for all symbols is the largest of use.
     candidates = primes(2 * max(size, 2))
@@ -158,10 +156,8 @@ class ProjectiveSpace:
 
         a.x is the sum of the products of the digits modulo g. The indicator of a.x = b is (1/g) sum_t w^(t (a.x - b))
         with w = e^(2 pi i/g). So the sums are one inverse Fourier transform of the transforms of the rows, where that
-        of row a at t is at the vector t a.
-
-        Args:
-            numbers: Shape (P, g), or (P, 1) if only b = 0 counts. Further axes are kept.
+        of row a at t is at the vector t a. Numbers have the shape (P, g), or (P, 1) if only b = 0 counts; further axes
+        are kept.
         """
         g, columns = self.g, numbers.shape[2:]
         spectrum = np.empty((g**self.m, *columns), dtype=np.complex128)

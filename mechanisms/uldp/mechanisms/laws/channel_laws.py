@@ -89,10 +89,7 @@ class Payloads(ChannelLaw):
     """A report is one of many payloads, each of which supports a set of symbols.
 
     Of a true symbol that noise supports, a payload has one of two probabilities, the larger one if it supports it.
-
-    Args:
-        incidence: Which symbols each payload supports.
-        law: Gives the probability of each payload, shape (payloads,), if true symbols are distributed as ``r``.
+    ``law`` gives the probability of each payload, shape (payloads,), if true symbols are distributed as ``r``.
     """
 
     def __init__(

@@ -144,9 +144,8 @@ class Estimate:
     def interval(self, coverage: float, w: Floats | None = None, more: float | Floats = 0.0) -> Ends:
         """Return intervals of the values, or of sums, that cover each alone with this probability, not cut to a range.
 
-        Args:
-            w: Shape (m, j): the weights of the sums; None for the values.
-            more: Shape (j,), or a number: the variance of an independent error of each, such as of what is assumed.
+        The sums have the weights ``w``, shape (m, j). ``more``, a number or of shape (j,), is the variance of an
+        independent error of each, such as of what is assumed.
         """
         values, cumulants = (self.values, self.cumulants) if w is None else (self.values @ w, self.sums(w))
         return self.ends(values, cumulants, coverage, w, more)
@@ -206,7 +205,6 @@ class Estimate:
 
     @property
     def _single(self) -> bool:
-        """See ``Onto``."""
         return self.onto is None or self.onto.single
 
     def mapped(
@@ -217,13 +215,10 @@ class Estimate:
         *,
         single: bool = False,
     ) -> "Estimate":
-        """Return an estimate of linear functions of these values.
+        """Return an estimate of linear functions of these values, which are ``values``, shape (k,).
 
-        Args:
-            values: Shape (k,): the functions.
-            forward: Their weights, shape (k, j), become weights of these values, shape (m, j).
-            back: The transpose.
-            single: Whether no function has two parameters of a part, if no value of this has.
+        By ``forward`` their weights, shape (k, j), become weights of these values, shape (m, j); ``back`` is the
+        transpose. They are ``single`` if no function has two parameters of a part, where no value of this has.
         """
         onto = Onto(lambda w: self._forward(forward(w)), lambda moved: back(self._back(moved)), single and self._single)
         n = np.full(len(values), int(np.max(self.n)))
@@ -262,9 +257,7 @@ class Estimate:
         Two reports of a device are drawn from one response, and are independent given this. So the mean of T reports of
         each of n devices has the cumulants kappa_2 / (n T) + (T - 1) kappa_2' / (n T), and
         kappa_3 / (n T)^2 + (T^2 - 1) kappa_3' / (n T)^2, with those of a report from the permanent response alone.
-
-        Args:
-            repeats: T - 1, in how many other windows the device of a report has another; see ``repeats``.
+        ``repeats`` is T - 1, in how many other windows the device of a report has another.
         """
         if not repeats:
             return self
@@ -305,10 +298,8 @@ class Estimate:
     def less_dependent(self, other: "Estimate", shared: Callable[[float, float], float]) -> "Estimate":
         """Return the differences from estimates of the same numbers by the same devices, which keep their responses.
 
-        Args:
-            other: The other estimates, with parts about the same places.
-            shared: Gives the number by which the variance of a response is multiplied in the covariance of two parts,
-                from the numbers of their reports.
+        The other estimates have parts about the same places. ``shared`` gives the number by which the variance of a
+        response is multiplied in the covariance of two parts, from the numbers of their reports.
         """
         difference, at = self.less(other), dict(other._placed)
         known = [

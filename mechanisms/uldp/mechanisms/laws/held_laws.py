@@ -20,9 +20,8 @@ class MeanSize(Law):
     with a held symbol has A times its share of all sets. Of hashes both are binomial with q, and A is p/q: a bucket
     that is hit is A times as probable.
 
-    Args:
-        channel: The channel of all symbols, of which the last l are the dummies; theta is the shares of these. Who
-            holds a dummy holds all before it, so theta falls.
+    The channel is that of all symbols, of which the last l are the dummies; theta is the shares of these. Who holds a
+    dummy holds all before it, so theta falls.
     """
 
     size = 1
@@ -60,9 +59,8 @@ class MeanSize(Law):
 class Keys(Held):
     """The law of a report about keys, each of two symbols that no device holds both: of weighted sums of their shares.
 
-    Args:
-        channel: The channel of all symbols: those of keys in pairs, and behind them the dummies; theta is their shares.
-        weights: Shape (m, 2): the weights of both symbols of each key; 1 and 1 for its share.
+    The channel is that of all symbols: those of keys in pairs, and behind them the dummies; theta is their shares. The
+    weights of both symbols of each key, shape (m, 2), are 1 and 1 for its share.
     """
 
     def __init__(self, channel: Channel, weights: Floats, keys: Counts, response: Channel | None = None) -> None:

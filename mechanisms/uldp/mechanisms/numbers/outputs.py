@@ -17,12 +17,7 @@ from uldp.schemas.table import Table, TableName
 
 
 class NumberDecoder(Decoder):
-    """A decoder of one number in [low, high], whose ``linear`` is the mean.
-
-    Attributes:
-        low: Lower end of the range.
-        high: Upper end.
-    """
+    """A decoder of one number in [low, high], whose ``linear`` is the mean."""
 
     low: float
     high: float

@@ -71,19 +71,14 @@ def _sums(of: Symbols, numbers: Floats) -> Floats:
 
 
 class Interactions(Design):
-    """The centred tables of all sets of attributes that a view holds, one behind the other; the empty set is 1.
-
-    Attributes:
-        sets: The sets of attributes, the smallest first.
-        places: The place of each among the values.
-    """
+    """The centred tables of all sets of attributes that a view holds, the smallest first; the empty set is 1."""
 
     def __init__(self, sizes: Sequence[int], views: Sequence[Attributes]) -> None:
         self.sizes, self.views = tuple(sizes), tuple(views)
         self.sets = sorted({held for view in views for held in subsets(view)}, key=lambda held: (len(held), held))
         ends = np.cumsum([0, *(self.cells(held) for held in self.sets)]).tolist()
         pairs = zip(self.sets, ends, ends[1:], strict=False)
-        self.places = {held: slice(first, end) for held, first, end in pairs}
+        self.places = {held: slice(first, end) for held, first, end in pairs}  # of each set, among the values
         self.size = ends[-1]
 
     def cells(self, attributes: Iterable[int]) -> int:

@@ -38,11 +38,9 @@ class PooledTables:
 def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
     """Estimate what the users of several versions hold: shares of values, a mean, or both of each attribute.
 
-    ValueError if the versions estimate different quantities, or if cells do not fit.
-
-    Args:
-        versions: The versions, one or more, the newest last: its background is taken. Their values must be the same in
-            the same order; epsilon, mechanisms and sensitive values may differ.
+    There are one version or more, the newest last: its background is taken. Their values must be the same in the same
+    order; epsilon, mechanisms and sensitive values may differ. ValueError if the versions estimate different
+    quantities, or if cells do not fit.
     """
     for version in versions:
         version.decoder.check(version.cells, version.n)

@@ -28,12 +28,8 @@ _PATIENCE, _ROUNDS = 4, 1_000
 class Tree(Design):
     """Blocks of each of several widths, over leaves whose sum is 1.
 
-    Args:
-        widths: The number of leaves of a block, of each part: the widest first, and 1 for the last part. Each divides
-            the one before. The last block of a part may be narrower.
-
-    Raises:
-        ValueError: if the widths are none of a tree.
+    The width of a part is the number of leaves of its blocks: the widest first, and 1 for the last part. Each divides
+    the one before. The last block of a part may be narrower. ValueError if the widths are none of a tree.
     """
 
     def __init__(self, leaves: int, widths: Sequence[int]) -> None:
@@ -94,12 +90,8 @@ class Tree(Design):
 
         It is that of the numbers of the blocks times powers of their weights in the solution: of their variances, the
         variance by independent blocks. A leaf depends on each of its blocks, on the sum of the blocks beside each of
-        them, and on no others. So all sums take a number of steps that is linear in the number of leaves.
-
-        Args:
-            weights: One number for each part.
-            numbers: Of each part, shape (blocks,).
-            below: Whether to return those of the leaves before each.
+        them, and on no others. So all sums take a number of steps that is linear in the number of leaves. Each part has
+        one weight, and numbers of shape (blocks,). With ``below``, the sums are those of the leaves before each.
         """
         passes = _Passes.of(self, weights)
         of_sums = self._of_sums(passes, numbers, power)

@@ -102,7 +102,6 @@ class Decoder(ABC):
         estimators: The names of its estimators; the first is the default.
         quantity: What ``linear`` estimates, where that is no share.
         names: The strings whose shares are estimated; None if the values are those of the domain.
-        number_of_bins: How many bins of a range are estimated; None if there are no bins.
         pooling: How versions are pooled; None if they are not.
         needs_truth: Whether ``errors`` depend on the true shares of values.
     """
@@ -115,7 +114,7 @@ class Decoder(ABC):
 
     @property
     def number_of_bins(self) -> int | None:
-        """See the class."""
+        """How many bins of a range are estimated; None if there are no bins."""
         return None
 
     def of_all(self, cells: Counts, n: int) -> Part:
@@ -125,8 +124,7 @@ class Decoder(ABC):
     def variables(self, cells: Counts, n: int, names: Sequence[str]) -> Iterator[Part]:
         """Yield each variable that has reports, with a decoder whose ``linear`` is about it alone.
 
-        Args:
-            names: The names of the variables of the collection; "" if it has one.
+        The names are those of the variables of the collection; "" if it has one.
         """
         if n:
             yield Part("", self, cells, n)
@@ -145,8 +143,7 @@ class Decoder(ABC):
     ) -> Table:
         """Return the shares of ranges of bins, with intervals.
 
-        Raises:
-            ValueError: if there are no bins, the cells do not fit, or no report is about a bin.
+        ValueError if there are no bins, the cells do not fit, or no report is about a bin.
         """
         raise RequestError("the mechanism has no ranges of numbers; tree has, and block")
 
@@ -170,8 +167,7 @@ class Decoder(ABC):
     def guesses(self, cells: Counts, n: int, values: int) -> Symbols:
         """Return the most probable value of each of some devices: unless a decoder knows better, the largest estimate.
 
-        Args:
-            cells: The statistics of the n reports of each device, shape (devices, cells).
+        Cells, shape (devices, cells), are the statistics of the n reports of each device.
         """
         return np.array([self.linear(each, n).values[:values].argmax() for each in cells])
 
@@ -195,21 +191,16 @@ class Decoder(ABC):
     def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
         """Return the number of reports behind the tables, or the numbers, if strata have tables of their own.
 
-        Raises:
-            ValueError: if the cells do not fit.
+        ValueError if the cells do not fit.
         """
         return (n,)
 
     @abstractmethod
     def linear(self, cells: Counts, n: int, repeats: float = 0.0) -> Estimate:
-        """Return the unbiased estimate.
+        """Return the unbiased estimate; ValueError if ``n`` is not positive, or the cells do not fit.
 
-        Args:
-            repeats: In how many other windows of the sum the device of a report has another; see
-                ``Estimate.repeated``.
-
-        Raises:
-            ValueError: if ``n`` is not positive, or the cells do not fit.
+        ``repeats`` is in how many other windows of the sum the device of a report has another: see
+        ``Estimate.repeated``.
         """
 
     def tested(self, table: Table) -> int:
@@ -229,15 +220,10 @@ class Decoder(ABC):
         return None
 
     def forged_ends(self, table: Table, cells: Counts, forged: float) -> tuple[Floats, Floats] | None:
-        """Return ends of the intervals of one of its tables that allow for forged reports.
+        """Return ends of the intervals of one of its tables that allow for so many forged reports; None if not known.
 
-        These move both ends outwards by the part of the table's reports that is forged, times ``heaviest``.
-
-        Args:
-            forged: So many reports may be forged, and all of them may be about this table.
-
-        Returns:
-            Two arrays in the units of the table, which may lie outside of its range; or None if no ends are known.
+        These move both ends outwards by the part of the table's reports that is forged, times ``heaviest``. All of them
+        may be about this table. The ends, in its units, may lie outside of its range.
         """
         weight = self.heaviest(table)
         if weight is None or table.low is None or table.high is None:
@@ -263,8 +249,7 @@ class Decoder(ABC):
     def errors(self, r: Floats, n: int, estimator: str, windows: int) -> Errors:
         """Return the errors to expect of the published shares of n reports.
 
-        Args:
-            r: The distribution of true symbols, if the decoder ``needs_truth``; that of sets sums to l.
+        If the decoder ``needs_truth``, they are those of the distribution ``r`` of true symbols; of sets, it sums to l.
         """
         raise NotImplementedError("the errors of these estimates are not known beforehand")
 
@@ -282,17 +267,12 @@ class Decoder(ABC):
         """Yield facts about the estimates for ``uldp check``, each a heading of one word and a text of one line.
 
         The last facts, under the headings of ``DEPENDS_ON_N``, depend on the number of reports.
-
-        Args:
-            n: The number of reports for which the errors are forecast.
         """
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line for each probable mistake of a spec with this decoder.
 
-        Args:
-            n: The number of reports in a window.
-            users: The number of users in a window: of a record, each reports one attribute.
+        A window has n reports of so many users: of a record, each reports one attribute.
         """
         yield from ()
 
@@ -300,8 +280,7 @@ class Decoder(ABC):
     def tables(self, cells: Counts, n: int, estimator: str, repeats: float = 0.0) -> tuple[Table, ...]:
         """Return the tables that an estimator publishes; see ``linear`` for the arguments.
 
-        Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        ValueError if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
 
     def tables_of_each(self, windows: Sequence[tuple[Counts, int]], estimator: str) -> list[tuple[Table, ...]]:

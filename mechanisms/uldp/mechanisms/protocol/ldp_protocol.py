@@ -17,11 +17,7 @@ from uldp.schemas.arrays import Payloads
 class LdpProtocol:
     """All steps: what a device holds becomes a symbol of Z and a payload; payloads become a statistic and tables.
 
-    Attributes:
-        encoding: What a device holds becomes symbols.
-        mechanism: Symbols become payloads, and these a statistic.
-        decoder: A statistic becomes tables.
-        of_slice: The protocol of each slice, if reports name a slice; otherwise None.
+    If reports name a slice, ``of_slice`` is the protocol of each slice.
     """
 
     encoding: Encoding

@@ -85,8 +85,7 @@ class Guarantee:
     def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
         """Return the guarantee of a mechanism with this budget that protects the symbols in ``sensitive``.
 
-        Raises:
-            ValueError: if epsilon is not positive, or no symbol is sensitive.
+        ValueError if epsilon is not positive, or no symbol is sensitive.
         """
         if epsilon is None:
             return cls(Privacy.NONE, None)
@@ -160,10 +159,7 @@ class Mechanism(ABC):
 
     @property
     def repeat_probability(self) -> float:
-        """The most that two independent honest reports have the same payload with, whatever their symbols.
-
-        An upper bound; 1 where none is known.
-        """
+        """A bound on the probability that two honest reports have one payload, whatever their symbols; 1 if unknown."""
         return 1.0
 
     @property
@@ -176,10 +172,7 @@ class Mechanism(ABC):
         """Perturb true symbols of shape (n,) into n payloads; of shape (n, held) where a device holds several.
 
         The draws are the same whatever the symbols, and whether noise replaces them: otherwise the time that a report
-        takes would tell noise from truth.
-
-        Raises:
-            ValueError: if a symbol is outside of Z. The message names no symbol.
+        takes would tell noise from truth. ValueError, whose message names no symbol, if one is outside of Z.
         """
 
     @property
@@ -221,9 +214,7 @@ class Mechanism(ABC):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Return the statistic of each of k groups of payloads. It is deterministic, and additive over payloads.
 
-        Args:
-            parts: n payloads in pieces; they have passed ``possible``.
-            groups: Shape (n,): the group of each payload, below k.
+        The n payloads, in pieces, have passed ``possible``; ``groups`` has the group of each, shape (n,).
         """
 
     def split_cells(self, cells: Counts) -> list[tuple[Counts, int]]:
@@ -291,16 +282,11 @@ class Mechanism(ABC):
 
 
 class WithMemory(Mechanism):
-    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top.
-
-    Attributes:
-        renewed: The mechanism whose noise each report has on top; of strata, each part has its own.
-        noise: The probabilities of this noise; see ``Noise.missing``.
-    """
+    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
 
     memory = True
-    renewed: "Noise"
-    noise: Floats
+    renewed: "Noise"  # the mechanism whose noise each report has on top; of strata, each part has its own
+    noise: Floats  # the probabilities of this noise; see ``Noise.missing``
 
     @property
     def kept(self) -> "WithMemory":
@@ -329,9 +315,7 @@ class WithMemory(Mechanism):
 class PureMechanism(Mechanism):
     """A mechanism whose cells are, or give, support counts over Z: a report supports some symbols of Z.
 
-    Attributes:
-        sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
-        channel: The probabilities p and q that a report supports a symbol.
+    A utility-optimized mechanism protects only the ``sensitive`` symbols, Z_S.
     """
 
     sensitive: Mask

@@ -39,15 +39,10 @@ def compare(
 ) -> Iterator[Answer]:
     """Yield the difference of each share, or of a mean, and of the whole distribution.
 
-    Args:
-        before: The shares of one span.
-        after: Those of another one with the same values, which has no report in common with it.
-        groups: Groups of values, whose sums are compared in place of the values.
-        same_devices: Whether the devices of the span with fewer reports keep responses, and are among those of the
-            other. Their noise is then less in a difference of what users still hold.
-
-    Raises:
-        RequestError: if the devices keep no responses, or if they are of two versions, with responses of each.
+    The shares are those of two spans with the same values, which have no report in common. Sums of groups are compared
+    in place of values. With ``same_devices``, those of the span with fewer reports keep responses, and are among those
+    of the other: their noise is then less in a difference of what users still hold. RequestError if the devices keep no
+    responses, or if they are of two versions, with responses of each.
     """
     names, quantities, weights = _entries(before, groups)
     changes = change(before, after, same_devices=same_devices)

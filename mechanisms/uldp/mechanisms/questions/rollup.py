@@ -24,12 +24,9 @@ from uldp.schemas.statistic import Statistic
 class RollUp:
     """The sums of the counts of a version by period; the memory is that of the periods, not of the windows.
 
-    Args:
-        statistics: The newest statistic of each window, in the order of their starts.
-        every: The length of the periods; None for the windows themselves.
-
-    Raises:
-        RequestError: if devices of another device half made a statistic, or its window lies in two periods.
+    Statistics are the newest of each window, in the order of their starts; ``every`` is the length of the periods, or
+    None for the windows themselves. RequestError if devices of another device half made a statistic, or its window lies
+    in two periods.
     """
 
     def __init__(self, version: Version, statistics: Iterable[Statistic], every: Every | None, zone: tzinfo) -> None:
@@ -116,10 +113,7 @@ def runs(counts: Counts, least: Counts) -> list[tuple[int, int]]:
 
     So each report is in one number. Of all partitions into runs of neighbours whose sums pass, it is the one with the
     least sum of squares of the numbers of joined neighbours. The list is empty if even the sum of all does not pass.
-
-    Args:
-        counts: Shape (T, c): counts of each of T neighbours, of which one is positive.
-        least: Shape (c,): what the sum of each count in a run must be at least, if it is not 0.
+    Each of T neighbours has c counts, of which one is positive; a sum passes if each count is 0 or ``least`` or more.
     """
     if ((counts == 0) | (counts >= least)).all():
         return [(at, at + 1) for at in range(len(counts))]

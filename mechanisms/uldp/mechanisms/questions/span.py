@@ -54,11 +54,8 @@ def spent(epsilon: float | None, lasting: float | None, budget: Budget | None, r
     Values of one user add up, and a value spends ``epsilon`` with one report, and ``lasting`` with two or more. So the
     most is spent by another value in each window, or if ``lasting`` is more than twice epsilon, in every second one.
     A budget does not bound that: devices have paid for the responses to values of before, and send them again for free.
-
-    Args:
-        lasting: The budget of two or more reports of one value, if devices keep responses.
-        reports: The number of windows in which the user reports.
-        span: The time from the first window's start to the last window's end, in milliseconds.
+    ``reports`` are the windows in which the user reports, and ``span`` are the milliseconds from the first window's
+    start to the last window's end.
     """
     if epsilon is None:
         return None
@@ -234,7 +231,7 @@ def of_same_devices(after: Estimate, before: Estimate, sizes: tuple[Sequence[int
     shares = [np.asarray(each, dtype=np.float64) / sum(each) for each in sizes]
 
     def shared(after_n: float, before_n: float) -> float:
-        """Return how many pairs of reports of both have one device, over the number of all pairs."""
+        # How many pairs of reports of both have one device, over the number of all pairs.
         pairs = np.minimum.outer(shares[0] * after_n, shares[1] * before_n).sum()
         return float(pairs / (after_n * before_n))
 

@@ -63,9 +63,6 @@ class Strata(Mechanism):
     its own: the number of its reports.
 
     Guarantee: that of the weakest part, if the part is drawn independently of all values, as ``RecordEncoding`` does.
-
-    Attributes:
-        names: What each part is for; empty if it has its number alone.
     """
 
     def __init__(
@@ -76,6 +73,8 @@ class Strata(Mechanism):
         names: Sequence[str] = (),
     ) -> None:
         """Build the mechanism of parts, and the probabilities with which devices draw them: equal ones if None.
+
+        A part has its number and, if given, a name for what it is for.
 
         ValueError if there is no part, there are more than two bytes can number, the shares are not one number of at
         least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or two of them take

@@ -45,10 +45,8 @@ class CandidateLaw(Law):
     A report that supports a position of a candidate moves its share by one step, and else hardly. So the third cumulant
     of a share is taken as that of how often such an event happens.
 
-    Args:
-        together: Their positions among all.
-        alone: Shape (K,): the variances of the others.
-        fixed: n times the variance of a score by collisions; a further report of a device adds none.
+    ``together`` are the positions of those that are fitted among all, and ``alone`` the variances, (K,), of the others;
+    ``fixed`` is n times the variance of a score by collisions, to which a further report of a device adds none.
     """
 
     def __init__(

@@ -147,12 +147,8 @@ def rows_at(channel: CohortChannel, symbols: Symbols, cohorts: Symbols) -> Rows:
 def sums_at(channel: CohortChannel, symbols: Symbols, tables: Sequence[Table], first: int = 0) -> Floats:
     """Return sum_cj B_x(c, j) a(c, j) for each table a and each string x, shape (tables, K), in bounded memory.
 
-    B_x(c, j) is 1 if j is a position of x in cohort c, else 0.
-
-    Args:
-        symbols: Shape (K,): the symbols of the strings. They are hashed in blocks, each time.
-        tables: One or more, all of the same M' cohorts.
-        first: The number of the first of these cohorts.
+    B_x(c, j) is 1 if j is a position of x in cohort c, else 0. The symbols of strings are hashed in blocks, each time.
+    The tables, one or more, are all of the same M' cohorts, of which ``first`` is the number of the first.
     """
     sums = np.empty((len(tables), len(symbols)))
     cohorts, padded = first + np.arange(len(tables[0])), [_padded(table) for table in tables]

@@ -31,11 +31,8 @@ class StringMechanism(Mechanism):
         """Test whether n reports of one string, or of one set of strings, follow the law of the mechanism.
 
         A cohort hashes the string by functions of its own, so that payloads of many cohorts are too many to count each.
-        But relative to the positions of the string, all cohorts have one law.
-
-        Args:
-            symbol: The symbol of the string, or those of the set, shape (l,).
-            payloads: n reports that have passed ``possible``.
+        But relative to the positions of the string, all cohorts have one law. The symbol is that of the string, or
+        there are those of the set, shape (l,); the payloads have passed ``possible``.
         """
 
     @abstractmethod

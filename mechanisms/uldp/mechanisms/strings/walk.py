@@ -37,12 +37,11 @@ def screen(channel: CohortChannel, supports: Counts, symbols: Symbols, known: Sy
     All strings are scored by a quarter of the cohorts; the better half of them by half of the cohorts; the best fifth
     by all. A string that all cohorts would place among the best thousandth is lost on the way with a probability of 5
     %. Strings with large shares make others look frequent, with which they collide. So what is found is fitted by least
-    squares and taken out of the cells, and the rest is scored again.
+    squares and taken out of the cells, and the rest is scored again. Other strings, of the ``known`` symbols, are taken
+    out whatever their shares are.
 
-    Args:
-        channel: The law of the cells, with one hash function for each cohort, of which each report supports one bucket.
-        supports: Shape (M, L): the reports of each cohort that support each position.
-        known: The symbols of other strings, which are taken out of the cells whatever their shares are.
+    The channel has one hash function for each cohort, of which each report supports one bucket. The supports, shape
+    (M, L), are the reports of each cohort that support each position.
     """
     cells = _Cells(channel, supports, symbols, known)
     kept, scores = np.arange(len(symbols)), np.zeros(len(symbols))

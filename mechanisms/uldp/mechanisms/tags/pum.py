@@ -151,11 +151,8 @@ class Pum(Encoding):
         of the mass of the tag. The half draw matters: without it, a value that a background does not name would be
         taken as certainly not hidden.
 
-        A background without strength adds nothing here, as if it were exact.
-
-        Args:
-            r_hat: See the class.
-            members: Shape (|X|, j): 1 where a value is in a group, whose sum is asked for; None for each value alone.
+        A background without strength adds nothing here, as if it were exact. The sums are those of groups: ``members``,
+        shape (|X|, j), are 1 where a value is in a group.
         """
         _, bots = self._split(r_hat)
         known = ~np.isnan(self.strength)
@@ -188,10 +185,7 @@ class Pum(Encoding):
     def _variance_of_sums(self, linear: Estimate, own: Floats, weights: Floats) -> Floats:
         """Return Var[own_x r-hat(x) + sum_k weights_kx r-hat(k)] for each x, where k are the bots, and last all of X_N.
 
-        Args:
-            linear: r-hat.
-            own: Shape (|X|,).
-            weights: Shape (kappa + 1, |X|) or (kappa + 1, 1); the last row is the weight of the sum over X_N.
+        Weights have the shape (kappa + 1, |X|) or (kappa + 1, 1); the last row is that of the sum over X_N.
         """
         of_values, of_bots = self._split(linear.variance)
         sums = np.zeros((len(linear.values), len(self.tags) + 1))

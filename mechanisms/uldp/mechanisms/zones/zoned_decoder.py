@@ -135,13 +135,8 @@ class ZonedDecoder(PureDecoder):
     def most(self, cells: Counts, linear: ShareEstimate) -> tuple[Floats, Cumulants, Floats]:
         """Return the share of each value if all users in the zones that hold it held it, if a tag is nested.
 
-        A report counts for a value if it names the value, or a point of one of its zones: at most one of these.
-
-        Args:
-            cells: The reports of each payload.
-
-        Returns:
-            The unbiased estimates, shape (|X|,), their cumulants, and the parts of zones, each cut to [0, 1].
+        A report counts for a value if it names the value, or a point of one of its zones: at most one of these. There
+        are unbiased estimates, shape (|X|,), their cumulants, and the parts of zones, each cut to [0, 1].
         """
         size, n, places = self.pum.size, int(linear.n[0]), self.zoning.places - self.pum.size
         each = Scores(*np.hstack([reports.scores() for reports in self._of_bots(cells, n)]))
