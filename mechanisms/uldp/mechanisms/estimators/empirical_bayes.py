@@ -21,8 +21,8 @@ SMALLEST_CLASS = 10
 _POINTS_PER_DEVIATION, _REACH = 2, 8
 # A count is rounded to this part of the standard deviation of the noise: it bounds the number of different counts.
 _ROUNDING = 1 / 16
-# The variances of a projection are at least this part of the largest, so that it is stable.
-_LEAST_VARIANCE = 1e-6
+#: The variances of a projection are at least this part of the largest, so that it is stable.
+LEAST_VARIANCE = 1e-6
 
 
 def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0, box: Box = UNIT) -> Floats:
@@ -56,14 +56,13 @@ def empirical_bayes(channel: Channel, counts: Counts, n: Reports, bots: int = 0,
         of_class = counts[..., members].reshape(-1, len(members))
         shares, variances = (each.reshape(*counts.shape[:-1], -1) for each in _posterior(of_class, n, p, q, mean))
         largest = variances.max(axis=-1, keepdims=True)
-        a[..., members] = np.maximum(variances, _LEAST_VARIANCE * np.where(largest > 0, largest, 1.0))
+        a[..., members] = np.maximum(variances, LEAST_VARIANCE * np.where(largest > 0, largest, 1.0))
         means[..., members], c[..., members] = shares, 0
     return onto_simplex(means, a, c, *box, channel.held)
 
 
 def _mean_of_rows(shares: Floats) -> Floats:
-    mean: Floats = shares.reshape(-1, shares.shape[-1]).mean(axis=0)
-    return mean
+    return np.asarray(shares.reshape(-1, shares.shape[-1]).mean(axis=0))
 
 
 def has_prior(channel: Channel, bots: int) -> bool:

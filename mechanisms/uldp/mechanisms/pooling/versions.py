@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import ShareEstimate
-from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS
+from uldp.mechanisms.estimators.empirical_bayes import LEAST_VARIANCE, SMALLEST_CLASS
 from uldp.mechanisms.estimators.prior import fitted_prior, posterior_moments, usual_shares
 from uldp.mechanisms.estimators.projection import weights as weights_of
 from uldp.mechanisms.estimators.simplex import onto_simplex
@@ -86,8 +86,7 @@ def contradictions(parts: Sequence[Estimate], coverage: float = 0.999) -> Mask:
     """Return the numbers, shape (m,), for which two versions' intervals, which hold at once, are disjoint."""
     tests = len(parts) * len(parts[0].values)
     lows, highs = zip(*(part.interval(1 - (1 - coverage) / tests) for part in parts), strict=True)
-    disjoint: Mask = np.max(lows, axis=0) > np.min(highs, axis=0)
-    return disjoint
+    return np.asarray(np.max(lows, axis=0) > np.min(highs, axis=0))
 
 
 def difference_p_value(parts: Sequence[ShareEstimate]) -> float:
@@ -172,8 +171,6 @@ def whole_p_value(difference: Estimate) -> tuple[float, float]:
 
 # The grid has two points a standard deviation. A share of so many standard deviations or more needs no prior.
 _POINTS_PER_DEVIATION, _CLEAR = 2, 10
-# The variances of a projection are at least this part of the largest, so that it is stable.
-_LEAST_VARIANCE = 1e-6
 
 
 def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
@@ -190,7 +187,7 @@ def pooled_bayes(mean: PooledShares, bots: int) -> Floats:
         if len(kept) >= SMALLEST_CLASS:
             usual = max(float(mean.r[kept].sum()), 1 / float(mean.mean.n[0])) / len(kept)
             means[kept], of_posterior = _posterior(mean, kept, float(means[kept].max()), usual)
-            a[kept], c[kept] = np.maximum(of_posterior, _LEAST_VARIANCE * variances.max()), 0
+            a[kept], c[kept] = np.maximum(of_posterior, LEAST_VARIANCE * variances.max()), 0
     return mean.nearest(means, a, c)
 
 

@@ -15,7 +15,7 @@ from uldp.schemas.arrays import Floats, Mask
 #: The key ``form`` names the rule; the others are its numbers, lists of these, or forms of further steps.
 DeviceForm = dict[str, Any]
 
-#: A device decides an event of a probability by an integer below this.
+#: A device decides an event of a probability, or a choice, by a uniform integer below this: exactly to 2^-53.
 RESOLUTION = 1 << 53
 
 

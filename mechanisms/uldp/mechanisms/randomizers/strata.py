@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols, stack_cells
-from uldp.mechanisms.protocol.device_form import DeviceForm
+from uldp.mechanisms.protocol.device_form import RESOLUTION, DeviceForm
 from uldp.mechanisms.protocol.mechanism import (
     MOST_CELLS,
     Guarantee,
@@ -34,8 +34,6 @@ _SYMBOL_WIDTH = 4
 
 _WEAKEST_FIRST = (Privacy.NONE, Privacy.ULDP, Privacy.LDP)
 
-# The device draws its part by a uniform integer below this, so shares are exact to 2^-53.
-_DRAWS = 1 << 53
 # Sizes and sums of sizes up to this are exact in int64.
 _MOST = 1 << 62
 # Devices would hardly ever draw a smaller share, and a test could hardly tell its complement from 1.
@@ -74,8 +72,6 @@ class Strata(Mechanism):
     ) -> None:
         """Build the mechanism of parts, and the probabilities with which devices draw them: equal ones if None.
 
-        A part has its number and, if given, a name for what it is for.
-
         ValueError if there is no part, there are more than two bytes can number, the shares are not one number of at
         least 1e-9 for each part, with a sum of 1, the parts have more than 2^62 symbols or cells, or two of them take
         two numbers of symbols above 1.
@@ -95,7 +91,7 @@ class Strata(Mechanism):
         if not {part.held for part in parts} <= {1, self.held}:
             raise ValueError("all parts that take several symbols need the same number of them")
         self.shares /= total
-        self._draws_below = np.rint(np.cumsum(self.shares)[:-1] * _DRAWS).astype(np.int64)
+        self._draws_below = np.rint(np.cumsum(self.shares)[:-1] * RESOLUTION).astype(np.int64)
         self.first_symbols, self.size = _offsets(part.size for part in parts)
         self._first_cells, self.statistic_size = _offsets(part.statistic_size + (not part.partitions) for part in parts)
         mechanisms = list({id(part): part for part in parts}.values())
@@ -127,7 +123,7 @@ class Strata(Mechanism):
 
     def draw(self, n: int, randomness: Randomness) -> Symbols:
         """Draw the number of a part for each of n devices."""
-        return np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
+        return np.searchsorted(self._draws_below, randomness.integers(0, RESOLUTION, n), side="right")
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
         return self._of_parts(symbols, lambda part, own: part.perturb(own, randomness))
@@ -306,8 +302,7 @@ def _bytes_of(rows: Packed, first: int, end: int) -> Packed:
     """Copy the bytes from ``first`` until ``end`` of each row: as items of records, which NumPy copies whole."""
     record = {"names": ["own"], "formats": [f"V{end - first}"], "offsets": [first], "itemsize": rows.shape[1]}
     items = np.ascontiguousarray(rows).view(np.dtype(cast(Any, record)))["own"]
-    copied: Packed = items.copy().view(np.uint8).reshape(len(rows), end - first)
-    return copied
+    return np.asarray(items.copy().view(np.uint8).reshape(len(rows), end - first))
 
 
 def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp.mechanisms.laws.channel import Channel
-from uldp.mechanisms.protocol.device_form import DeviceForm, threshold
+from uldp.mechanisms.protocol.device_form import RESOLUTION, DeviceForm, threshold
 from uldp.mechanisms.protocol.mechanism import Guarantee, PureMechanism, Randomness
 from uldp.mechanisms.randomizers.reports import CountedReports
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
-
-# The device draws the kind of its noise by a uniform integer below this, so probabilities are exact to 2^-53.
-_DRAWS = 1 << 53
 
 
 class NestedResponse(PureMechanism, CountedReports):
@@ -34,12 +31,7 @@ class NestedResponse(PureMechanism, CountedReports):
     value of X_N. The probability of a point is largest from a zone whose hyperplane holds it, and least from any other
     bot or value: their quotient is 1 + a V/D / ((1-a) rho/P) = E. Within a tag, two zones differ by at most the factor
     E / (1 + (E-1) c), which is e^zone_epsilon for c of ``ProjectiveResponse``. Without zones, this factor is 1.
-
-    Attributes:
-        channel: p and q of the outer symbols.
-        nests: The answer about the zone for each bot; None for a bot that is not nested.
-        sensitive: Shape (inputs,): whether each input is protected.
-        first_payloads: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
+    The channel is that of the outer symbols.
     """
 
     equal_pairs = False  # zones behind one tag have a budget of their own
@@ -48,9 +40,10 @@ class NestedResponse(PureMechanism, CountedReports):
         """Build the mechanism; ValueError if no bot is nested, or no value is sensitive."""
         if not any(nests) or not np.any(sensitive):
             raise ValueError("a nested response needs a bot with zones, and a sensitive value")
-        size, self.nests = len(sensitive), tuple(nests)
+        size, self.nests = len(sensitive), tuple(nests)  # the answers about the zone of each bot, if it is nested
         zones = np.append(np.ones(size, dtype=np.int64), [nest.zones if nest else 1 for nest in nests])
         points = np.append(np.ones(size, dtype=np.int64), [nest.points if nest else 1 for nest in nests])
+        #: Shape (outer symbols + 1,): the first payload of each outer symbol, and the number of all.
         self.first_payloads: Symbols = np.append(0, np.cumsum(points))
         self._outer = np.repeat(np.arange(len(zones)), zones)
         self._first_inputs = np.cumsum(zones) - zones
@@ -70,7 +63,7 @@ class NestedResponse(PureMechanism, CountedReports):
         self._alike = np.flatnonzero(protected & np.append(np.ones(size, dtype=np.bool_), [not nest for nest in nests]))
         self._nested = size + np.flatnonzero([nest is not None for nest in nests])
         ends = np.cumsum(np.append(len(self._alike), weights[self._nested])) / total
-        self._draws_below = np.rint(ends[:-1] * _DRAWS).astype(np.int64)
+        self._draws_below = np.rint(ends[:-1] * RESOLUTION).astype(np.int64)
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
         self.check_symbols(symbols)
@@ -87,7 +80,7 @@ class NestedResponse(PureMechanism, CountedReports):
 
     def _noise(self, n: int, randomness: Randomness) -> Symbols:
         """Draw outer symbols by weight: first the nested bot or the others together, then one of the others."""
-        kinds = np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")
+        kinds = np.searchsorted(self._draws_below, randomness.integers(0, RESOLUTION, n), side="right")
         others = self._alike[randomness.integers(0, len(self._alike), n)]
         return np.where(kinds == 0, others, self._nested[np.maximum(kinds, 1) - 1])
 
@@ -121,8 +114,7 @@ class NestedResponse(PureMechanism, CountedReports):
         return f"{super().describe(payload)}: point {payload - first} of {end - first} of tag {outer - self._values}"
 
     def fold(self, cells: Counts) -> Counts:
-        counts: Counts = np.add.reduceat(cells, self.first_payloads[:-1])
-        return counts
+        return np.asarray(np.add.reduceat(cells, self.first_payloads[:-1]))
 
     def law(self, r: Floats) -> Floats:
         r_outer = np.add.reduceat(r, self._first_inputs)
