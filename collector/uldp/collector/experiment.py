@@ -42,16 +42,11 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What the devices of a simulation sent: cells that count their payloads.
-
-    Attributes:
-        payloads: One of each device, in the order of the values.
-        counts: The statistic of the payloads; see ``Protocol.counts``.
-    """
+    """What the devices of a simulation sent: cells that count their payloads."""
 
     protocol: "Protocol"
-    payloads: Payloads
-    counts: Counts
+    payloads: Payloads  # one of each device, in the order of the values
+    counts: Counts  # the statistic of the payloads; see ``Protocol.counts``
 
     def estimate(self, estimator: str | None = None) -> Table:
         """Return what ``Protocol.estimate`` returns of these counts."""
@@ -68,12 +63,9 @@ class Protocol:
 
     It is for experiments: a generator of NumPy draws the noise, from which others can compute it. Real devices use
     ``uldp.Device``, whose noise is cryptographic.
-
-    Attributes:
-        spec: The mechanism, the domain and the tags, of a collection of one variable; its window means nothing.
     """
 
-    spec: CollectionSpec
+    spec: CollectionSpec  # the mechanism, the domain and the tags, of one variable; its window means nothing
 
     def __post_init__(self) -> None:
         if len(self.spec.variables) != 1:

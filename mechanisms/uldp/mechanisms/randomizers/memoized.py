@@ -45,11 +45,6 @@ class Memoized(WithMemory):
     sequences of reports that some symbol of Z_S can produce. Two reports may spend more than twice the budget of one:
     two equal ones of many payloads are the response, and not the noise. Reports of several symbols spend the sum of
     what those of each spend, and a reader may see when the symbol changes and returns.
-
-    Attributes:
-        once: The mechanism that has the law of one report.
-        noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
-            payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
 
     inner: Mechanism

@@ -34,15 +34,6 @@ class ProjectiveResponse:
 
     g is the prime nearest to e^epsilon + 1, the smaller one of two, but not above the first prime from G - 1 on, for G
     zones. m is the least number from 2 with P >= G.
-
-    Attributes:
-        zones: G.
-        points: P.
-        on_plane: 1/D, the probability of a point on the hyperplane of the zone; that of any other point is c/D.
-        uniform_probability: P c/D, the probability that the report is a uniform point.
-        hyperplanes: Shape (G, s): the points on the hyperplane of each zone, in ascending order.
-        inside: Shape (): the probability that a report is on the hyperplane of its own zone, s/D.
-        across: The probability that it is on the hyperplane of a given other zone, (t + (s - t) c)/D.
     """
 
     def __init__(self, zones: int, epsilon: float, report: float = math.inf) -> None:
@@ -62,12 +53,13 @@ class ProjectiveResponse:
         space = ProjectiveSpace(g, m)
         s, t = space.on_hyperplane, number_of_points(g, m - 2)
         far = (math.exp(-epsilon) - math.exp(-report)) / -math.expm1(-report)  # c
-        self.zones, self.points = zones, space.points
-        self.on_plane = 1 / (s + (self.points - s) * far)
-        self.uniform_probability = self.points * far * self.on_plane
-        self.inside = s * self.on_plane
-        self.across = (t + (s - t) * far) * self.on_plane
+        self.zones, self.points = zones, space.points  # G, P
+        self.on_plane = 1 / (s + (self.points - s) * far)  # 1/D, of a point on the hyperplane of the zone
+        self.uniform_probability = self.points * far * self.on_plane  # P c/D, of a report that is a uniform point
+        self.inside = s * self.on_plane  # the probability of a report on the hyperplane of its own zone
+        self.across = (t + (s - t) * far) * self.on_plane  # that of one on the hyperplane of a given other zone
         vectors = space.digits(space.vectors(np.arange(space.points)))
+        #: Shape (G, s): the points on the hyperplane of each zone, in ascending order.
         self.hyperplanes: Symbols = np.stack([np.flatnonzero(vectors @ vector % g == 0) for vector in vectors[:zones]])
 
     def perturb(self, zones: Values, uniform: Mask, randomness: Randomness) -> Symbols:
@@ -80,8 +72,7 @@ class ProjectiveResponse:
 
     def on_hyperplanes(self, counts: Counts) -> Counts:
         """Sum counts of shape (P,) over the hyperplane of each zone; shape (G,)."""
-        sums: Counts = counts[self.hyperplanes].sum(axis=1)
-        return sums
+        return np.asarray(counts[self.hyperplanes].sum(axis=1))
 
     def law(self, shares: Floats) -> Floats:
         """Return the probability of each point, shape (P,), if zones are distributed as ``shares``, times its sum."""
