@@ -148,8 +148,7 @@ def windows_of(slots: Times, size: int, period: int, offset: int, after: int, un
     last = np.minimum(slots + size, (until - offset) // period * period + offset)
     k = np.where(last >= first, (last - first) // period + 1, 0)
     number = np.arange(k.sum()) - np.repeat(np.cumsum(k) - k, k)
-    starts: Times = np.repeat(first, k) + period * number - size
-    return starts
+    return np.asarray(np.repeat(first, k) + period * number - size)
 
 
 def fired_by(slices: Partial, starts: Times, size: int) -> Counts:
@@ -160,8 +159,7 @@ def fired_by(slices: Partial, starts: Times, size: int) -> Counts:
     first, end = np.searchsorted(slices.slots, (starts, starts + size))
     begins = first.clip(max=len(slices) - 1)
     missing = np.where(slices.slots[begins] == starts, slices.missing[begins], 0)
-    total: Counts = received[end] - received[first] + missing
-    return total
+    return np.asarray(received[end] - received[first] + missing)
 
 
 def next_due(times: WindowTimes, held_for: int, slots: Times, until: int) -> int:

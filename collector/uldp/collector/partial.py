@@ -112,8 +112,7 @@ class Partial:
 
     def _totals(self) -> Counts:
         """Return the numbers of all slices, shape (NUMBERS,)."""
-        totals: Counts = self.numbers[0] if len(self) == 1 else self.numbers.sum(axis=0)
-        return totals
+        return np.asarray(self.numbers[0] if len(self) == 1 else self.numbers.sum(axis=0))
 
     def at(self, slot: int) -> "Partial":
         """Return the part of a slice, whose slot is 0, with another slot."""
@@ -179,14 +178,12 @@ class Partial:
     @property
     def received(self) -> Counts:
         """Shape (k,): the reports that were received of each slice."""
-        received: Counts = self.numbers[:, _RECEIVED]
-        return received
+        return np.asarray(self.numbers[:, _RECEIVED])
 
     @property
     def missing(self) -> Counts:
         """Shape (k,): the messages that are missing in each slice."""
-        missing: Counts = self.numbers[:, _MISSING]
-        return missing
+        return np.asarray(self.numbers[:, _MISSING])
 
     def slices(self) -> Iterator[tuple[int, "Partial"]]:
         """Yield the slot of each slice, and its part with slot 0. One whose reports were not counted has no cells."""

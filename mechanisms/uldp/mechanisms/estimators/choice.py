@@ -44,8 +44,7 @@ def chosen(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Scor
     """Return the first candidate's shares, or those of another one whose risk is clearly less, shape (k,)."""
     best = int(np.argmin(np.add(*compared(candidates, cells, n, scoring)))) if n > 1 else 0
     rows = cells[np.newaxis]
-    shares: Floats = candidates[best](rows, n, scoring.box(rows, n))[0]
-    return shares
+    return np.asarray(candidates[best](rows, n, scoring.box(rows, n))[0])
 
 
 def compared(candidates: Sequence[Candidate], cells: Counts, n: int, scoring: Scoring) -> tuple[Floats, Floats]:

@@ -76,5 +76,4 @@ def _start(relative: Floats, likelihood: Floats, repeats: Counts) -> Floats:
     priors /= priors.sum(axis=1, keepdims=True)
     evidence = repeats @ np.log(_evidence(priors, likelihood.T)).T
     weights = np.exp(evidence - evidence.max(axis=1, keepdims=True))
-    start: Floats = weights @ priors / weights.sum(axis=1, keepdims=True)
-    return start
+    return np.asarray(weights @ priors / weights.sum(axis=1, keepdims=True))

@@ -81,5 +81,4 @@ def onto_simplex(
     # What is left is far below the precision of any estimate.
     inside = (nearest > low) & (nearest < high)
     rest = (total - nearest.sum(axis=-1, keepdims=True)) / np.maximum(inside.sum(axis=-1, keepdims=True), 1)
-    shares: Floats = np.minimum(np.maximum(nearest + rest * inside, low), high)
-    return shares
+    return np.asarray(np.minimum(np.maximum(nearest + rest * inside, low), high))

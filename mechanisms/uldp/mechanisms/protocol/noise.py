@@ -128,8 +128,7 @@ class UniformNoise(Noise):
         n = len(permanent)
         replaced = randomness.random(n) < noise[0]
         drawn = self.uniform(n, randomness)
-        payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
-        return payloads
+        return np.asarray(np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent))
 
     def noise_form(self, noise: Floats) -> DeviceForm:
         return {"replace": threshold(noise[0])}

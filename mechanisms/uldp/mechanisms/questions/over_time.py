@@ -101,8 +101,7 @@ def _mean_error(variance: Floats, n: Floats, *, causal: bool) -> Floats:
     reports, totals = n.cumsum(axis=0), (variance * n**2).cumsum(axis=0)
     each = totals / reports if causal else np.broadcast_to(totals[-1] / reports[-1], n.shape)
     rare = _RARE * each.max(axis=1, keepdims=True) / reports
-    error: Floats = np.maximum(np.maximum(each, rare if causal else rare[-1:]), _TINY) / n
-    return error
+    return np.asarray(np.maximum(np.maximum(each, rare if causal else rare[-1:]), _TINY) / n)
 
 
 def _excess(
@@ -124,8 +123,7 @@ def _excess(
     between = np.maximum(((means - middle) ** 2 - squares).mean(axis=1, keepdims=True), 0.0)
     drawn = (means * between + middle * squares) / (between + squares)
     drawn += np.sqrt(between * squares / (between + squares))  # a bias is not the same at all times
-    excess: Floats = np.maximum(drawn, 0.0) * error
-    return excess
+    return np.asarray(np.maximum(drawn, 0.0) * error)
 
 
 def _models(observed: Floats, variance: Floats, elapsed: Floats) -> list[LocalLevel]:

@@ -46,8 +46,7 @@ class FoldedMechanism(PureMechanism, UniformReports):
 
     def fold(self, cells: Counts) -> Counts:
         """See the base class. The counts are exact, for up to 2^40 reports."""
-        counts: Counts = np.rint(self.supports(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64)
-        return counts
+        return np.asarray(np.rint(self.supports(cells.astype(np.float64)[:, np.newaxis])[:, 0]).astype(np.int64))
 
     @property
     @abstractmethod

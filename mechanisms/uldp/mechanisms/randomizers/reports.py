@@ -115,8 +115,7 @@ class BitReports(Mechanism):
 
     def padded(self, payloads: Packed) -> Mask:
         """Return which payloads have only zeros behind the bits."""
-        padded: Mask = payloads[:, -1] & self._padding_bits == 0
-        return padded
+        return np.asarray(payloads[:, -1] & self._padding_bits == 0)
 
     def named(self, payloads: Packed) -> Counts:
         """Return how many symbols that are not sensitive each payload has; shape (n,)."""

@@ -241,8 +241,7 @@ class CandidateDecoder(FindingDecoder):
         trials = n * self.channel.hashes * once.variance / linear.variance
         supports = trials * chance + linear.values * np.sqrt(trials * chance * (1 - chance) / linear.variance)
         inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
-        tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
-        return tail
+        return np.asarray(np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance)))
 
 
 def _nearest(linear: CandidateEstimate, held: int) -> tuple[Floats, float]:

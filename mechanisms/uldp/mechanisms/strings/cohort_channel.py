@@ -179,8 +179,7 @@ class Candidates:
 
     def sums(self, table: Floats) -> Floats:
         """Return ``sums_at`` of one table of all cohorts, shape (K,)."""
-        sums: Floats = _padded(table).take(self._rows).sum(axis=1)
-        return sums
+        return np.asarray(_padded(table).take(self._rows).sum(axis=1))
 
     def covered(self, shares: Floats) -> Floats:
         """Return the share of users with each position, shape (M, L), if all other strings are like random ones."""
@@ -207,8 +206,7 @@ class Candidates:
             common += bits @ bits.T
         beta, own = channel.covered, np.diag(common).astype(np.float64)
         centred: Floats = common.astype(np.float64) - beta * (own[:, np.newaxis] + own)
-        normal: Floats = centred / channel.cohorts + channel.positions * beta**2
-        return normal
+        return np.asarray(centred / channel.cohorts + channel.positions * beta**2)
 
     @cached_property
     def inverse(self) -> Floats:
@@ -228,8 +226,7 @@ class Candidates:
         unbiased over the hash functions, and over the reports alone if each user holds one string, a candidate.
         """
         corrected = self.channel.corrected(cells)
-        fitted: Floats = self.inverse @ (self.sums(corrected) - self.channel.covered * corrected.sum())
-        return fitted
+        return np.asarray(self.inverse @ (self.sums(corrected) - self.channel.covered * corrected.sum()))
 
     def residuals(self, values: Floats, corrected: Floats) -> Floats:
         """Return what these shares leave of ``CohortChannel.corrected``, shape (M, L)."""
@@ -247,5 +244,4 @@ class Candidates:
     def cut(self, values: Floats) -> Floats:
         """Return f-hat, cut to shares from 0 to 1 that sum to at most l."""
         positive = np.clip(values, 0.0, 1.0)
-        shares: Floats = positive / max(positive.sum() / self.channel.held, 1.0)
-        return shares
+        return np.asarray(positive / max(positive.sum() / self.channel.held, 1.0))

@@ -196,8 +196,7 @@ class Pum(Encoding):
         # The diagonal as ``variance`` gives it, so that it is that of other tables.
         among[np.arange(len(of_bots)), np.arange(len(of_bots))] = of_bots
         across = products[: self.size] * weights.T
-        variance: Floats = own**2 * of_values + 2 * own * across.sum(axis=1) + (among @ weights * weights).sum(axis=0)
-        return variance
+        return np.asarray(own**2 * of_values + 2 * own * across.sum(axis=1) + (among @ weights * weights).sum(axis=0))
 
     def visible(self, r_hat: Floats) -> Floats:
         """Return r-hat over X, the share of users who hold each value and do not hide it."""
