@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from uldp.schemas.errors import RequestError
+from uldp.schemas.specs.durations import milliseconds_of, moment_at
 from uldp.schemas.specs.mistakes import quote
 
 #: The lengths of periods.
@@ -45,7 +46,7 @@ def period_of(start: int, end: int, every: Every, zone: tzinfo) -> Period:
     >>> period_of(1774738800000, 1774742400000, "1d", zone_of("Europe/Berlin"))
     Period(start=1774738800000, end=1774821600000, name='2026-03-29')
     """
-    local = datetime.fromtimestamp(start / 1000, UTC).astimezone(zone)
+    local = moment_at(start).astimezone(zone)
     midnight = datetime(local.year, local.month, local.day, tzinfo=zone)
     match every:
         case "1d":
@@ -57,7 +58,7 @@ def period_of(start: int, end: int, every: Every, zone: tzinfo) -> Period:
         case "1mo":
             first = midnight.replace(day=1)
             after, name = _days_later(first, 32).replace(day=1), f"{first:%Y-%m}"
-    period = Period(_milliseconds(first), _milliseconds(after), name)
+    period = Period(milliseconds_of(first), milliseconds_of(after), name)
     if end > period.end:
         raise RequestError(
             f"a window from {_text(start)} to {_text(end)} UTC lies in two periods: the {_NAMES[every]} {name} of"
@@ -71,9 +72,5 @@ def _days_later(midnight: datetime, days: int) -> datetime:
     return (midnight.replace(tzinfo=None) + timedelta(days=days)).replace(tzinfo=midnight.tzinfo)
 
 
-def _milliseconds(local: datetime) -> int:
-    return round(local.astimezone(UTC).timestamp()) * 1000
-
-
 def _text(time: int) -> str:
-    return f"{datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d %H:%M}"
+    return f"{moment_at(time):%Y-%m-%d %H:%M}"
