@@ -62,7 +62,6 @@ class Admission:
             raise RequestError("limits.max_reports_per_sender: the job began without such a spec; start it again")
 
     def _closing(self, before: CollectionSpec, now: CollectionSpec, latest: int) -> datetime | None:
-        """Return when a version closes."""
         if before.retired:
             return before.closes
         closed = before.closes is not None and milliseconds_of(before.closes) <= latest

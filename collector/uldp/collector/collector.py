@@ -106,7 +106,6 @@ class Collector:
             yield from estimates_of(self._specs.of_key((statistic.collection, statistic.version)), statistic)
 
     def _take(self, key: CollectionKey, part: Partial) -> None:
-        """Add the parts of slices of a collection."""
         slices = self._slices[key]
         for start, of_slice in part.slices():
             slices[start] = slices[start] + of_slice if start in slices else of_slice

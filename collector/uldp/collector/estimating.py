@@ -66,7 +66,6 @@ class _Facts(NamedTuple):
         return cls(header, tuple(promises))
 
     def estimate(self, served: ServedCollection, estimator: str, tables: tuple[Table, ...]) -> Estimate:
-        """Return the estimate of these tables."""
         published = {table.of for table in tables}
         return Estimate(
             **self.header,

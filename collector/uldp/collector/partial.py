@@ -141,7 +141,6 @@ class Partial:
         return self._between(first, until)
 
     def _between(self, first: int, end: int) -> "Partial":
-        """Return the slices of some rows."""
         if first == end:
             return Partial()
         k, slots = len(self), self.slots[first:end]

@@ -125,7 +125,6 @@ class _Refused:
         self._alike.setdefault(alike, (refusal, []))[1].append(origins)
 
     def unparsed(self) -> Iterator[Unparsed]:
-        """Yield the messages."""
         for refusal, parts in self._alike.values():
             yield Unparsed(np.sort(np.concatenate(parts)), refusal.reason, refusal.served, refusal.reports)
 
@@ -206,7 +205,6 @@ class PlainDecoder:
         return rows[known | of_registry | large], [rows[part] for part in others]
 
     def _find(self, data: bytes) -> _Found:
-        """Decode one message."""
         record, single = None, False
         try:
             if len(data) > MAX_MESSAGE_BYTES:

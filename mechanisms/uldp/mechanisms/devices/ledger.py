@@ -199,7 +199,6 @@ class _Written(BaseModel):
         )
 
     def content(self) -> LedgerContent:
-        """Return what was written."""
         spent = [Spending(time, math.inf if epsilon is None else epsilon, seen) for time, epsilon, seen in self.spent]
         start, looked = (None if each is None else Start(*each) for each in (self.start, self.looked))
         return LedgerContent(self.salt, self.kept, spent, start, looked)

@@ -48,7 +48,6 @@ def _of_squares(vector: Floats) -> Floats:
 
 @cache
 def _matrix() -> Floats:
-    """The matrix of order 64."""
     return walsh_hadamard(np.eye(_ORDER))
 
 

@@ -146,7 +146,6 @@ def _windows(number: int) -> str:
 
 
 def _figure(number: float, quantity: TableName = TableName.SHARE) -> str:
-    """Write a share in percent, or another number as it is."""
     return f"{number:.4g}" if quantity in NUMBERS else f"{100 * number:.4g} %"
 
 

@@ -60,7 +60,6 @@ class CohortMechanism(StringMechanism, CountedReports):
     _q: float
 
     def _of_cohorts(self, cohorts: int, buckets: int) -> None:
-        """Set the sizes."""
         self.cohorts, self.buckets, self.structure = cohorts, buckets, (cohorts, buckets)
         self._of_payloads(cohorts * buckets)
 
