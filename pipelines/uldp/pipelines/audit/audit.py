@@ -11,7 +11,7 @@ from pathlib import Path
 from uldp.pipelines.audit.compare import Compared, Place, compare, compare_sinks, explained, lacking_text, window_text
 from uldp.pipelines.audit.found import Found
 from uldp.pipelines.audit.reading import Reading, given_up_text, of_backfill, untaken
-from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
+from uldp.pipelines.audit.recount import Recount, Tally
 from uldp.pipelines.audit.source import Part, Source, StreamSource, TopicSource, source_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.newest import total_accounting
@@ -81,13 +81,11 @@ class _Audit:
         if not (self.incomparable or counted.unsure):
             self._compare_copies(counted, compared)
         self._add(compared.others, "windows that are others")
-        self._add(
-            (
-                f"{window_text(key)}: no estimate by {name} of the newest pane is there; restore its file"
-                for key, name in self.found.lacking
-            ),
-            "windows without an estimate",
+        without = (
+            f"{window_text(key)}: no estimate by {name} of the newest pane is there; restore its file"
+            for key, name in self.found.lacking
         )
+        self._add(without, "windows without an estimate")
         for name, n in sorted(Counter(name for _, name in self.found.unsure).items()):
             self.notes.append(
                 f"{number_of(n, 'window')} without an estimate by {name}, but with others: restore their files, unless"
@@ -230,32 +228,27 @@ class _Audit:
             self._add(map(str, lost), "parts of the source")
             for place in (place for each in lost for place in each.places):
                 del lacking[place]
-        self._add(
-            (
-                lacking_text(key, n, self.found.panes.get(key), self.signed.panes.get((*key, "")))
-                for key, n in lacking.items()
-                if not isinstance(key, str)
-            ),
-            "windows that lack reports",
-        )
-        self._add(
-            (
-                f"{self.private}: {number_of(n, 'report')} {what} missing; restore the file"
-                for what, n in lacking.items()
-                if isinstance(what, str)
-            ),
-            "kinds of records",
-        )
+        of_windows, of_records = list[str](), list[str]()
+        for place, n in lacking.items():
+            if isinstance(place, str):
+                of_records.append(f"{self.private}: {number_of(n, 'report')} {place} missing; restore the file")
+            else:
+                signed = self.signed.panes.get((*place, ""))
+                of_windows.append(lacking_text(place, n, self.found.panes.get(place), signed))
+        self._add(of_windows, "windows that lack reports")
+        self._add(of_records, "kinds of records")
         if not self.incomparable:
-            self._add((_extra_text(key, n) for key, n in compared.extra.items()), "windows with reports too many")
-            self._add(
-                (
-                    f"{self.private}: {number_of(-n, 'report')} {what} too many; remove the file that is double"
-                    for what, n in records.items()
-                    if n < 0
-                ),
-                "kinds of records",
+            extra = (
+                f"{window_text(key)}: {number_of(n, 'report')} of the newest pane are not in the source"
+                for key, n in compared.extra.items()
             )
+            self._add(extra, "windows with reports too many")
+            double = (
+                f"{self.private}: {number_of(-n, 'report')} {what} too many; remove the file that is double"
+                for what, n in records.items()
+                if n < 0
+            )
+            self._add(double, "kinds of records")
 
     def _places(self, counted: Recount) -> Iterator[tuple[str, Mapping[Place, int]]]:
         """Count each part again, and yield the number of its reports by place."""
@@ -312,10 +305,6 @@ def records_of(tally: Tally) -> dict[str, int]:
     """Return the number of late and of rejected reports, by kind."""
     late = sum(each.late for each in tally.slices.values())
     return ({_LATE: late} if late else {}) | {_rejected(reason): n for reason, n in tally.reasons.items()}
-
-
-def _extra_text(key: WindowKey, extra: int) -> str:
-    return f"{window_text(key)}: {number_of(extra, 'report')} of the newest pane are not in the source"
 
 
 def batches(parts: Iterable[Part]) -> Iterator[tuple[str, PackedMessages]]:

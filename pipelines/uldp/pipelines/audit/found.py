@@ -51,7 +51,8 @@ class Found:
             raise missing_spec(f"{collection}-v{version}")
         published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
-        there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
+        counted = {key: pane.accounting for key, pane in published.items()}
+        there = {(each.key, each.estimator) for each in estimates if each.accounting == counted.get(each.key)}
         by, job, lost = signed.estimators(), job_of(out), list(folder.missing())
         if job is None:
             raise ResultsError(f"{out / JOB}: missing; restore it, for it says what job this was")
@@ -80,10 +81,6 @@ class Found:
 def is_open(pane: PaneHeader | None) -> bool:
     """Return whether a window has not fired on time, given its newest pane."""
     return pane is None or pane.pane.kind is PaneKind.EARLY or Flag.INCOMPLETE in pane.flags
-
-
-def _is_of(pane: PaneHeader | None, estimate: PaneHeader) -> bool:
-    return pane is not None and pane.accounting == estimate.accounting
 
 
 def _published(pane: PaneHeader, specs: Specs, signed: Mapping[str, int] | None) -> Iterable[str]:

@@ -70,7 +70,7 @@ def c_table(table: Mapping[str, Any], name: str) -> Iterator[str]:
     yield f"static uldp_symbol {name}_symbols[{symbols}];"
     yield f"static uint64_t {name}_scratch[{scratch}];"
     yield f"static uint8_t {name}_bytes[{payload}];"
-    memory = ", ".join(f"{name}_{of}, {count}" for of, count in _sizes(symbols, scratch, payload))
+    memory = f"{name}_symbols, {symbols}, {name}_scratch, {scratch}, {name}_bytes, {payload}"
     yield f"static uldp_work {name}_work = {{{memory}}};"
     yield "#endif"
 
@@ -102,10 +102,6 @@ class _Arrays:
         """Return a ``uldp_list``."""
         literals = [*map(_number, numbers)]
         return f"{{{self.add('uint64_t', literals)}, {len(literals)}}}"
-
-
-def _sizes(symbols: int, scratch: int, payload: int) -> Iterator[tuple[str, int]]:
-    return zip(("symbols", "scratch", "bytes"), (symbols, scratch, payload), strict=True)
 
 
 def _bound(what: str, needed: int) -> Iterator[str]:

@@ -117,7 +117,8 @@ def _device(spec: CollectionSpec, number: int, seed: str) -> dict[str, Any]:
                 "message": sent.encode().hex(),
             }
         )
-    shown = {name: _as_json(value) for name, value in values.items()}
+    # Pairs in place of a mapping, whose keys would be texts.
+    shown = {name: [*value.items()] if isinstance(value, Mapping) else value for name, value in values.items()}
     user: dict[str, Any] = {"value": shown[""], "tag": tags[""]} if only else {"value": shown, "tag": tags}
     return user | ({"level": level} if levels else {}) | ({"by": by} if by else {}) | {"reports": reports}
 
@@ -138,8 +139,3 @@ def _choice(variable: Variable, number: int) -> tuple[object, str | None]:
     hidden = [(value, tag.name) for tag in variable.tags for value in (first, *others[:1])]
     choices = [(first, None), *hidden, *((value, None) for value in others)]
     return choices[number % len(choices)]
-
-
-def _as_json(value: object) -> object:
-    """Return what a device holds as JSON has it: pairs in place of a mapping, whose keys would be texts."""
-    return list(value.items()) if isinstance(value, Mapping) else value

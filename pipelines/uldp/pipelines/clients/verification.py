@@ -14,14 +14,7 @@ from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.questions.slices import group_of
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.kept_responses import kept_checks
-from uldp.mechanisms.verification.privacy_loss import (
-    Bound,
-    Inputs,
-    lower_bound,
-    promised,
-    strings_of_parts,
-    told,
-)
+from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound, promised, strings_of_parts, told
 from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.schemas.arrays import Payloads, Symbols

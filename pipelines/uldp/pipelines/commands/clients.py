@@ -73,11 +73,7 @@ def write_vectors(spec: Path) -> None:
 )
 @REGISTRY_IDS
 def decode(
-    source: str,
-    specs: tuple[Path, ...],
-    first: int,
-    published: int | None,
-    registry_ids: Mapping[int, str] | None,
+    source: str, specs: tuple[Path, ...], first: int, published: int | None, registry_ids: Mapping[int, str] | None
 ) -> None:
     """Show how a collector reads messages, and whether it counts or rejects each report, and why.
 

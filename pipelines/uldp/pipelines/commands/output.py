@@ -1,7 +1,7 @@
 """What commands print, and what they read before they start."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from uldp.schemas.specs.mistakes import printable
 
 if TYPE_CHECKING:
     from uldp.pipelines.jobs.spec_folder import SpecFolder
-    from uldp.pipelines.results.files import ResultsError
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -65,7 +64,7 @@ def summarize(out: str, private: str | None) -> None:
     if is_remote(out):
         say(f"{out}: written; copy it to this machine to show it")
         return
-    damaged: list[ResultsError] = []
+    damaged: list[DataError] = []
     here = None if private is None or is_remote(private) else Path(private)
     say(summary(Path(out), damaged.append, private=here))
     if private is not None and here is None:
@@ -73,7 +72,7 @@ def summarize(out: str, private: str | None) -> None:
     name_damaged(damaged)
 
 
-def name_damaged(damaged: "list[ResultsError]") -> None:
+def name_damaged(damaged: Sequence[DataError]) -> None:
     """Fail if files are damaged, when all else has been shown."""
     if damaged:
         raise DataError("\n".join(printable(str(error)) for error in damaged))

@@ -81,14 +81,6 @@ def late(out: Path, private: Path | None, specs: tuple[Path, ...], as_json: bool
     _show(out, private, load(specs), as_json, "late", lambda *args: groups_of_late(late_in(*args)))
 
 
-def _lost(out: Path, folder: Path) -> "Iterable[ResultsError]":
-    """Return an error for each file that the job has written, and that is gone without uldp prune."""
-    from uldp.pipelines.results.prune import pruned_before
-    from uldp.pipelines.results.signed import Signed
-
-    return list(Signed.read(out).lost_files(folder, pruned_before(folder.parent)))
-
-
 def _without_spec(out: Path, groups: "list[Group]") -> "Iterable[ResultsError]":
     """Yield an error for each collection and version of late reports of which the job's spec is gone."""
     from uldp.pipelines.results.specs import KeptSpecs, missing_spec
@@ -109,12 +101,13 @@ def _show(
     """Show the groups of a folder of reports, and name at the end what is damaged or missing."""
     from uldp.pipelines.results.files import ResultsError, check_directory
     from uldp.pipelines.results.folder import ResultsFolder
+    from uldp.pipelines.results.prune import lost_files
     from uldp.pipelines.status.uncounted import digests_of, group_json, group_lines
     from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
     damaged: list[ResultsError] = []
     folder = (private or out) / name
-    lost = _lost(out, folder)
+    lost = list(lost_files(out, folder))
     groups = read(folder, damaged.append)
     check_directory(out)
     check_directory(private or out)

@@ -2,15 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from uldp.pipelines.commands.output import load, name_damaged, say
 from uldp.pipelines.options import FOLDER, SPEC, time_ms
-
-if TYPE_CHECKING:
-    from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.errors import DataError
 
 
 @click.command()
@@ -60,7 +57,7 @@ def background(out: Path, collection: str | None, since: int | None, to: Path) -
     from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.text import number_of
 
-    damaged: list[ResultsError] = []
+    damaged: list[DataError] = []
     spec = spec_with_nested_tags(ResultsFolder(out).specs, collection)
     found = pooled(out, spec, since, damaged.append)
     windows = f"{number_of(found.windows, 'window')}, {number_of(found.reports, 'report')}"

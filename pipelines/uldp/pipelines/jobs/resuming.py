@@ -38,11 +38,7 @@ from uldp.transforms.io.local.stream import LocalStream
 
 
 def resume_points(
-    specs: SharedSpecs,
-    stream: LocalStream,
-    claim: Claim,
-    watermark_delay_ms: int,
-    say: Callable[[str], None],
+    specs: SharedSpecs, stream: LocalStream, claim: Claim, watermark_delay_ms: int, say: Callable[[str], None]
 ) -> ResumePoints:
     """Return the resume points of a job, from the one that an earlier run of the same job has written.
 

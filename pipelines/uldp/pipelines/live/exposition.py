@@ -13,33 +13,26 @@ from uldp.pipelines.live.served import Served
 
 #: The type of what ``Exposition.text`` returns.
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_VERSION = ("collection", "version")
 #: Each metric, whether it is a counter, its labels behind ``results``, and what it means. Names are stable.
 METRICS: dict[str, tuple[bool, tuple[str, ...], str]] = {
     "uldp_reports": (
         True,
-        ("collection", "version", "outcome"),
+        (*_VERSION, "outcome"),
         "Reports of windows by outcome: counted, duplicate, late or rejected. Their sum is what was received.",
     ),
     "uldp_rejected_reports": (True, ("reason",), "Rejected reports by reason, those of no window included."),
     "uldp_missing_messages": (True, (), "Messages that the source lost before they could be read; an upper bound."),
-    "uldp_panes": (True, ("collection", "version"), "Panes that were written."),
-    "uldp_windows": (True, ("collection", "version"), "Windows that have fired."),
-    "uldp_flagged_windows": (False, ("collection", "version", "flag"), "Windows whose newest pane has a flag."),
-    "uldp_last_pane_timestamp_seconds": (False, ("collection", "version"), "When a pane was last written."),
-    "uldp_last_window_end_timestamp_seconds": (
-        False,
-        ("collection", "version"),
-        "The end of the last window that has fired on time.",
-    ),
-    "uldp_last_window_reports": (False, ("collection", "version"), "Reports that this window counted."),
-    "uldp_last_window_rejected_ratio": (
-        False,
-        ("collection", "version"),
-        "The share of the reports of this window that was rejected.",
-    ),
+    "uldp_panes": (True, _VERSION, "Panes that were written."),
+    "uldp_windows": (True, _VERSION, "Windows that have fired."),
+    "uldp_flagged_windows": (False, (*_VERSION, "flag"), "Windows whose newest pane has a flag."),
+    "uldp_last_pane_timestamp_seconds": (False, _VERSION, "When a pane was last written."),
+    "uldp_last_window_end_timestamp_seconds": (False, _VERSION, "The end of the last window that has fired on time."),
+    "uldp_last_window_reports": (False, _VERSION, "Reports that this window counted."),
+    "uldp_last_window_rejected_ratio": (False, _VERSION, "The share of the reports of this window that was rejected."),
     "uldp_last_window_missing_ratio": (
         False,
-        ("collection", "version"),
+        _VERSION,
         "The share of the reports of this window that may be missing; an upper bound.",
     ),
     "uldp_damaged_files": (False, (), "Damaged files of counts, whose panes no metric has."),

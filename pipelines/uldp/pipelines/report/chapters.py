@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from uldp.mechanisms.pooling.versions import difference
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.report.cards import Card, cards_of
@@ -17,13 +15,12 @@ from uldp.pipelines.report.received import received_of
 from uldp.pipelines.report.shares import AllValues, Shares, all_values_of
 from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.pooled import Pooled
-from uldp.pipelines.results.slices import VALUES, of_slice, side_by_side, slices_of, without_slices
-from uldp.pipelines.results.tables import decimals, entry_text, headlines, largest, of_attributes, percent
+from uldp.pipelines.results.slices import of_slice, side_by_side, slices_of, without_slices
+from uldp.pipelines.results.tables import headlines, of_attributes, slice_figures
 from uldp.pipelines.results.text import accounting_text, clocks_text, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.labels import value_labels
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import holds, is_listed
@@ -48,17 +45,10 @@ class Compared:
 def compared(estimate: Estimate, spec: CollectionSpec) -> Iterator[Compared]:
     """Yield the shares of the values that most users hold, or the mean, of each slice."""
     for each in side_by_side(estimate):
-        total, found = each.total, each.slices[:COMPARED]
-        if total.name is TableName.SHARE:
-            order = largest(total.values, VALUES)
-            labels = value_labels(total, spec)
-            headings = [f"{labels[i]}, %" for i in order]
-            places = decimals(np.array([table.stderr[i] for table in found for i in order]))
-            figures = [[percent(table.values[i], places) for i in order] for table in found]
-        else:
-            headings, figures = [f"{total.name}"], [[entry_text(table, 0)] for table in found]
-        rows = [(slice_text(table.of), table.n, texts) for table, texts in zip(found, figures, strict=True)]
-        yield Compared(of_attributes(total.of), headings, rows, len(each.slices))
+        headings, figures = slice_figures(each, spec, COMPARED)
+        unit = ", %" if each.total.name is TableName.SHARE else ""
+        rows = [(slice_text(table.of), table.n, texts) for table, texts in zip(each.slices, figures, strict=False)]
+        yield Compared(of_attributes(each.total.of), [f"{name}{unit}" for name in headings], rows, len(each.slices))
 
 
 #: How many of the last windows of a version the page shows with tables of values, and how many it names.

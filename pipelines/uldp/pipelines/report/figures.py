@@ -99,16 +99,10 @@ def _share_axis(axes: Axes, name: Literal["x", "y"], linear: float, low: float, 
     ticks = np.concatenate([-positive[::-1], [0.0], positive])
     ticks = ticks[(ticks >= low) & (ticks <= high)]
     labels = [f"{100 * tick:.6g}".replace("-", "−") for tick in ticks]
-    if name == "x":
-        axes.set_xscale("symlog", linthresh=linear, linscale=0.8)
-        axes.set_xticks(ticks, labels)
-        axes.set_xlim(low, high)
-        axes.xaxis.minorticks_off()
-    else:
-        axes.set_yscale("symlog", linthresh=linear, linscale=0.8)
-        axes.set_yticks(ticks, labels)
-        axes.set_ylim(low, high)
-        axes.yaxis.minorticks_off()
+    getattr(axes, f"set_{name}scale")("symlog", linthresh=linear, linscale=0.8)
+    getattr(axes, f"set_{name}ticks")(ticks, labels)
+    getattr(axes, f"set_{name}lim")(low, high)
+    getattr(axes, f"{name}axis").minorticks_off()
 
 
 def _svg(figure: Figure) -> bytes:

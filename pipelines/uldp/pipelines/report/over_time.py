@@ -21,9 +21,8 @@ from uldp.schemas.table import NUMBERS, Table, TableName
 
 #: How many of the largest values of each table have a line.
 _LARGEST = 5
-#: Tables whose entries have lines: shares in percent, others as they are.
+#: Tables whose entries have lines in percent; ``NUMBERS`` have lines as they are.
 _IN_PERCENT = (TableName.SHARE, TableName.HIDDEN, TableName.UNEXPLAINED, TableName.RANGE)
-_AS_THEY_ARE = NUMBERS
 
 
 class Point(NamedTuple):
@@ -85,13 +84,13 @@ class Lines:
 
 def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: Sequence[str]) -> Lines:
     """Draw the estimates of one estimator, in the order of time, with lines for values that were chosen too."""
-    counted = _series(points, lambda each: float(each.n))
+    counted = _series(points, [float(each.n) for each in points])
     span = Span(int(counted.starts[0]), int(counted.ends.max()))
     lines = [line for table in points[-1].tables for line in _of_table(table, points, spec, chosen, span)]
     reports = _line("reports", counted, span, lambda n: f"{n:,.0f}", "")
     lines.append(reports)
-    for name, count in _UNCOUNTED.items():
-        series = _series(points, partial(_share_of, count))
+    for name, outcome in _UNCOUNTED.items():
+        series = _series(points, [_share_of(outcome, each.accounting) for each in points])
         if series.values.any():
             lines.append(_line(name, series, span, lambda share: percent(share, 2), " %"))
     lines += _of_clocks(points, span)
@@ -100,32 +99,19 @@ def lines_of(points: Sequence[Point], every: str, spec: CollectionSpec, chosen: 
     return Lines(list(span.ticks()), lines, reports.chart, every, len(points), flagged)
 
 
-def _share_of(count: Callable[[Accounting], int], point: Point) -> float:
+def _share_of(outcome: str, accounting: Accounting) -> float:
     """Return the share of the reports that existed, as ``Accounting`` knows it."""
-    return count(point.accounting) / max(point.accounting.received + point.accounting.missing, 1)
+    return accounting.to_avro()[outcome] / max(accounting.received + accounting.missing, 1)
 
 
-_UNCOUNTED: dict[str, Callable[[Accounting], int]] = {
-    "rejected": lambda each: each.rejected,
-    "late": lambda each: each.late,
-    "duplicate": lambda each: each.duplicate,
-    "missing, at most": lambda each: each.missing,
-}
-_CLOCKS: dict[str, Callable[[Signals], Sequence[int]]] = {
-    "past": lambda each: each.past,
-    "early": lambda each: each.early,
-}
+_UNCOUNTED = {"rejected": "rejected", "late": "late", "duplicate": "duplicate", "missing, at most": "missing"}
 
 
 def _of_clocks(points: Sequence[Point], span: Span) -> Iterator[Line]:
     """Yield how far 99 % of the event times are before and ahead of publish times, in powers of two seconds."""
-    for direction, counts_of in _CLOCKS.items():
-        known = [(each, counts) for each in points if sum(counts := counts_of(each.signals))]
-        series = Series(
-            np.array([each.start for each, _ in known]),
-            np.array([each.end for each, _ in known]),
-            np.array([float(skew_range(counts, 0.99)) for _, counts in known]),
-        )
+    for direction in ("past", "early"):
+        known = [(each, counts) for each in points if sum(counts := getattr(each.signals, direction))]
+        series = _series([each for each, _ in known], [float(skew_range(counts, 0.99)) for _, counts in known])
         if series.values.any():
             yield _line(f"clocks {direction}, 99 %", series, span, lambda skew: skew_bound(int(skew)), "")
 
@@ -134,20 +120,17 @@ def _of_table(
     last: Table, points: Sequence[Point], spec: CollectionSpec, chosen: Sequence[str], span: Span
 ) -> Iterator[Line]:
     """Yield the lines of one table of the last point; those whose table has another size have no place in them."""
-    if last.name not in (*_IN_PERCENT, *_AS_THEY_ARE):
+    if last.name not in (*_IN_PERCENT, *NUMBERS):
         return
     found = [(each, each.table(last.name, last.of)) for each in points]
-    tables = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
+    known = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
+    tables = [table for _, table in known]
     labels = value_labels(last, spec)
     variable = spec.variable(last.of)
     ordered = variable is not None and variable.kind.ordered
-    for i in _entries(last, [table for _, table in tables], labels, chosen, ordered=ordered):
-        series = Series(
-            np.array([each.start for each, _ in tables]),
-            np.array([each.end for each, _ in tables]),
-            np.array([table.values[i] for _, table in tables]),
-            *_ends([table for _, table in tables], i),
-        )
+    for i in _entries(last, tables, labels, chosen, ordered=ordered):
+        values = [float(table.values[i]) for table in tables]
+        series = _series([each for each, _ in known], values, *_ends(tables, i))
         error = float(last.stderr[i])
         if last.name in _IN_PERCENT:
             name = f"{_entry_name(last, labels, i)}{of_attributes(last.of)}"
@@ -183,12 +166,11 @@ def _ends(tables: Sequence[Table], i: int) -> tuple[Floats, Floats] | tuple[None
     return (np.array(low), np.array(high)) if len(low) == len(high) == len(tables) else (None, None)
 
 
-def _series(points: Sequence[Point], value: Callable[[Point], float]) -> Series:
-    return Series(
-        np.array([each.start for each in points]),
-        np.array([each.end for each in points]),
-        np.array([value(each) for each in points]),
-    )
+def _series(
+    points: Sequence[Point], values: Sequence[float], low: Floats | None = None, high: Floats | None = None
+) -> Series:
+    starts, ends = (np.array([getattr(each, name) for each in points]) for name in ("start", "end"))
+    return Series(starts, ends, np.array(values), low, high)
 
 
 def _line(name: str, series: Series, span: Span, text: Callable[[float], str], unit: str) -> Line:

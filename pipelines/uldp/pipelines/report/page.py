@@ -22,9 +22,8 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import waiting
 from uldp.pipelines.results.pooled import Pooled, pool_versions
-from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.prune import lost_files
 from uldp.pipelines.results.selection import ALL, Selection
-from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.tables import percent
 from uldp.pipelines.results.text import minute_text, number_of, window_text
 from uldp.pipelines.simulation.truth import KnownShares
@@ -190,7 +189,7 @@ def _missing(folder: ResultsFolder) -> list[tuple[str, int]]:
 def _rejections(folder: ResultsFolder) -> list[tuple[str, int, str]]:
     """Return reason, count and meaning of the rejections, the most frequent first."""
     counts = count_reasons(folder.rejected())
-    for lost in Signed.read(folder.path).lost_files(folder.path / "rejected", pruned_before(folder.path)):
+    for lost in lost_files(folder.path, folder.path / "rejected"):
         folder.damaged(lost)
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -122,12 +122,7 @@ class Shares:
     bound: float | None  # the largest l1 error from wrong background, if there are tags
 
 
-def shares_of(
-    estimate: Estimate,
-    table: Table,
-    spec: CollectionSpec,
-    truth: KnownShares | None,
-) -> Shares:
+def shares_of(estimate: Estimate, table: Table, spec: CollectionSpec, truth: KnownShares | None) -> Shares:
     """Prepare a table of an estimate's shares for the page, with the truth of the only variable, if it is known."""
     if table.of:
         truth = None
@@ -197,10 +192,7 @@ class AllValues:
 
 
 def all_values_of(
-    estimate: Estimate,
-    spec: CollectionSpec,
-    received: Mapping[tuple[str, ...], Received],
-    truth: KnownShares | None,
+    estimate: Estimate, spec: CollectionSpec, received: Mapping[tuple[str, ...], Received], truth: KnownShares | None
 ) -> list[AllValues]:
     """Prepare tables of all values, of grids and of many values, with a column of what was ``received``."""
     tables = []
@@ -272,13 +264,10 @@ def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, t
     from uldp.pipelines.report import figures
 
     against = "their rank" if truth is None else "their true shares"
+    svg = figures.scatter(distribution, interval, sensitive, truth)
     return Picture(
-        _uri(figures.scatter(distribution, interval, sensitive, truth)),
+        f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
         f"Scatter plot of the estimated shares of {len(distribution):,} values against {against}, with 95 % intervals.",
         f"All {len(distribution):,} values with 95 % intervals, against {against}. "
         "Axes of shares are logarithmic, but linear around zero.",
     )
-
-
-def _uri(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"

@@ -1,7 +1,7 @@
 """Quantities over windows, as small line charts with bands: SVG paths of 4 kB that the page draws, in its colours."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -25,8 +25,8 @@ class Series:
     starts: npt.NDArray[np.int64]  # starts of the windows in milliseconds, of shape (w,)
     ends: npt.NDArray[np.int64]  # their ends, of shape (w,)
     values: Floats  # the quantity in each window, of shape (w,)
-    low: Floats | None = field(default=None)  # lower ends of its intervals, of shape (w,); None without intervals
-    high: Floats | None = field(default=None)  # upper ends
+    low: Floats | None = None  # lower ends of its intervals, of shape (w,); None without intervals
+    high: Floats | None = None  # upper ends
 
     @property
     def middles(self) -> Floats:

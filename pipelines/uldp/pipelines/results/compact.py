@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 from uldp.pipelines.results.catalog import Catalog, removing
 from uldp.pipelines.results.files import Damaged, ListedFile, listed, refuse
-from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.newest import estimator_of, newest
 from uldp.pipelines.results.panes import KINDS, PANES, Entry, Panes
 from uldp.pipelines.results.text import number_of
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.transforms.io.durable_files import write_file
@@ -42,7 +41,7 @@ class _Day(NamedTuple):
     @classmethod
     def of_pane(cls, pane: PaneHeader) -> "_Day":
         day = f"{datetime.fromtimestamp(pane.window_end / 1000, UTC):%Y%m%d}"
-        return cls(pane.key[:2], day, pane.estimator if isinstance(pane, Estimate) else "")
+        return cls(pane.key[:2], day, estimator_of(pane))
 
 
 class _File(NamedTuple):

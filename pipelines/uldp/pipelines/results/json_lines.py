@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate, described_table
 from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
@@ -51,12 +50,9 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
 def _table(table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
     """Return the fields of ``estimate.avsc`` of a table, with lists of numbers in place of bytes, and its labels."""
     names = table.keys if spec is None else entry_names(table, spec)
-    arrays = {name: _numbers(getattr(table, name)) for name in ARRAYS}
-    return {**described_table(table), **arrays, "keys": None if names is None else list(names)}
-
-
-def _numbers(array: Floats | None) -> list[float] | None:
-    return None if array is None else array.tolist()
+    arrays = {name: array.tolist() for name, array in table.arrays.items()}
+    keys = None if names is None else list(names)
+    return {**described_table(table), **dict.fromkeys(ARRAYS), **arrays, "keys": keys}
 
 
 def _tags(hidden: Table | None) -> dict[str, dict[str, float]]:

@@ -48,9 +48,14 @@ def pruned_before(private: Path) -> float:
         raise ResultsError(f"{path}: does not say up to which time files were removed; remove it") from None
 
 
+def lost_files(out: Path, folder: Path) -> Iterator[ResultsError]:
+    """Yield an error for each file of late or rejected reports that ``out`` has signed, and lost without a prune."""
+    return Signed.read(out).lost_files(folder, pruned_before(folder.parent))
+
+
 def refuse_lost(folder: Path) -> None:
-    """Raise ResultsError if signed files of a folder of late or rejected reports are gone, and were not pruned."""
-    for lost in Signed.read(folder.parent).lost_files(folder, pruned_before(folder.parent)):
+    """Raise the first error of ``lost_files`` of a folder beside its results."""
+    for lost in lost_files(folder.parent, folder):
         raise lost
 
 

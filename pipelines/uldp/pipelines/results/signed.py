@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Self
 
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.newest import estimator_of
 from uldp.pipelines.results.selection import Key, Selection
 from uldp.pipelines.results.soundness import PaneRecord
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import iso
@@ -92,7 +92,7 @@ class Signed:
         """Yield an error for each selected window whose newest pane is not there, unless a ``damaged`` file has it."""
         there: dict[PaneKey, Extent] = {}
         for pane in panes:
-            key = (*pane.key, pane.estimator if isinstance(pane, Estimate) else "")
+            key = (*pane.key, estimator_of(pane))
             extent = Extent.of(pane.accounting)
             there[key] = max(there.get(key, extent), extent)
         chosen = selection.windows({key[:4] for key in (*there, *self.panes)})

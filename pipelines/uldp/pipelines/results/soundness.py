@@ -60,16 +60,12 @@ def sound_header(value: Mapping[str, Any]) -> PaneHeader:
 def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
     """Read a statistic, or a header without cells, from its value; Exception if no job can have written it."""
     statistic = _checked(counts_from_avro(value))
-    if not isinstance(statistic, Statistic):
-        if not statistic.apart:
-            raise ValueError("the cells are missing")
-    elif (
-        not -_STEP_LIMIT * statistic.n
-        <= int(statistic.cells.min())
-        <= int(statistic.cells.max())
-        <= (_STEP_LIMIT * statistic.n)
-    ):
-        raise ValueError("the cells are impossible")
+    if isinstance(statistic, Statistic):
+        most = _STEP_LIMIT * statistic.n
+        if not -most <= int(statistic.cells.min()) <= int(statistic.cells.max()) <= most:
+            raise ValueError("the cells are impossible")
+    elif not statistic.apart:
+        raise ValueError("the cells are missing")
     return statistic
 
 

@@ -94,18 +94,23 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
 def _slices_text(slices: SideBySide, spec: CollectionSpec, top: int) -> Iterator[str]:
     """Yield a line for each of the largest slices: its largest shares by those of all users, or its mean."""
     total, found = slices.total, slices.slices[:top]
-    labels = value_labels(total, spec)
-    order = largest(total.values, VALUES) if total.name is TableName.SHARE else [0]
-    places = decimals(np.array([table.stderr[i] for table in found for i in order]))
+    headings, figures = slice_figures(slices, spec, top)
+    unit = " %" if total.name is TableName.SHARE else ""
     names = _aligned([printable(slice_text(table.of)) for table in found])
     yield f"  the {len(found)} largest of {len(slices.slices)} slices{of_attributes(total.of)}; uldp ask --by has more"
-    for name, table in zip(names, found, strict=True):
-        entries = (
-            [f"{printable(labels[i])} {percent(table.values[i], places)} %" for i in order]
-            if total.name is TableName.SHARE
-            else [f"{total.name} {entry_text(table, 0)}"]
-        )
+    for name, table, texts in zip(names, found, figures, strict=True):
+        entries = (f"{printable(heading)} {text}{unit}" for heading, text in zip(headings, texts, strict=True))
         yield f"    {name}  n {table.n:,}  {'  '.join(entries)}"
+
+
+def slice_figures(slices: SideBySide, spec: CollectionSpec, most: int) -> tuple[list[str], list[list[str]]]:
+    """Return the values that most users hold, and their shares in percent in the largest slices; or the mean."""
+    total, found = slices.total, slices.slices[:most]
+    if total.name is not TableName.SHARE:
+        return [total.name.value], [[entry_text(table, 0)] for table in found]
+    order, labels = largest(total.values, VALUES), value_labels(total, spec)
+    places = decimals(np.array([table.stderr[i] for table in found for i in order]))
+    return [labels[i] for i in order], [[percent(table.values[i], places) for i in order] for table in found]
 
 
 def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:

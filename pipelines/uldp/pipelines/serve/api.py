@@ -1,7 +1,7 @@
 """Answers of the JSON API: what ``uldp show --json``, ``uldp ask --json`` and rows say, as the parts of one object."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, get_args
 
@@ -21,7 +21,6 @@ from uldp.pipelines.results.pooled import pool_versions, pooled_json
 from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.serve.query import SELECTION, Query
 from uldp.schemas.errors import RequestError
-from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
@@ -133,15 +132,9 @@ def rows(served: Served, query: Query) -> Mapping[str, Any]:
     folder = served.folder(damaged)
     found = folder.published(_selection(served, folder, query, in_memory=False))
     wanted = {name: set(query.all(name)) for name in OF_ROWS if query.all(name)}
-    rows = (
-        row for row in _rows(folder.with_specs(found)) if all(row[name] in values for name, values in wanted.items())
-    )
-    return {"rows": _bounded(rows), "damaged": served.texts(damaged)}
-
-
-def _rows(estimates: Iterable[tuple[Estimate, CollectionSpec]]) -> Iterator[dict[str, Any]]:
-    for estimate, spec in estimates:
-        yield from json_rows(estimate, spec)
+    made = (row for each in folder.with_specs(found) for row in json_rows(*each))
+    chosen = (row for row in made if all(row[name] in values for name, values in wanted.items()))
+    return {"rows": _bounded(chosen), "damaged": served.texts(damaged)}
 
 
 def ask(served: Served, query: Query) -> Mapping[str, Any]:

@@ -134,13 +134,10 @@ class Site:
         key = state, str(request.url.path) + "?" + request.url.query
         if (body := self._kept.get(key)) is None:
             body = await self._apart.run(lambda: make(state))
-            self._keep(key, body, served)
+            self._kept[key] = body
+            while sum(map(len, self._kept.values())) > MOST_KEPT:
+                self._kept.popitem(last=False)
         return Pieces(body, media_type=kind, headers=headers)
-
-    def _keep(self, key: tuple[str, str], body: bytes, served: Served) -> None:
-        self._kept[key] = body
-        while sum(map(len, self._kept.values())) > MOST_KEPT:
-            self._kept.popitem(last=False)
 
 
 def _query(request: Request, known: Collection[str]) -> Query:

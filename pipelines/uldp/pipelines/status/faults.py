@@ -10,7 +10,7 @@ from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, pane_paths
-from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.prune import lost_files
 from uldp.pipelines.results.records import rejected_in
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
@@ -70,7 +70,7 @@ def _reports(out: Path, private: Path, damaged: Damaged) -> None:
     for kind, read in (("late", late_in), ("rejected", rejected_in)):
         named: list[ResultsError] = []
         _drained(read(private / kind, named.append))
-        for error in (*named, *Signed.read(out).lost_files(private / kind, pruned_before(private))):
+        for error in (*named, *lost_files(out, private / kind)):
             damaged(error)
 
 
