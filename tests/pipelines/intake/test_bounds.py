@@ -18,7 +18,7 @@ from tests.pipelines.intake.test_commits import Stream
 from tests.pipelines.serve.serving import Serving
 from uldp.pipelines.intake import edge as module
 from uldp.pipelines.intake import server
-from uldp.pipelines.intake.app import application
+from uldp.pipelines.intake.app import Intake, application
 from uldp.pipelines.intake.commits import Commits, NotWrittenError
 from uldp.pipelines.intake.edge import RateLimit
 from uldp.pipelines.intake.judging import Judge
@@ -64,10 +64,8 @@ def test_a_fast_sender_comes_again_later_and_the_others_are_served(stream: Local
         status, answered, _ = post(serving.port, body, headers=headers)
         return status, answered.get("retry-after")
 
-    app = application(
-        commits, tokens=Tokens({PHONE: "phone", WATCH: "watch"}), origins=["https://a.example"], rate_limit=bounded
-    )
-    with Serving(app=app) as serving:
+    intake = Intake(commits, Tokens({PHONE: "phone", WATCH: "watch"}), ["https://a.example"], bounded)
+    with Serving(app=application(intake)) as serving:
         assert [send(PHONE, "192.0.2.1") for _ in range(3)] == [(202, None), (202, None), (429, "60")]
         assert send(PHONE, "192.0.2.2") == send(WATCH, "192.0.2.1") == (202, None)
         assert send(PHONE, "192.0.2.9, 192.0.2.1") == (429, "60")  # the proxy wrote the last one
@@ -79,7 +77,7 @@ def test_a_fast_sender_comes_again_later_and_the_others_are_served(stream: Local
 
 def test_bytes_count_as_they_come_if_none_were_announced(stream: LocalStream) -> None:
     commits = Commits(Judge([build.spec()]), stream, 1 << 20)
-    with Serving(app=application(commits, tokens=None, origins=(), rate_limit=RateLimit(1000, 60.0))) as serving:
+    with Serving(app=application(Intake(commits, None, (), RateLimit(1000, 60.0)))) as serving:
         assert post(serving.port, iter([bytes(600)] * 2))[0] == 429
     commits.close(0)
 

@@ -14,7 +14,7 @@ import pytest
 from tests import build
 from tests.pipelines.serve.serving import Serving
 from uldp.mechanisms.devices.table import device_table
-from uldp.pipelines.intake.app import Tables, application
+from uldp.pipelines.intake.app import Intake, Tables, application
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import MOST_BYTES, origin_of
 from uldp.pipelines.intake.judging import Judge
@@ -100,8 +100,8 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     stream = LocalStream.create(tmp_path_factory.mktemp("edge") / "posted")
     judge = Judge([SPEC])
     commits = Commits(judge, stream, 1 << 22, clock=lambda: build.START)
-    app = application(commits, tokens=None, origins=[origin_of("https://App.example/")], tables=Tables(judge.served))
-    with Serving(app=app) as server:
+    intake = Intake(commits, None, [origin_of("https://App.example/")], tables=Tables(judge.served))
+    with Serving(app=application(intake)) as server:
         yield server
     commits.close(0)
 

@@ -14,7 +14,7 @@ from tests.build import START
 from tests.pipelines.command import Run
 from tests.pipelines.intake.posting import Collecting, post
 from tests.pipelines.serve.serving import Serving
-from uldp.pipelines.intake.app import application
+from uldp.pipelines.intake.app import Intake, application
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.judging import Judge
 from uldp.pipelines.jobs.spec_folder import SpecFolder
@@ -49,7 +49,7 @@ class Edge:
         judge = Judge.following(SpecFolder(str(self.folder), None), self.lines.append, clock=lambda: self.now)
         stream = LocalStream.open(self.stream, clock=lambda: self.milliseconds / 1000)
         commits = Commits(judge, stream, 1 << 20)
-        with Serving(app=application(commits, tokens=None, origins=())) as server:
+        with Serving(app=application(Intake(commits, None, ()))) as server:
             self.port = server.port
             yield
         commits.close(0)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from uldp.pipelines.audit.found import is_open
 from uldp.pipelines.audit.recount import WindowKey
@@ -143,36 +142,32 @@ def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: 
     return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
 
 
-class Answers(NamedTuple):
-    """Lines about places of rows."""
-
-    faults: list[str]  # those that lack windows, or do not answer
-    notes: list[str]  # those that cannot be asked, or that results alone name
-
-
-def compare_sinks(sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged) -> Answers:
+def compare_sinks(
+    sinks: Sequence[str], named: Sequence[Endpoint], out: Path, damaged: Damaged
+) -> tuple[list[str], list[str]]:
     """Ask each place that a job records for the newest estimates of results; of a network, only those also named.
 
-    Results may be a stranger's, and a database that they name gets the password of whoever connects.
+    Results may be a stranger's, and a database that they name gets the password of whoever connects. Returns lines
+    about places that lack windows or do not answer, and then about those that cannot be asked, or are not.
     """
-    answers = Answers([], [])
+    faults, notes = list[str](), list[str]()
     of_user = {place.recorded if isinstance(place, RowSink) else str(place): place for place in named}
     for uri in dict.fromkeys((*sinks, *of_user)):
         try:
             sink = of_user.get(uri) or parse_endpoint(uri)
             if isinstance(sink, RowSink) and sink.on_network and uri not in of_user:
-                answers.notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
+                notes.append(f"{uri}: not compared; name it with --estimates-to to let the audit ask it")
                 continue
             lacking = Lacking.of(sink, ResultsFolder(out, damaged)) if isinstance(sink, RowSink) else None
         except EndpointError as error:
-            answers.faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
+            faults.append(f"{error}; or take the place out of sinks in {out / JOB}")
             continue
         if lacking is None:
-            answers.notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
+            notes.append(f"{uri}: nobody can ask here which windows it has, so they are not compared")
         elif lacking.windows:
-            answers.faults.append(
+            faults.append(
                 f"{sink}: lacks {number_of(len(lacking.windows), 'window')}, the first"
                 f" {window_text(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
                 f" out of sinks in {out / JOB}"
             )
-    return answers
+    return faults, notes

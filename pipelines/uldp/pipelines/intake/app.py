@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -86,21 +88,19 @@ _OPENAPI = Path(__file__).with_name("openapi.json")
 _PROXIES = "127.0.0.0/8, ::1"
 
 
+@dataclass(frozen=True, eq=False)
 class Intake:
     """Takes posts of who has one of ``tokens``, or of all, and of browsers on pages of ``origins``; ``*`` is any."""
 
-    def __init__(
-        self,
-        commits: Commits,
-        *,
-        tokens: Tokens | None,
-        origins: Sequence[str],
-        rate_limit: RateLimit,
-        metrics: PostMetrics,
-        tables: Tables,
-    ) -> None:
-        self._commits, self._tokens, self._origins, self._rate_limit = commits, tokens, origins, rate_limit
-        self._posts, self._tables = metrics, tables
+    commits: Commits
+    tokens: Tokens | None
+    origins: Sequence[str]
+    rate_limit: RateLimit = field(default_factory=lambda: RateLimit(1 << 40, 60.0))
+    metrics: PostMetrics = field(default_factory=PostMetrics)
+    tables: Tables = field(default_factory=lambda: Tables(dict))
+
+    @cached_property
+    def _others(self) -> Starlette:
         routes = [
             Route(PATH, _only_posts, methods=["POST"]),
             Route("/v1/tables/{name}", self._table),
@@ -108,7 +108,7 @@ class Intake:
             Route("/metrics", self._metrics),
             Route("/healthz", _healthy),
         ]
-        self._others = Starlette(routes=routes)
+        return Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer. Posts take a short way: all else that Starlette does for a request costs as much as judging it."""
@@ -129,7 +129,7 @@ class Intake:
             answer = _error(429, "too many messages wait; send this one again", again(1))
         except (NotWrittenError, asyncio.CancelledError):  # the server cancels what is left when it ends
             answer = _error(503, "the message is not written yet; send it again", again(1))
-        self._posts.refused(answer.status_code)
+        self.metrics.refused(answer.status_code)
         return answer
 
     async def _take(self, scope: Scope, receive: Receive) -> Response:
@@ -139,25 +139,25 @@ class Intake:
         sender = self._sender(headers)
         address = f"{network_of(scope['client'][0] if scope['client'] else '')} {sender or ''}"
         async with asyncio.timeout(BODY_SECONDS):
-            data = await body_of(headers, receive, lambda number: self._rate_limit.take(address, number))
+            data = await body_of(headers, receive, lambda number: self.rate_limit.take(address, number))
         began = time.monotonic()
-        found = await self._commits.put(data, {} if sender is None else {SENDER: sender})
+        found = await self.commits.put(data, {} if sender is None else {SENDER: sender})
         if isinstance(found, Again | Refusal):
             status, refusal = (429, found.refusal) if isinstance(found, Again) else (422, found)
-            self._posts.refused(status, refusal.reason, len(data))
+            self.metrics.refused(status, refusal.reason, len(data))
             return JSONResponse(refusal.to_json(), status, again(found.seconds) if isinstance(found, Again) else None)
-        self._posts.written(sender, len(data), time.monotonic() - began, 0 if found is None else found.late)
+        self.metrics.written(sender, len(data), time.monotonic() - began, 0 if found is None else found.late)
         return Response(status_code=202) if found is None else JSONResponse(found._asdict(), 202)
 
     async def _metrics(self, request: Request) -> Response:
         """The metrics, which name senders: they are for this machine alone."""
         if request.client is None or not is_loopback(request.client.host):
             return _error(403, "metrics are for clients of this machine", {})
-        return Response(self._posts.text(), headers={"Content-Type": MEDIA_TYPE})
+        return Response(self.metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
     async def _table(self, request: Request) -> Response:
         """The table of a collection and version, which a page of a named origin may read too."""
-        table = self._tables.get(request.path_params["name"])
+        table = self.tables.get(request.path_params["name"])
         if table is None:
             return _error(404, "no table has this name; write COLLECTION-vVERSION", {})
         headers = {"ETag": f'"{table.digest}"', "Cache-Control": "public, max-age=300"}
@@ -170,37 +170,22 @@ class Intake:
         """Return who sends a post, if tokens say so; EdgeError if nobody may send it."""
         # A browser sends some requests of any page without asking, so CORS alone would only hide the answer.
         origin = headers.get(b"origin")
-        if origin is not None and "*" not in self._origins and origin.decode("latin-1") not in self._origins:
+        if origin is not None and "*" not in self.origins and origin.decode("latin-1") not in self.origins:
             raise EdgeError(403, "browsers may post from named origins alone; see --origin of uldp collect")
-        if self._tokens is None:
+        if self.tokens is None:
             return None
-        sender = self._tokens.sender(headers.get(b"authorization", b"").decode("latin-1"))
+        sender = self.tokens.sender(headers.get(b"authorization", b"").decode("latin-1"))
         if sender is None:
             raise EdgeError(401, "bring a token, as Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
         return sender
 
 
-def application(
-    commits: Commits,
-    *,
-    tokens: Tokens | None,
-    origins: Sequence[str],
-    rate_limit: RateLimit | None = None,
-    metrics: PostMetrics | None = None,
-    tables: Tables | None = None,
-) -> ASGIApp:
-    """Make the application; ``Intake`` has the arguments. Without a rate limit, senders have a large one."""
-    app: ASGIApp = Intake(
-        commits,
-        tokens=tokens,
-        origins=origins,
-        rate_limit=rate_limit or RateLimit(1 << 40, 60.0),
-        metrics=metrics or PostMetrics(),
-        tables=tables or Tables(dict),
-    )
-    if origins:
+def application(intake: Intake) -> ASGIApp:
+    """Return what answers browsers and proxies as well."""
+    app: ASGIApp = intake
+    if intake.origins:
         app = CORSMiddleware(
-            app, allow_origins=origins, allow_methods=_METHODS, allow_headers=_HEADERS, expose_headers=_SHOWN
+            app, allow_origins=intake.origins, allow_methods=_METHODS, allow_headers=_HEADERS, expose_headers=_SHOWN
         )
     return ProxyHeadersMiddleware(app, _PROXIES)  # type: ignore[arg-type, return-value]
 

@@ -113,14 +113,8 @@ def origin_of(text: str) -> str:
         port = url.port
     except ValueError:
         url, port = urlsplit(""), None
-    if (
-        not url.scheme
-        or not url.hostname
-        or url.path not in ("", "/")
-        or url.query
-        or url.fragment
-        or "@" in url.netloc
-    ):
+    more = url.path.removeprefix("/") or url.query or url.fragment or "@" in url.netloc
+    if not url.scheme or not url.hostname or more:
         raise RequestError(
             f"--origin {quote(text)}: not an origin; write scheme and host, as https://app.example, or *"
         )

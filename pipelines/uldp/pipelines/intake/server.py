@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from uldp.pipelines.intake.app import PATH, Tables, application
+from uldp.pipelines.intake.app import PATH, Intake, Tables, application
 from uldp.pipelines.intake.clock import SteadyClock
 from uldp.pipelines.intake.commits import Commits
 from uldp.pipelines.intake.edge import RateLimit, origin_of
@@ -99,15 +99,10 @@ def collect(
             clock.now,
             RefusedSample(refused).keep if refused else lambda refused: None,
         )
-        app = application(
-            commits,
-            tokens=tokens,
-            origins=origins,
-            rate_limit=RateLimit(megabytes * 1_000_000, 60.0),
-            metrics=PostMetrics(commits.waiting_bytes, disk.free if disk else None),
-            tables=Tables(judge.served),
-        )
-        server = server_of(app, MOST_CONNECTIONS)
+        metrics = PostMetrics(commits.waiting_bytes, disk.free if disk else None)
+        limit = RateLimit(megabytes * 1_000_000, 60.0)
+        intake = Intake(commits, tokens, origins, limit, metrics, Tables(judge.served))
+        server = server_of(application(intake), MOST_CONNECTIONS)
         until(lambda: setattr(server, "should_exit", True))
         say(f"post reports to {url_of(opened).rstrip('/')}{PATH}; they go to {to}; stop with Ctrl-C")
         server.run(sockets=[opened])

@@ -240,12 +240,8 @@ def follow(
         points = stack.enter_context(resume_points(shared, stream, claim, settings.watermark_delay_ms, say))
         publishing.complete(claim.results, say)
         stack.enter_context(points.journal)
-        stack.enter_context(small_state())
-        stack.enter_context(copied_state())
-        stack.enter_context(copied_steps())
-        stack.enter_context(full_bundles())
-        stack.enter_context(next_timers())
-        stack.enter_context(clock_of_test_stream())
+        for changed in (small_state, copied_state, copied_steps, full_bundles, next_timers, clock_of_test_stream):
+            stack.enter_context(changed())
         say(following(shared, source, out))
         windows = [spec.window for spec in shared]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.pipelines.report.time_line import Chart, Series, Span, draw
-from uldp.pipelines.results.tables import decimals, of_attributes, percent, rounded, table_name
+from uldp.pipelines.results.tables import decimals, kind_of, of_attributes, percent, rounded, table_name
 from uldp.pipelines.results.text import skew_bound, skew_range
 from uldp.schemas.arrays import Floats
 from uldp.schemas.errors import RequestError
@@ -125,9 +125,7 @@ def _of_table(
     found = [(each, each.table(last.name, last.of)) for each in points]
     known = [(each, table) for each, table in found if table is not None and table.shape == last.shape]
     tables = [table for _, table in known]
-    labels = value_labels(last, spec)
-    variable = spec.variable(last.of)
-    ordered = variable is not None and variable.kind.ordered
+    labels, ordered = value_labels(last, spec), kind_of(last.of, spec).ordered
     for i in _entries(last, tables, labels, chosen, ordered=ordered):
         values = [float(table.values[i]) for table in tables]
         series = _series([each for each, _ in known], values, *_ends(tables, i))

@@ -12,7 +12,7 @@ from uldp.pipelines.report import all_values
 from uldp.pipelines.report.coverage import Covered, covered
 from uldp.pipelines.report.distribution import Distribution, distribution_of
 from uldp.pipelines.report.received import Received
-from uldp.pipelines.results.tables import carried, decimals, intervals_text, of_attributes, shown, unit_of
+from uldp.pipelines.results.tables import carried, decimals, intervals_text, kind_of, of_attributes, shown
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
@@ -151,7 +151,7 @@ def shares_of(estimate: Estimate, table: Table, spec: CollectionSpec, truth: Kno
     return Shares(
         of=of_attributes(table.of),
         size=len(table.values),
-        unit=unit_of(table, spec),
+        unit=kind_of(table.of, spec).unit,
         n=table.n,
         intervals=None if table.low is None else intervals_text(table),
         any_background=table.basis is Basis.ANY_BACKGROUND,
@@ -213,7 +213,7 @@ def all_values_of(
         if on_a_grid and table.of in received:
             known["Received"] = received[table.of].shares, received[table.of].places
         rows = all_values.rows(value_labels(table, spec), [*known.values()])
-        of, unit = of_attributes(table.of), unit_of(table, spec)
+        of, unit = of_attributes(table.of), kind_of(table.of, spec).unit
         tables.append(AllValues(of, len(table.values), unit, [*known], rows))
     return tables
 

@@ -1,6 +1,5 @@
 """A selection of windows and estimators of a results directory."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
@@ -45,10 +44,7 @@ class Selection:
         chosen = {key for key in keys if self.collection in (None, key[0]) and self.in_time(*key[2:])}
         if self.last is None:
             return chosen
-        times: dict[str, set[tuple[int, int]]] = {}
-        for collection, _, start, end in chosen:
-            times.setdefault(collection, set()).add((end, start))
-        last = {collection: sorted(found)[-self.last :] for collection, found in times.items()}
+        last = {collection: found[-self.last :] for collection, found in _times(chosen).items()}
         return {key for key in chosen if (key[3], key[2]) in last[key[0]]}
 
     def at_most(self, keys: Iterable[Key], most: int) -> "Selection":
@@ -56,22 +52,22 @@ class Selection:
         chosen = self.windows(keys)
         if len(chosen) <= most:
             return self
-        # By how many windows of its collection end later, which is what ``last`` bounds.
-        seen, ranks = Counter[str](), Counter[int]()
-        before: dict[str, tuple[int, int]] = {}
-        for collection, _, start, end in sorted(chosen, key=lambda key: (key[3], key[2]), reverse=True):
-            if before.get(collection) != (end, start):
-                before[collection] = end, start
-                seen[collection] += 1
-            ranks[seen[collection]] += 1
-        last = 0
-        while (most := most - ranks[last + 1]) >= 0:
-            last += 1
-        return replace(self, last=max(last, 1))
+        # The least ``last`` that selects each window.
+        least = {(name, *time): n for name, of in _times(chosen).items() for n, time in enumerate(reversed(of), 1)}
+        ordered = sorted(least[collection, end, start] for collection, _, start, end in chosen)
+        return replace(self, last=max(ordered[most] - 1, 1))
 
     def has_estimator(self, name: str | None) -> bool:
         """Return whether an estimator is selected; None, for no or an unknown estimator, is always selected."""
         return name is None or self.estimator in (None, name)
+
+
+def _times(keys: Iterable[Key]) -> dict[str, list[tuple[int, int]]]:
+    """Return end and start of the windows of each collection, each once, in order."""
+    times: dict[str, set[tuple[int, int]]] = {}
+    for collection, _, start, end in keys:
+        times.setdefault(collection, set()).add((end, start))
+    return {collection: sorted(found) for collection, found in times.items()}
 
 
 #: Selects all windows and estimators.

@@ -13,7 +13,7 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.kinds import ListedValues, Ranking
+from uldp.schemas.specs.kinds import Kind, ListedValues, Ranking
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.specs.slices import attributes_of, slice_of, slice_text
 from uldp.schemas.table import Basis, Table, TableName
@@ -22,12 +22,6 @@ from uldp.schemas.table import Basis, Table, TableName
 SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
 #: The tables that are shown with shares, or with their intervals.
 WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND, TableName.P_VALUE, TableName.FOUND)
-
-
-def _ordered(of: Sequence[str], spec: CollectionSpec) -> bool:
-    """Return whether the shares of a table with these attributes have an order of their own, as bins of a number."""
-    variable = spec.variable(of)
-    return variable is not None and variable.kind.ordered
 
 
 def table_name(table: Table) -> str:
@@ -47,7 +41,7 @@ def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
     for of in dict.fromkeys(table.of for table in estimate.tables):
         name = f"{' x '.join(of)} " if of else ""
         shares = estimate.table(TableName.HIDDEN, of) or estimate.table(TableName.SHARE, of)
-        if shares is not None and not _ordered(of, spec):
+        if shares is not None and not kind_of(of, spec).ordered:
             shown = range(len(shares.values)) if shares.name is TableName.HIDDEN else largest(shares.values, 1)
             labels = value_labels(shares, spec)
             for i in shown:
@@ -77,7 +71,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
     sliced, estimate = estimate, without_slices(estimate)
     variables = list(dict.fromkeys(table.of for table in estimate.tables))
     for of in variables:
-        if not _ordered(of, spec):
+        if not kind_of(of, spec).ordered:
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
         # A curve of up to 255 points is for the page and for programs.
@@ -85,7 +79,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
             yield from _table_text(table, spec, estimate)
     yield from (f"  {text}" for of in variables for text in withheld(estimate, of, spec))
     for of in variables:
-        if _ordered(of, spec):
+        if kind_of(of, spec).ordered:
             yield from _shares_text(estimate, of, spec, top)
     for each in side_by_side(sliced):
         yield from _slices_text(each, spec, top)
@@ -116,19 +110,13 @@ def slice_figures(slices: SideBySide, spec: CollectionSpec, most: int) -> tuple[
 def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:
     """Return the indices of the ``top`` largest shares: values by their share, bins of a number in their order."""
     order = largest(share.values, top)
-    return sorted(order) if _ordered(share.of, spec) else order
+    return sorted(order) if kind_of(share.of, spec).ordered else order
 
 
-def unit_of(share: Table, spec: CollectionSpec) -> str:
-    """Return the name of the entries of a table of shares."""
-    variable = spec.variable(share.of)
-    return ListedValues.unit if variable is None else variable.kind.unit
-
-
-def _percent(share: Table, spec: CollectionSpec) -> str:
-    """Return what the shares of a table are, in a heading."""
-    variable = spec.variable(share.of)
-    return ListedValues.percent if variable is None else variable.kind.percent
+def kind_of(of: Sequence[str], spec: CollectionSpec) -> Kind | type[Kind]:
+    """Return the kind of values whose shares a table with these attributes has: of several, as listed values."""
+    variable = spec.variable(of)
+    return ListedValues if variable is None else variable.kind
 
 
 def withheld(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec) -> Iterator[str]:
@@ -175,8 +163,8 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     parts = _parts(estimate, of, order, places)
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
     errors = partial(_errors, estimate)
-    entries_of = f"{len(order)} largest of {len(labels)} {unit_of(share, spec)}"
-    yield f"  the {entries_of}{about}{n}, in {_percent(share, spec)} {errors(share)}"
+    entries_of = f"{len(order)} largest of {len(labels)} {kind_of(of, spec).unit}"
+    yield f"  the {entries_of}{about}{n}, in {kind_of(of, spec).percent} {errors(share)}"
     if any_background[order].any():
         yield "  (where background puts more than a tenth of a share, with the interval of any background)"
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))

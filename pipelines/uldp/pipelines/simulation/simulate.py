@@ -41,8 +41,11 @@ def simulate(
     least = 1
     waits: int | None = 1
     if segment_ms is None:
-        segment_ms = _segment_ms(milliseconds(fleet.spec.window.size), speed)
-        least = _messages(fleet) // _SEGMENTS
+        length = milliseconds(fleet.spec.window.size) // _SEGMENTS_PER_WINDOW
+        segment_ms = max(length if speed is None else min(length, _real_ms(speed)), 1)
+        # A gateway publishes a batch each second at the latest.
+        batches = fleet.users // (fleet.batch_size or 1) + fleet.duration_ms // BATCH_WAIT
+        least = min(fleet.users, batches) // _SEGMENTS
         waits = None if speed is None else _real_ms(speed) // segment_ms
     elif segment_ms < 1:
         raise RequestError(f"segment_ms must be 1 or more, got {segment_ms}")
@@ -68,20 +71,9 @@ def simulate(
     return sent
 
 
-def _messages(fleet: Fleet) -> int:
-    """Return about how many messages a fleet publishes; a gateway publishes a batch each second at the latest."""
-    batches = fleet.users // (fleet.batch_size or 1) + fleet.duration_ms // BATCH_WAIT
-    return min(fleet.users, batches)
-
-
 def _real_ms(speed: float) -> int:
     """Return how many simulated milliseconds a segment may last at a speed."""
     return int(1000 * speed / _SEGMENTS_PER_SECOND)
-
-
-def _segment_ms(window_size: int, speed: float | None) -> int:
-    length = window_size // _SEGMENTS_PER_WINDOW
-    return max(length if speed is None else min(length, _real_ms(speed)), 1)
 
 
 def _segments(

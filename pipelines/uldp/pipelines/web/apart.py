@@ -15,12 +15,13 @@ class BusyError(RequestError):
 
 
 class Apart:
-    """Runs ``at_once`` calls in threads, while others wait, each for ``seconds``; a call itself goes on."""
+    """Runs ``at_once`` calls in threads, while ``WAITING`` others wait, each for ``SECONDS``; a call itself goes on."""
 
-    def __init__(self, *, at_once: int = 2, waiting: int = 16, seconds: float = 60.0) -> None:
+    WAITING, SECONDS = 16, 60.0
+
+    def __init__(self, *, at_once: int = 2) -> None:
         self._free = asyncio.Semaphore(at_once)
-        self._room = at_once + waiting
-        self._seconds = seconds
+        self._room = at_once + self.WAITING
 
     async def run(self, call: Callable[[], Result]) -> Result:
         """Return what a call returns, or raises; BusyError if it cannot begin, or does not end in time."""
@@ -28,11 +29,11 @@ class Apart:
             raise BusyError("the server is busy; try again in a moment")
         self._room -= 1
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.SECONDS):
                 await self._free.acquire()
                 return await asyncio.shield(self._begin(call))
         except TimeoutError as error:
-            raise BusyError(f"the answer takes longer than {self._seconds:g} s; ask for less") from error
+            raise BusyError(f"the answer takes longer than {self.SECONDS:g} s; ask for less") from error
         finally:
             self._room += 1
 
