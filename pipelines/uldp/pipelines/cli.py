@@ -15,20 +15,22 @@ from pathlib import Path
 
 import click
 
-from uldp.pipelines.commands.advise import advise
-from uldp.pipelines.commands.ask import ask
-from uldp.pipelines.commands.audit import audit, give_up
-from uldp.pipelines.commands.clients import decode, device_table, verify, write_vectors
-from uldp.pipelines.commands.collect import collect
-from uldp.pipelines.commands.init import init
-from uldp.pipelines.commands.jobs import backfill, stream
-from uldp.pipelines.commands.merge import merge
+from uldp.pipelines.commands import (
+    advise,
+    ask,
+    audit,
+    clients,
+    collect,
+    init,
+    jobs,
+    merge,
+    results,
+    serve,
+    simulation,
+    status,
+    zones,
+)
 from uldp.pipelines.commands.output import say
-from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
-from uldp.pipelines.commands.serve import serve
-from uldp.pipelines.commands.simulation import check, demo, schema, simulate
-from uldp.pipelines.commands.status import late, rejected, status
-from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
 from uldp.pipelines.process import Output, watched_output
 from uldp.schemas.errors import UldpError
@@ -92,38 +94,10 @@ def cli(verbose: bool, files_below: Path | None, as_json: bool) -> None:
         warnings.simplefilter("ignore")
 
 
-for command in (
-    init,
-    advise,
-    check,
-    schema,
-    simulate,
-    collect,
-    backfill,
-    stream,
-    status,
-    show,
-    export,
-    report,
-    serve,
-    rejected,
-    late,
-    replay,
-    give_up,
-    prune,
-    compact,
-    merge,
-    ask,
-    audit,
-    background,
-    zones,
-    device_table,
-    write_vectors,
-    decode,
-    verify,
-    demo,
-):
-    cli.add_command(command)
+for module in (advise, ask, audit, clients, collect, init, jobs, merge, results, serve, simulation, status, zones):
+    for command in vars(module).values():
+        if isinstance(command, click.Command):
+            cli.add_command(command)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from uldp.pipelines.audit.compare import Compared, Place, compare, compare_sinks, explained, lacking_text, window_text
+from uldp.pipelines.audit.compare import Compared, Place, compare, compare_sinks, explained, lacking_text
 from uldp.pipelines.audit.found import Found
 from uldp.pipelines.audit.reading import Reading, given_up_text, of_backfill, untaken
 from uldp.pipelines.audit.recount import Recount, Tally
@@ -17,6 +17,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.newest import total_accounting
 from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.records import left_out_line
+from uldp.pipelines.results.selection import window_name
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.codec.packed import PackedMessages
@@ -82,7 +83,7 @@ class _Audit:
             self._compare_copies(counted, compared)
         self._add(compared.others, "windows that are others")
         without = (
-            f"{window_text(key)}: no estimate by {name} of the newest pane is there; restore its file"
+            f"{window_name(key)}: no estimate by {name} of the newest pane is there; restore its file"
             for key, name in self.found.lacking
         )
         self._add(without, "windows without an estimate")
@@ -94,12 +95,12 @@ class _Audit:
         if compared.later:
             self.notes.append(
                 f"{number_of(len(compared.later), 'window')} with reports that came when the window had closed, though"
-                f" their times in the topic are earlier, the first {window_text(min(compared.later))}; backfill the"
+                f" their times in the topic are earlier, the first {window_name(min(compared.later))}; backfill the"
                 " topic into another directory to count them"
             )
         if compared.open:
             self.notes.append(
-                f"{number_of(len(compared.open), 'window')} open, the first {window_text(min(compared.open))}"
+                f"{number_of(len(compared.open), 'window')} open, the first {window_name(min(compared.open))}"
             )
         if self.pruned:
             self.notes.append(
@@ -239,7 +240,7 @@ class _Audit:
         self._add(of_records, "kinds of records")
         if not self.incomparable:
             extra = (
-                f"{window_text(key)}: {number_of(n, 'report')} of the newest pane are not in the source"
+                f"{window_name(key)}: {number_of(n, 'report')} of the newest pane are not in the source"
                 for key, n in compared.extra.items()
             )
             self._add(extra, "windows with reports too many")

@@ -10,10 +10,10 @@ from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.results.files import Damaged
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.lacking import Lacking
+from uldp.pipelines.results.selection import window_name
 from uldp.pipelines.results.text import accounting_text, number_of
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.pane import Accounting, PaneHeader
-from uldp.schemas.records import iso
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.local.journal import Extent
@@ -35,7 +35,7 @@ class Lost:
     def __str__(self) -> str:
         windows = [place for place in self.places if not isinstance(place, str)]
         n = sum(self.places[window] for window in windows) or sum(self.places.values())
-        where = f" ({window_text(min(windows))})" if windows else ""
+        where = f" ({window_name(min(windows))})" if windows else ""
         if len(windows) > 1:
             where = f"{where[:-1]} and {len(windows) - 1:,} more)"
         those = f"{self.first} to {self.last}, {self.parts:,} in all: their" if self.parts > 1 else f"{self.first}: its"
@@ -72,7 +72,7 @@ def compare(
         pane, wanted = panes.get(key), expected.get(key, Accounting())
         there = Accounting() if pane is None else replace(pane.accounting, missing=0)
         if not there.closes():
-            compared.others.append(f"{window_text(key)}: {accounting_text(there)}")
+            compared.others.append(f"{window_name(key)}: {accounting_text(there)}")
         elif is_open(pane) and key[3] > fired_until:
             compared.open.add(key)
         elif key in unsure:
@@ -84,7 +84,7 @@ def compare(
             compared.later[key] = there.late - wanted.late
         elif (wanted.counted, wanted.late, wanted.rejected) != _outcomes(there):
             compared.others.append(
-                f"{window_text(key)}: the newest pane has {there.late:,} late and {there.rejected:,} rejected reports,"
+                f"{window_name(key)}: the newest pane has {there.late:,} late and {there.rejected:,} rejected reports,"
                 f" and the source has {wanted.late:,} and {wanted.rejected:,}; its specs are not those of the job, or"
                 " the file is of another run: run the job again into another directory"
             )
@@ -126,12 +126,6 @@ def _fitting(lacking: Mapping[Place, int], parts: Sequence[tuple[str, Mapping[Pl
             yield Lost(parts[first][0], name, last + 1 - first, dict(total))
 
 
-def window_text(key: WindowKey) -> str:
-    """Name a window."""
-    collection, version, start, _ = key
-    return f"{collection} v{version} from {iso(start)}"
-
-
 def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: Extent | None) -> str:
     """Return the line about a window of which reports are in no pane; its job has ``signed`` the last one."""
     received = 0 if pane is None else pane.accounting.received
@@ -139,7 +133,7 @@ def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: 
     had = 0 if signed is None else signed.received
     wrote = f", and the job has written one of {number_of(had, 'report')}" if had > received else ""
     source = lacking + received
-    return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
+    return f"{window_name(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"
 
 
 def compare_sinks(
@@ -167,7 +161,7 @@ def compare_sinks(
         elif lacking.windows:
             faults.append(
                 f"{sink}: lacks {number_of(len(lacking.windows), 'window')}, the first"
-                f" {window_text(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
+                f" {window_name(lacking.windows[0])}; start the job again with this --estimates-to, or take the place"
                 f" out of sinks in {out / JOB}"
             )
     return faults, notes

@@ -107,13 +107,7 @@ if TYPE_CHECKING:
 )
 @click.option("--private", type=FOLDER, help="The folder of --private-to, to sum windows of few reports too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option(
-    "--to",
-    "target",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A file that ends in .parquet.",
-)
+@click.option("--to", "target", type=SPEC, metavar="FILE", help="A file that ends in .parquet.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per time.")
 @selection_options
 def ask(

@@ -70,7 +70,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     "--to",
     "target",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=SPEC,
     metavar="FILE",
     help="A file that ends in .parquet, .arrow or .csv. An older one is replaced.",
 )
@@ -113,7 +113,7 @@ def export(out: Path, target: Path, pooled: bool, **chosen: Any) -> None:
 
 @click.command()
 @click.argument("results", metavar="OUT", type=FOLDER)
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File of the page.")
+@click.option("--out", required=True, type=SPEC, help="File of the page.")
 @click.option("--truth", type=SPEC, help="CSV of value,tag,weight: the true distribution of a simulation.")
 @selection_options
 @click.option("--every", type=click.Choice(["1d", "1w", "1mo"]), help="Draw lines over days, ISO weeks or months.")

@@ -23,19 +23,14 @@ _TOO_LARGE = f"a message has {MOST_BYTES:,} bytes at the most, inflated too; put
 
 
 class EdgeError(RequestError):
-    """A post is answered before anybody looks at its message.
-
-    Attributes:
-        status: The status of the answer.
-        headers: The headers of the answer.
-        rest: Whether a rest of the message may still come, and the connection stays.
-    """
+    """A post is answered, with ``status`` and ``headers``, before anybody looks at its message."""
 
     def __init__(
         self, status: int, text: str, headers: Mapping[str, str] | None = None, *, whole: bool = False
     ) -> None:
         super().__init__(text)
         self.status, self.headers = status, dict(headers or {})
+        #: Whether a rest of the message may still come, and the connection stays.
         self.rest = not whole and "Connection" not in self.headers
 
 

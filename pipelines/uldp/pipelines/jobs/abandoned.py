@@ -38,9 +38,7 @@ def has_results(out: str) -> bool:
 
 def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
     """Return whether a locked directory holds no result, and its job, if known, writes none that a lock hides."""
-    if job is not None and job.apart:
-        return False
-    return not has_results(str(out))
+    return not (job is not None and job.apart) and not has_results(str(out))
 
 
 def clear(out: str) -> None:

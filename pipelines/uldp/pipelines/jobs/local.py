@@ -201,16 +201,11 @@ def follow(
 
     If the job is stopped earlier or fails, it marks the windows that are still open as incomplete.
 
-    The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
-    ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports. It publishes again the panes of windows that can still change, under the
-    same keys. For ``settled``, see ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
-
-    Specs of a folder may change while the job runs. A new one opens, and a retired one closes, behind all messages that
-    the job has announced when it learns of it; see ``uldp.collector.admission``.
-
-    Raises:
-        RequestError, StreamError, ResultsError: before the pipeline runs.
+    A job that is started again goes on, see ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes
+    replace the panes of the earlier run once they have received as many reports. It publishes again the panes of
+    windows that can still change, under the same keys. Specs of a folder may change while the job runs; see
+    ``uldp.collector.admission``. For ``settled``, see ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
+    RequestError, StreamError or ResultsError before the pipeline runs.
     """
     runner = options.view_as(StandardOptions).runner
     if runner not in (None, LOCAL_RUNNER):

@@ -11,8 +11,8 @@ from uldp.pipelines.results.files import pass_over
 from uldp.pipelines.results.newest import estimate_key, newest
 from uldp.pipelines.results.panes import KINDS, PANES
 from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.selection import window_name
 from uldp.schemas.pane import PaneKind
-from uldp.schemas.records import iso
 from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.local.journal import (
     JOURNAL,
@@ -89,9 +89,8 @@ class Results:
             there, had = found.get(place), entry.extent
             if there is None or there < had:
                 lacks = "is gone" if there is None else f"has {there.received:,} reports, and had {had.received:,}"
-                window = f"{entry.collection} v{entry.version} from {iso(entry.window_start)}"
                 folder = (self.private if place[0] == FEW else self.public) / place[0]
-                yield f"{folder}: the window of {window} {lacks}"
+                yield f"{folder}: the window of {window_name(entry[:4])} {lacks}"
 
     def _places(self, pane: PaneWritten) -> Iterator[_Place]:
         key = (*pane[:4], pane.estimator)

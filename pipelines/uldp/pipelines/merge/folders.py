@@ -16,12 +16,11 @@ from uldp.pipelines.results.files import ResultsError, check_directory, finished
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import firing, identity, newest
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry
-from uldp.pipelines.results.selection import ALL, Key
+from uldp.pipelines.results.selection import ALL, Key, window_name
 from uldp.pipelines.results.signed import Signed
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
@@ -128,8 +127,7 @@ class Merging:
             if not isinstance(pane, Statistic):
                 raise ResultsError(
                     f"{plain(str(self.private[-1] / FEW))}: does not hold the counts of the {pane.n:,} reports of"
-                    f" {pane.collection} v{pane.version} from {iso(pane.window_start)}; restore it, or give the"
-                    " directory of --private-to by --private"
+                    f" {window_name(pane.key)}; restore it, or give the directory of --private-to by --private"
                 )
 
     def ids(self, slices: Mapping[CollectionKey, set[int]]) -> dict[Slice, Ids]:

@@ -26,7 +26,7 @@ from uldp.pipelines.merge.joining import UnprovedError, join
 from uldp.pipelines.merge.part import Part, Proof, are_copies, equal_statistics, log_chance
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.local_copy import here
-from uldp.pipelines.results.selection import Key
+from uldp.pipelines.results.selection import Key, window_name
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
@@ -104,8 +104,7 @@ class _Windows:
                 self._join(self._parts(key), key, estimating=False)
             except UnprovedError as error:
                 one, other = (plain(self.folders[number].name) for number in error.folders)
-                window = f"the window of {key[0]} v{key[1]} from {iso(key[2])}"
-                unproved.append(f"{one} and {other} both have {window}, and {error}")
+                unproved.append(f"{one} and {other} both have the window of {window_name(key)}, and {error}")
         if unproved:
             more = f" (and {len(unproved) - 1:,} windows more)" if len(unproved) > 1 else ""
             raise ResultsError(f"{unproved[0]}{more}")

@@ -11,12 +11,12 @@ from uldp.pipelines.results.files import Damaged, ResultsError, check_directory,
 from uldp.pipelines.results.newest import Current, firing, identity, newest_published
 from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Entry, Panes, pane_paths
 from uldp.pipelines.results.records import left_out_line, records_of, rejected_in
-from uldp.pipelines.results.selection import ALL, Selection, require
+from uldp.pipelines.results.selection import ALL, Selection, require, window_name
 from uldp.pipelines.results.soundness import PaneRecord
 from uldp.pipelines.results.specs import KeptSpecs, Specs, spec_of
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Missing, iso
+from uldp.schemas.records import Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
@@ -54,10 +54,7 @@ class ResultsFolder:
         damaged: Called for each damaged file, whose panes are left out. By default, it raises the error.
         private: The directory with rejected reports and the cells of panes of few reports, if you may read it: that of
             ``--private-to``, or ``path`` again. Without it, cells that are apart are left out, and rejected reports
-            are those in ``path``.
-
-    Raises:
-        ResultsError: if one of the two is not a directory.
+            are those in ``path``. ResultsError if one of the two is not a directory.
     """
 
     path: Path
@@ -65,7 +62,6 @@ class ResultsFolder:
     private: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no directory."""
         object.__setattr__(self, "path", Path(self.path))
         if self.private is not None:
             object.__setattr__(self, "private", Path(self.private))
@@ -182,8 +178,7 @@ class ResultsFolder:
         return catalog, Current.of(fired, estimates, self.specs, selection)
 
     def _apart(self, panes: list[PaneHeader]) -> ResultsError:
-        first = panes[0]
-        window = f"{first.collection} v{first.version} from {iso(first.window_start)}"
+        window = window_name(panes[0].key)
         more = f" and {len(panes) - 1:,} more" if len(panes) > 1 else ""
         remedy = (
             "give the directory that holds them as private, or leave these windows out by damaged"

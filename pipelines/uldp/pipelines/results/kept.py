@@ -16,7 +16,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import firing, newest_published
 from uldp.pipelines.results.panes import FEW_PANES, PANES, Entry
 from uldp.pipelines.results.prune import pruned_before
-from uldp.pipelines.results.selection import Key, Selection
+from uldp.pipelines.results.selection import Key, Selection, window_name
 from uldp.pipelines.results.specs import missing_spec
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
@@ -96,5 +96,4 @@ class Kept:
 
 def _lost_cells(folder: ResultsFolder, pane: PaneHeader) -> ResultsError:
     place = plain(f"{folder.private}/{FEW}")
-    window = f"{pane.collection} v{pane.version} from {iso(pane.window_start)}"
-    return ResultsError(f"{place}: lacks the counts of {window}; restore them")
+    return ResultsError(f"{place}: lacks the counts of {window_name(pane.key)}; restore them")

@@ -4,11 +4,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from uldp.schemas.errors import RequestError
+from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.transforms.io.results.names import PaneFileName
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]
+
+
+def window_name(key: Key) -> str:
+    """Name a window: ``places v1 from 2026-01-01T09:00:00Z``."""
+    return f"{key[0]} v{key[1]} from {iso(key[2])}"
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:

@@ -7,11 +7,10 @@ from typing import Self
 
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.newest import estimator_of
-from uldp.pipelines.results.selection import Key, Selection
+from uldp.pipelines.results.selection import Key, Selection, window_name
 from uldp.pipelines.results.soundness import PaneRecord
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneHeader, PaneKind
-from uldp.schemas.records import iso
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import COUNTS
 from uldp.transforms.io.local.journal import (
@@ -103,11 +102,9 @@ class Signed:
                 and selection.has_estimator(key[4] or None)
                 and (key not in there or there[key] < extent)
             ):
-                collection, version, start, _, estimator = key
-                folder = out / ("estimates" if estimator else COUNTS)
-                by = f" by {estimator}" if estimator else ""
-                window = f"{collection} v{version} from {iso(start)}"
-                yield ResultsError(f"{plain(str(folder))}: the newest pane{by} of {window} is missing; {_RESTORE}")
+                folder = plain(str(out / ("estimates" if key[4] else COUNTS)))
+                by = f" by {key[4]}" if key[4] else ""
+                yield ResultsError(f"{folder}: the newest pane{by} of {window_name(key[:4])} is missing; {_RESTORE}")
 
     def lost_files(self, folder: Path, before: float) -> Iterator[ResultsError]:
         """Yield an error for each late or rejected file that is lost or changed, and not removed on purpose."""

@@ -36,13 +36,10 @@ class Query:
 
     def pair(self, name: str) -> tuple[str, str] | None:
         """Return the two values of a name; None without one; RequestError for another number of them."""
-        match self.all(name):
-            case []:
-                return None
-            case [first, second]:
-                return first, second
-            case values:
-                raise RequestError(f"{name} takes two values, got {len(values)}: write {name}=A&{name}=B")
+        values = self.all(name)
+        if len(values) not in (0, 2):
+            raise RequestError(f"{name} takes two values, got {len(values)}: write {name}=A&{name}=B")
+        return (values[0], values[1]) if values else None
 
     def one(self, name: str) -> str | None:
         """Return the value of a name; None without one; RequestError if there are several."""
