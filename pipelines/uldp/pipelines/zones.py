@@ -118,7 +118,6 @@ def proposals(spec: CollectionSpec, users: int) -> Iterator[str]:
                     name = f"{attribute}.{of.name}" if attribute else of.name
                     option = "" if budget is None else f" --zone-epsilon {budget:g}"
                     yield (
-                        f"{price(variable, tag, zones, budget)}; the expected l1 falls"
-                        f" from at most {_l1(before)} to at most {_l1(after)}"
-                        f" (uldp zones SPEC --tag {name}{option} --users {users} --to FILE)"
+                        f"{price(variable, tag, zones, budget)}; the expected l1 falls from at most {_l1(before)} to at"
+                        f" most {_l1(after)} (uldp zones SPEC --tag {name}{option} --users {users} --to FILE)"
                     )

@@ -36,11 +36,9 @@ class Question:
     truth: Path | None  # a truth file, or None for shares in the ratio of 1, 1/2, 1/3, ... in a random order.
     epsilon: float | None  # the budget of one report in nats
     users: int | None  # the number of users who report in a window
-    #: The l1 distance between the published shares and the truth that may be expected; of strings, the least share of a
-    #: string that is found.
+    #: The l1 distance of the published shares from the truth to expect; of strings, the least share that is found.
     error: float | None
-    #: The budget of two or more reports of one value, if devices keep their responses. One report has the same
-    #: probabilities with and without it.
+    #: The budget of two or more reports of one value, if devices keep responses; it changes nothing for one report.
     lasting_epsilon: float | None = None
     below: Path | None = None  # the folder below which these files may be; None for ``base``
     #: Further keys of the mechanism of the spec, such as ``sizes``: a mechanism that takes one has it.

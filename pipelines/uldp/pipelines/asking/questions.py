@@ -238,8 +238,7 @@ def put(
 ) -> Iterator[Answer]:
     """Yield the answers; RequestError if a name or a group is unknown, or the counts give no answer.
 
-    ``compare`` names two times, of which the second is of ``beside`` if that is given. ``over`` smooths over time.
-    Ranges are text, and the levels of quantiles between 0 and 1. All tables are given if none is asked for.
+    The second time of ``compare`` is of ``beside`` if that is given. Without a question, all tables are the answer.
     """
     if over:
         return asked.over_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from uldp.pipelines.audit.compare import Compared, Place, compare, compare_sinks, explained, lacking_text
 from uldp.pipelines.audit.found import Found
-from uldp.pipelines.audit.reading import Reading, given_up_text, of_backfill, untaken
+from uldp.pipelines.audit.reading import Reading, given_up_text, untaken
 from uldp.pipelines.audit.recount import Recount, Tally
 from uldp.pipelines.audit.source import Part, Source, StreamSource, TopicSource, source_of
 from uldp.pipelines.results.files import ResultsError
@@ -124,7 +124,9 @@ class _Audit:
             return [each for _, each in sorted(self.signed.given_up.items())]
         if not isinstance(self.source, StreamSource):
             return []
-        return list(of_backfill(self.source.stream, self.found.missing_sources))
+        # A backfill names them by its records of missing messages.
+        stream = self.source.stream
+        return [each for each in stream.given_up if each.source(stream.id) in self.found.missing_sources]
 
     def _read_journal(self) -> Signed:
         """Return what the journal says, unless it is older than the resume point beside it."""

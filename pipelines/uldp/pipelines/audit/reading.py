@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.transforms.io.local.given_up import GivenUp
-from uldp.transforms.io.local.journal import JOURNAL, GivenUpTaken, given_up_taken
+from uldp.transforms.io.local.journal import GivenUpTaken
 from uldp.transforms.io.local.stream import LocalStream
 
 if TYPE_CHECKING:
@@ -57,17 +56,6 @@ def given_up_text(given_up: GivenUp | GivenUpTaken, are: str) -> str:
     bound = given_up.bound and f"{given_up.bound} "
     missing = f"{number_of(given_up.messages, 'message')} {'is' if given_up.messages == 1 else 'are'} missing"
     return f"segments {given_up.first} to {given_up.last} {are} given up: {bound}{missing}"
-
-
-def taken_texts(out: Path) -> list[str]:
-    """Return a line for each run of segments that a job took as given up; DataError if its journal is damaged."""
-    return [given_up_text(each, "were") for each in given_up_taken(out / JOURNAL)]
-
-
-def of_backfill(stream: LocalStream, sources: Iterable[str]) -> Iterator[GivenUp]:
-    """Yield the runs that the records of missing messages of a backfill name, by their sources."""
-    named = set(sources)
-    yield from (each for each in stream.given_up if each.source(stream.id) in named)
 
 
 def untaken(stream: LocalStream, taken: Iterable[GivenUpTaken], read: Iterable[int]) -> list[GivenUp]:

@@ -35,8 +35,7 @@ class Tally:
     """The numbers of reports of some messages."""
 
     received: int = 0  # all reports; a message that cannot be decoded counts as one
-    #: The accounting of each time slice. It counts copies too, because which one is a copy depends on the order of
-    #: reading.
+    #: The accounting of each time slice, copies included: which one is a copy depends on the order of reading.
     slices: dict[SliceKey, Accounting] = field(default_factory=lambda: defaultdict(Accounting))
     reasons: Counter[str] = field(default_factory=Counter)  # the rejected reports, by reason
 
@@ -81,8 +80,7 @@ class Recount:
         specs: Iterable[CollectionSpec],  # the collections of the job
         *,
         judge_lateness: bool,  # whether the job was a stream
-        # Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that names a later
-        # slice.
+        # Whether an id is another one in another time slice, as for a stream, which forgets ids.
         one_id_a_slice: bool = False,
         registry_ids: Mapping[int, str] | None = None,  # as the job had them, see ``ReportReader``
     ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,16 +120,13 @@ class TopicSource:
 
 
 def _runs(messages: PackedMessages) -> Iterator[Part]:
-    """Cut messages where the partition or the sequence of offsets changes."""
+    """Cut messages where the partition changes."""
     places = [messages.source(row).rpartition("/") for row in range(len(messages))]
-    first = 0
-    for row in range(1, len(places) + 1):
-        goes_on = row < len(places) and places[row][0] == places[row - 1][0]
-        if not goes_on:
-            partition = places[first][0]
-            name = f"{partition}, offsets {places[first][2]} to {places[row - 1][2]}"
-            yield Part(name, partition, messages[first:row])
-            first = row
+    for partition, rows in groupby(range(len(places)), lambda row: places[row][0]):
+        first, *others = rows
+        last = others[-1] if others else first
+        name = f"{partition}, offsets {places[first][2]} to {places[last][2]}"
+        yield Part(name, partition, messages[first : last + 1])
 
 
 #: What can be read a second time.

@@ -34,10 +34,8 @@ class Given(NamedTuple):
     """An archive, and what its devices hold."""
 
     archive: str  # a file or directory of messages
-    #: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
-    values: Sequence[str]
-    #: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
-    tags: Sequence[str] = ()
+    values: Sequence[str]  # the value that devices hold; of a record, ``ATTRIBUTE=VALUE`` for each attribute
+    tags: Sequence[str] = ()  # the tag that hides it, if any; of a record, ``ATTRIBUTE=TAG`` for each that is hidden
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +43,7 @@ class Tested:
     """The reports of one value, and the tests of them."""
 
     sent: Archived  # the reports
-    #: The distribution of the symbols of its devices; or the symbol of a string, or of strata of strings its symbol in
-    #: each part.
+    #: The distribution of its devices' symbols; or the symbol of a string, and of strata one for each part.
     inputs: Inputs
     checks: Sequence[Check]  # the tests
 

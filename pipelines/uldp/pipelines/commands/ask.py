@@ -15,9 +15,7 @@ from uldp.pipelines.options import FOLDER, SPEC, results_place, selection_option
 MOST_SEARCHED = 1024
 
 if TYPE_CHECKING:
-    from uldp.mechanisms.questions.answer import Answer, Row
-    from uldp.pipelines.asking.questions import Asked
-    from uldp.pipelines.asking.records import WantedTable
+    from uldp.mechanisms.questions.answer import Row
     from uldp.pipelines.results.files import ResultsError
     from uldp.pipelines.results.kept import Kept
 
@@ -135,7 +133,8 @@ def ask(
     Example: uldp ask results --every 1d --zone Europe/Berlin --sum red,blue
     """
     from uldp.mechanisms.questions.answer import rows_of
-    from uldp.pipelines.asking.questions import Asked
+    from uldp.pipelines.asking.groups import Wanted
+    from uldp.pipelines.asking.questions import Asked, put
     from uldp.pipelines.asking.records import WantedTable, asking, asking_given
     from uldp.pipelines.asking.text import answer_json, answers_text, check_parquet, write_answers
     from uldp.pipelines.results.folder import ResultsFolder
@@ -165,7 +164,19 @@ def ask(
         if question["explain"]:
             steps = list(asked[0].explain(*question["explain"]))
         else:
-            answers = list(rows_of(_answers(asked, question, tables)))
+            put_to = put(
+                asked[0],
+                Wanted.read(question["sums"], question["groups"], question["where"]),
+                over=question["over"] is not None,
+                compare=question["compare"],
+                correct=question["correct"],
+                same_devices=question["same_devices"],
+                ranges=question["ranges"],
+                levels=question["levels"],
+                tables=tables,
+                beside=asked[1] if len(asked) > 1 else None,
+            )
+            answers = list(rows_of(put_to))
     for heading, text in steps:
         say(json.dumps({"question": "explain", "step": heading, "text": text}) if as_json else f"{heading:<11} {text}")
     if target is not None:
@@ -201,26 +212,6 @@ def _check(question: dict[str, Any], target: Path | None) -> None:
         raise click.UsageError("--with is where the second time of a comparison is; add --compare W1 W2")
     if question["over"] and (question["compare"] or question["explain"] or groups):
         raise click.UsageError("--over is a question of its own, about each value; leave out the other options")
-
-
-def _answers(asked: "Sequence[Asked]", question: dict[str, Any], tables: "Sequence[WantedTable]") -> "Iterator[Answer]":
-    """Put the question."""
-    from uldp.pipelines.asking.groups import Wanted
-    from uldp.pipelines.asking.questions import put
-
-    wanted = Wanted.read(question["sums"], question["groups"], question["where"])
-    return put(
-        asked[0],
-        wanted,
-        over=question["over"] is not None,
-        compare=question["compare"],
-        correct=question["correct"],
-        same_devices=question["same_devices"],
-        ranges=question["ranges"],
-        levels=question["levels"],
-        tables=tables,
-        beside=asked[1] if len(asked) > 1 else None,
-    )
 
 
 def _compared(names: Sequence[str] | None) -> list[str]:

@@ -2,7 +2,8 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import accumulate
 
 from uldp.pipelines.live.exposition import Samples, exposed
 from uldp.schemas.reasons import Reason
@@ -65,14 +66,9 @@ class PostMetrics:
         yield "uldp_intake_late_reports", (), self._late
         for sender, posts in sorted(self._senders.items()):
             yield "uldp_intake_sender_posts", (sender,), posts
-        yield from self._of_seconds()
+        for bound, posts in zip((*map(str, _SECONDS), "+Inf"), accumulate(self._slots), strict=True):
+            yield "uldp_intake_seconds", (bound,), posts
+        yield "uldp_intake_seconds_sum", (), self._seconds
         yield "uldp_intake_waiting_bytes", (), self._waiting()
         if self._free is not None:
             yield "uldp_intake_free_bytes", (), self._free()
-
-    def _of_seconds(self) -> Iterator[tuple[str, tuple[str, ...], float]]:
-        total = 0
-        for bound, posts in zip((*map(str, _SECONDS), "+Inf"), self._slots, strict=True):
-            total += posts
-            yield "uldp_intake_seconds", (bound,), total
-        yield "uldp_intake_seconds_sum", (), self._seconds

@@ -1,8 +1,7 @@
 """Results directories without a pane. A job that failed before its first pane leaves one, and another job may take it.
 
 A job that left late or rejected reports without a pane may have read its source to the end, so its directory stays
-its own. A backfill that fails gives its directory back: it removes such records with all else that it wrote. On a
-cluster it does so once the runner has said that the job is over.
+its own. A backfill that fails removes all that it wrote; on a cluster, once the runner says that the job is over.
 """
 
 import shutil

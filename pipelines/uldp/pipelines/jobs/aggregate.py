@@ -10,9 +10,7 @@ from uldp.transforms.aggregate import Aggregate
 class JobAggregate(Aggregate):
     """``Aggregate`` in workers that run nothing else, so that each may freeze its heap."""
 
-    #: Whether publish times come from a simulation, so that a window may be complete although it ends in the future by
-    #: the wall clock.
-    simulated_clock: bool = False
+    simulated_clock: bool = False  # whether publish times are simulated: complete windows may end in the future
     keep_ids: bool = False  # whether the ids of counted reports are an output
 
     def __post_init__(self) -> None:

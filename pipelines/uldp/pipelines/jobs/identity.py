@@ -1,7 +1,6 @@
 """The identity of a job: command, source and specs. A file beside the results keeps it, so that two jobs never mix.
 
-A results directory belongs to one job. If this job runs again, it writes the same files. A second job would mix its
-panes and its late and rejected reports with those of the first, and the accounting would fit neither job.
+A job that runs again writes the same files. With panes and records of two jobs, the accounting would fit neither.
 """
 
 import json

@@ -132,8 +132,7 @@ def _refuse_missing(start: ResumePoint, stream: LocalStream, path: Path) -> None
     if gone:
         raise ResultsError(
             f"{stream.path / gone[0]}: removed by uldp prune for another job, and this job needs it, as {path} says;"
-            " restore the segments before"
-            f" {name_of(stream.first)}, or choose another --to, and the job begins there"
+            f" restore the segments before {name_of(stream.first)}, or choose another --to, and the job begins there"
         )
     if not last.exists() and stream.given_up_at(number_of(start.last)) is None:
         raise ResultsError(
@@ -157,8 +156,7 @@ def _refuse_future(start: ResumePoint, stream: LocalStream, path: Path) -> None:
 class Unwritten:
     """Leaves out what an earlier run has written."""
 
-    #: The start of the last sealed window of each collection and version, in milliseconds, or a later time before the
-    #: start of the next; None if no window is sealed.
+    #: A time, in ms, between the starts of the last sealed and the next window of each version; None if none is sealed.
     opened: Mapping[CollectionKey, int] | None
     segment: str  # the first segment of which late and rejected reports may not be written yet
 

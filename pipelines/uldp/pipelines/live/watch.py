@@ -8,7 +8,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,15 +55,9 @@ def _times(folder: Path, now: int) -> Iterator[tuple[str, int]]:
         with suppress(OSError):
             yield name, _settled((folder / name).stat().st_mtime_ns, now)
     for name in _OTHERS:
-        for entry in _entries(folder / name):
-            yield f"{name}/{entry.name}", _time(entry, now)
-
-
-def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
-    try:
-        return entries(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in entries(folder / name):
+                yield f"{name}/{entry.name}", _time(entry, now)
 
 
 def _time(entry: os.DirEntry[str], now: int) -> int:

@@ -34,8 +34,7 @@ class Part:
     """The panes of a window in a folder, or in several that were joined."""
 
     folders: tuple[int, ...]  # the numbers of the folders
-    #: The newest pane, and the newest that is not held back if that is another. Those of which the cells cannot be read
-    #: are headers.
+    #: As ``chosen`` returns them; panes whose cells cannot be read are headers.
     panes: tuple[PaneHeader, ...]
     estimates: tuple[Estimate, ...]  # the newest estimate of each estimator
     ids: Ids  # the ids of reports that the folder keeps of the window; they count if there is one for each report

@@ -17,9 +17,7 @@ _ROUNDING = 1e-12
 class Covered:
     """The share of the intervals of one kind that cover the truth, None where there is no such value."""
 
-    #: ``shown``, those of the shares; ``visible``, those of what was measured; ``band``, those that hold whatever is
-    #: behind the tags.
-    intervals: str
+    intervals: str  # ``shown`` of shares, ``visible`` of what was measured, or ``band`` whatever is behind the tags
     everywhere: float  # of all values
     occupied: float | None  # of those that some user holds
     hidden: float | None  # of those that some user hides

@@ -13,7 +13,7 @@ from uldp.collector.estimating import tables_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.questions.periods import Every
 from uldp.pipelines.aside import written_aside
-from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, Chapter, chapter_of, together_of
+from uldp.pipelines.report.chapters import NAMED, SHOWN, Asked, chapter_of, together_of
 from uldp.pipelines.report.colours import DARK, LIGHT
 from uldp.pipelines.report.maps import STEPS
 from uldp.pipelines.report.over_time import Lines, check_chosen
@@ -105,7 +105,7 @@ def report_page(
             together[versions[-1]] = together_of([(specs[key], by_spec[key]) for key in versions], found, asked)
         except RequestError as error:
             not_pooled.append(f"No lines are of all versions together: {error}")
-    newest_first = sorted(by_spec, key=lambda key: (key[0], -key[1]))
+    names, newest_first = {name for name, _ in by_spec}, sorted(by_spec, key=lambda key: (key[0], -key[1]))
     chapters = [
         chapter_of(specs[key], by_spec[key], pooled.get(key, ()), together.get(key), found, asked)
         for key in newest_first
@@ -129,7 +129,7 @@ def report_page(
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
     environment.filters["minus"] = lambda text: text.replace("-", "−")
     return environment.get_template("report.html.j2").render(
-        title=_title(chapters, folder.path.resolve().name),
+        title=names.pop() if len(names) == 1 else folder.path.resolve().name,
         made=minute_text(made // 60_000 * 60_000),
         script=script,
         state=state,
@@ -156,12 +156,6 @@ def report_page(
         missing=missing,
         unread=number_of(unread, "file") if unread else "",
     )
-
-
-def _title(chapters: Sequence[Chapter], folder: str) -> str:
-    """Return the name of the only collection, or that of the directory."""
-    names = {chapter.spec.collection for chapter in chapters}
-    return names.pop() if len(names) == 1 else folder
 
 
 def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec) -> Estimate:

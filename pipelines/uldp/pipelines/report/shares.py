@@ -23,9 +23,6 @@ from uldp.schemas.table import Basis, Table, TableName
 #: How many of the largest values the page lists.
 TOP = 20
 
-#: Lower and upper ends.
-Interval = tuple[Floats, Floats]
-
 
 @dataclass(frozen=True)
 class Row:
@@ -173,7 +170,7 @@ def shares_of(estimate: Estimate, table: Table, spec: CollectionSpec, truth: Kno
                 )
             ]
         ),
-        scatter=None if distribution is not None else _scatter(table.values, _interval(table), sensitive, shares),
+        scatter=None if distribution is not None else _scatter(table, sensitive, shares),
         distribution=distribution,
         hidden=[] if hidden is None else hidden_of(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
@@ -244,10 +241,6 @@ def sensitive_of(table: Table, spec: CollectionSpec) -> Mask:
     return variable.sensitive_mask
 
 
-def _interval(table: Table) -> Interval | None:
-    return None if table.low is None or table.high is None else (table.low, table.high)
-
-
 def _interval_of(table: Table, i: int) -> tuple[float, float] | None:
     return None if table.low is None or table.high is None else (float(table.low[i]), float(table.high[i]))
 
@@ -258,16 +251,17 @@ def _forged_of(table: Table, i: int) -> tuple[float, float] | None:
     return float(table.low_forged[i]), float(table.high_forged[i])
 
 
-def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, truth: Floats | None) -> Picture | None:
-    if interval is None or len(distribution) <= TOP:
+def _scatter(table: Table, sensitive: Mask, truth: Floats | None) -> Picture | None:
+    size = len(table.values)
+    if table.low is None or table.high is None or size <= TOP:
         return None  # the table beside it shows every value
     from uldp.pipelines.report import figures
 
     against = "their rank" if truth is None else "their true shares"
-    svg = figures.scatter(distribution, interval, sensitive, truth)
+    svg = figures.scatter(table.values, (table.low, table.high), sensitive, truth)
     return Picture(
         f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
-        f"Scatter plot of the estimated shares of {len(distribution):,} values against {against}, with 95 % intervals.",
-        f"All {len(distribution):,} values with 95 % intervals, against {against}. "
+        f"Scatter plot of the estimated shares of {size:,} values against {against}, with 95 % intervals.",
+        f"All {size:,} values with 95 % intervals, against {against}. "
         "Axes of shares are logarithmic, but linear around zero.",
     )

@@ -33,9 +33,7 @@ class Kept:
 
     folder: ResultsFolder  # the directory
     versions: dict[CollectionKey, Version]  # the versions that have windows, by collection and version
-    #: The number of reports of each window that has none of its cells here, by collection and version and by the
-    #: reason.
-    left_out: dict[tuple[CollectionKey, str], list[int]]
+    left_out: dict[tuple[CollectionKey, str], list[int]]  # n of each window without cells here, by version and reason
     _panes: dict[CollectionKey, dict[Key, tuple[PaneHeader, Entry[PaneHeader]]]]
     _catalog: Catalog
     _few: Catalog | None
@@ -66,7 +64,8 @@ class Kept:
             stopped = withheld(version.spec.limits, pane.flags) and not pane.apart
             if entry is None or stopped:
                 if entry is None and pane.window_start > pruned:
-                    folder.damaged(_lost_cells(folder, pane))
+                    place = plain(f"{folder.private}/{FEW}")
+                    folder.damaged(ResultsError(f"{place}: lacks the counts of {window_name(pane.key)}; restore them"))
                 reason = "stopped at its limit" if stopped else "few reports"
                 left_out.setdefault((key, reason), []).append(pane.n)
             else:
@@ -92,8 +91,3 @@ class Kept:
                 self.folder.damaged(ResultsError(f"{name}: the counts of {window} are impossible: {error}"))
                 continue
             yield Statistic(**pane.header(), cells=statistic.cells)
-
-
-def _lost_cells(folder: ResultsFolder, pane: PaneHeader) -> ResultsError:
-    place = plain(f"{folder.private}/{FEW}")
-    return ResultsError(f"{place}: lacks the counts of {window_name(pane.key)}; restore them")

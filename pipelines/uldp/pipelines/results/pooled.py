@@ -48,11 +48,8 @@ class Pooled:
     """The pooled estimate of a window."""
 
     versions: tuple[Estimate, ...]  # an estimate of each version, the newest version last
-    #: The spec of the newest version; its labels, background and limits hold for the pooled estimate.
-    spec: CollectionSpec
-    #: The pooled estimate, as one of the newest version. Its accounting is the sum over the versions, and its flags are
-    #: those of any.
-    estimate: Estimate
+    spec: CollectionSpec  # the spec of the newest version, whose labels, background and limits hold
+    estimate: Estimate  # as one of the newest version, with the accounting and the flags of all
     compared: int  # the number of estimates that the versions were compared in: of symbols, or of means
     contradictory: int  # the number of those in which two versions contradict each other
 

@@ -25,11 +25,8 @@ class Replayed:
 
     sent: int  # they are in the stream again
     exhausted: int  # they had been tried as often as is allowed, and were left alone
-    #: Only the beginning of them was stored, because they were too large, or nothing, because they were many and none
-    #: that a client sends.
-    cut: int
-    #: They are equal to others that were sent, and a report counts once. A file that claims to stand for any number of
-    #: messages is as large as one.
+    cut: int  # only the beginning of them was stored, because they were too large; or nothing, because they were many
+    #: They are equal to others that were sent: a file that claims to stand for many messages is as large as one.
     copies: int = 0
 
     def __str__(self) -> str:

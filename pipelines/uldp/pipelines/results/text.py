@@ -176,11 +176,13 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
 
 def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) -> str:
     """Return an estimate as a block of lines, of each table of shares the ``top`` most frequent values."""
+    sentence, ends = shuffled_text(estimate)
     lines = [
         f"{_window_name(estimate)}  {estimate.estimator}",
         f"  n {estimate.n:,}  {_pane_text(estimate)}  {mechanism_text(estimate)}",
         *(f"  {line}" for line in over_time(estimate.epsilon, estimate.lasting_epsilon, estimate.budget)),
-        *(f"  {line}" for line in _only_tables(estimate)),
+        *([f"  {sentence}"] if sentence else []),
+        *(f"    {end}" for end in ends),
         f"  {accounting_text(estimate.accounting)}",
         *_notes(estimate),
         *tables_text(estimate, spec, top=top),
@@ -235,12 +237,6 @@ def _promise(shuffled: Shuffled) -> str:
     of += f"in the smallest slice, {smallest}, " if smallest else ""
     reports = number_of(shuffled.reports, "protected report")
     return f"{of}epsilon {shuffled.epsilon:g} (delta {shuffled.delta:g}) by one of {reports}"
-
-
-def _only_tables(estimate: Estimate) -> Iterator[str]:
-    sentence, ends = shuffled_text(estimate)
-    yield from ([sentence] if sentence else [])
-    yield from (f"  {end}" for end in ends)
 
 
 #: Why a pane has no estimate: its window has none that is published, or the pane is held back.

@@ -21,8 +21,7 @@ class Fleet:
     spec: CollectionSpec  # the collection
     truth: Truth  # the distribution of the users' values and tags
     users: int  # the number of users
-    #: The seed of all randomness, together with the collection, its version and ``start_ms``. Fleets that differ in one
-    #: of these have no report id in common.
+    #: The seed, with collection, version and ``start_ms``; fleets that differ in one have no report id in common.
     seed: int
     start_ms: int  # the first time at which users report, in milliseconds since 1970-01-01 UTC
     duration_ms: int  # the number of milliseconds in which all users report
@@ -33,8 +32,7 @@ class Fleet:
     #: if the spec allows no lateness) during the allowed lateness, and the others after it, within the size of a window
     #: or an hour, whichever is shorter.
     late: float = 0.0
-    #: Share of reports that arrive damaged. Each has one random fault that is possible in its collection. If the
-    #: columns of a batch cannot hold this fault, the report has its own message.
+    #: Share of reports that arrive damaged, each by one fault, and in its own message if no batch can hold the fault.
     malformed: float = 0.0
 
     def __post_init__(self) -> None:

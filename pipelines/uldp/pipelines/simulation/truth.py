@@ -58,9 +58,7 @@ class Truth:
     """The joint distribution of what users hold, as m cells."""
 
     variables: Mapping[str, Variable]  # the variables of the spec, by name
-    #: For each variable, what the users of each cell hold, of length m; and then the position of their value of each
-    #: public attribute.
-    columns: tuple[Held, ...]
+    columns: tuple[Held, ...]  # what users of the m cells hold of each variable, and the position of each public value
     probabilities: Floats  # shape (m,): the share of users in each cell; the shares sum to 1
 
     @classmethod

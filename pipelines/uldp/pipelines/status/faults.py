@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from uldp.pipelines.audit.reading import taken_texts
+from uldp.pipelines.audit.reading import given_up_text
 from uldp.pipelines.jobs.identity import JobIdentity, job_of
 from uldp.pipelines.results.catalog import Catalog
 from uldp.pipelines.results.files import Damaged, ResultsError
@@ -17,7 +17,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.pipelines.status.uncounted import digests_of, late_in
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import JOB, MERGED, MISSING
-from uldp.transforms.io.local.journal import JOURNAL, begins_with
+from uldp.transforms.io.local.journal import JOURNAL, begins_with, given_up_taken
 from uldp.transforms.io.local.resume_point import RESUME, ResumePoint
 
 #: Looks at a part of the results, whose private files are in the second folder.
@@ -74,14 +74,12 @@ def _reports(out: Path, private: Path, damaged: Damaged) -> None:
             damaged(error)
 
 
-def _records(out: Path, private: Path, damaged: Damaged) -> None:
-    ResultsFolder(out, damaged, private).left_out()
-
-
 def _lost(out: Path, private: Path, damaged: Damaged) -> None:
-    given_up, lost = taken_texts(out), sum(each.count for each in ResultsFolder(out, damaged, private).missing())
-    for text in given_up:
-        damaged(ResultsError(f"{plain(str(out))}: {text}"))
+    folder = ResultsFolder(out, damaged, private)
+    folder.left_out()
+    given_up, lost = list(given_up_taken(out / JOURNAL)), sum(each.count for each in folder.missing())
+    for each in given_up:
+        damaged(ResultsError(f"{plain(str(out))}: {given_up_text(each, 'were')}"))
     if lost and not given_up:  # of a backfill, whose journal names what it has written alone, and of a topic
         damaged(ResultsError(f"{plain(str(out / MISSING))}: names {number_of(lost, 'message')} that the source lost"))
 
@@ -90,4 +88,4 @@ def _drained(records: Iterable[object]) -> None:
     deque(records, maxlen=0)
 
 
-_LOOKS: Sequence[_Look] = (_identity, _resume_point, _panes, _reports, _records, _lost)
+_LOOKS: Sequence[_Look] = (_identity, _resume_point, _panes, _reports, _lost)
