@@ -100,13 +100,7 @@ def singles(mechanism: str, reports: int, *, collections: int = 10, size: int = 
 
 
 def batches(
-    mechanism: str,
-    reports: int,
-    *,
-    collections: int = 10,
-    size: int = SIZE,
-    mixed: bool = False,
-    forged: bool = False,
+    mechanism: str, reports: int, *, collections: int = 10, size: int = SIZE, mixed: bool = False, forged: bool = False
 ) -> Workload:
     """Messages of ``BATCH_SIZE`` reports each, of one collection.
 

@@ -5,18 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.build import HOUR, MINUTE, SENDER_KEY, START, batch
-from tests.collector.decoding import (
-    BITS,
-    ID,
-    SLIDING,
-    SYMBOL,
-    accounting,
-    both_paths,
-    decode,
-    outcomes,
-    report,
-    spec,
-)
+from tests.collector.decoding import BITS, ID, SLIDING, SYMBOL, accounting, both_paths, decode, outcomes, report, spec
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.signals import sender_digest
 from uldp.schemas.pane import SKEW_RANGES
@@ -54,10 +43,7 @@ def test_nothing_is_late_in_a_bounded_job(spec: CollectionSpec, time: int, close
 
 @pytest.mark.parametrize(
     ("key", "good", "bad", "impossible"),
-    [
-        (SYMBOL.key, 3, 11, Reason.OUT_OF_DOMAIN),
-        (BITS.key, b"\x80\x40", b"\x18\0", Reason.IMPOSSIBLE_PAYLOAD),
-    ],
+    [(SYMBOL.key, 3, 11, Reason.OUT_OF_DOMAIN), (BITS.key, b"\x80\x40", b"\x18\0", Reason.IMPOSSIBLE_PAYLOAD)],
     ids=["symbols", "bits"],
 )
 def test_what_is_late_or_rejected_of_a_batch_can_be_sent_again_alone(

@@ -48,11 +48,7 @@ def test_equal_seeds_give_equal_samples_and_no_seed_gives_another() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "n", "error"),
-    [
-        ([1000, 1000], 1000, "sum to 2000"),
-        ([1000, -1], 999, "the least is -1"),
-        ([1, 2, 3], 6, "shape"),
-    ],
+    [([1000, 1000], 1000, "sum to 2000"), ([1000, -1], 999, "the least is -1"), ([1, 2, 3], 6, "shape")],
 )
 def test_counts_that_no_reports_give_are_refused(counts: list[int], n: int, error: str) -> None:
     with pytest.raises(ValueError, match=error):
@@ -67,10 +63,7 @@ def test_counts_that_no_reports_give_are_refused(counts: list[int], n: int, erro
         (lambda: uldp.protocol("rr", size=2, epsilon=-1.0), "rr: mechanism.epsilon"),
         (lambda: uldp.protocol("rr", domain=["a", "b"], epsilon=1.0).perturb(["c"]), "not a label of the domain"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).perturb(1), "give a list or an array"),
-        (
-            lambda: urr_of_two().perturb([1], hidden=["away"]),
-            "none of home",
-        ),
+        (lambda: urr_of_two().perturb([1], hidden=["away"]), "none of home"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).perturb([2]), "outside of the domain"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).counts([2]), "sends no such payload"),
         (lambda: uldp.protocol("rr", size=2, epsilon=1.0).estimate([1, 1], 2, "best"), "no estimator 'best'"),

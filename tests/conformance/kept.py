@@ -36,8 +36,7 @@ UNIFORM: Mapping[str, tuple[Callable[[Variable], float], Callable[[Variable, Dra
         lambda of, draws: of.sensitive[draws.below(len(of.sensitive))],
     ),
     **dict.fromkeys(
-        ("ss", "uss"),
-        (lambda of: len(of.sensitive) / (chosen(of) * (of.e - 1) + len(of.sensitive)), _subset),
+        ("ss", "uss"), (lambda of: len(of.sensitive) / (chosen(of) * (of.e - 1) + len(of.sensitive)), _subset)
     ),
     "uhr": (lambda of: 2 / (of.e + 1), lambda of, draws: draws.below(of.columns)),
     "ubd": (
@@ -51,10 +50,7 @@ UNIFORM: Mapping[str, tuple[Callable[[Variable], float], Callable[[Variable, Dra
     "cohort-olh": (_of_buckets, lambda of, draws: draws.below(of.mechanism["cohorts"] * of.buckets)),
     "hrr": (lambda of: 2 / (of.e + 1), lambda of, draws: draws.below(2 << (of.size - 1).bit_length())),
     "linear-olh": (_of_line, lambda of, draws: draws.below(of.points * int(of.printed["g"]))),
-    "pgr": (
-        lambda of: of.points / (_on_line(of) * (of.e - 1) + of.points),
-        lambda of, draws: draws.below(of.points),
-    ),
+    "pgr": (lambda of: of.points / (_on_line(of) * (of.e - 1) + of.points), lambda of, draws: draws.below(of.points)),
 }
 
 

@@ -199,7 +199,7 @@ OF_STREAMS: Mapping[str, Command] = {
 }
 #: What reads a stream of one value.
 OF_CLIENTS: Mapping[str, Command] = {
-    "verify": Command(lambda place: uldp("verify", "--spec", place / "c.yaml", "--value", "0", place / "client")),
+    "verify": Command(lambda place: uldp("verify", "--spec", place / "c.yaml", "--value", "0", place / "client"))
 }
 #: What reads or writes the results of a stream.
 OF_RESULTS: Mapping[str, Command] = {
@@ -243,7 +243,7 @@ OF_BATCH: Mapping[str, Command] = {
 OF_ZONES: Mapping[str, Command] = {
     "background": Command(
         lambda place: uldp("background", place / "zoned", "--to", place / OUT), _text(f"{OUT}/home.csv")
-    ),
+    )
 }
 
 

@@ -281,15 +281,11 @@ _SPECS: dict[str, dict[str, Any]] = {
         hours=(_NUMBER, {"name": "duchi"}),
         place=(_VALUES, {"name": "olh"}),
     ),
-    "record of bits": _record(
-        app=(_VALUES, {"name": "oue"}),
-        hours=(_NUMBER, {"name": "block", "bins": 8}),
-    ),
+    "record of bits": _record(app=(_VALUES, {"name": "oue"}), hours=(_NUMBER, {"name": "block", "bins": 8})),
     "marginals": _marginals(views="pairs"),
     "marginals of all at once": _marginals(views=[["app", "own", "new"]]),
     "marginals with a permanent response": _marginals(views=[["own", "app"], ["new"]], lasting_epsilon=3.0),
     "record with strings": _record(
-        app=(_VALUES, {"name": "oue"}),
-        search=(_STRINGS | _ASKED, {"name": "cohort-olh", "cohorts": 32}),
+        app=(_VALUES, {"name": "oue"}), search=(_STRINGS | _ASKED, {"name": "cohort-olh", "cohorts": 32})
     ),
 }

@@ -135,8 +135,7 @@ def test_interval_of_many_reports_is_normal_where_names_count_too(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("p", "q"),
-    [([0.5], [0.5]), ([0.4], [0.5]), ([1.1], [0.5]), ([0.5], [-0.1]), ([0.5, math.nan], [0.1, 0.1])],
+    ("p", "q"), [([0.5], [0.5]), ([0.4], [0.5]), ([1.1], [0.5]), ([0.5], [-0.1]), ([0.5, math.nan], [0.1, 0.1])]
 )
 def test_a_channel_must_carry_its_symbols(p: list[float], q: list[float]) -> None:
     with pytest.raises(ValueError, match="0 <= q < p <= 1"):

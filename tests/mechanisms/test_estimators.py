@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.estimators.by_name import (
-    THRESHOLD_ALPHA,
-    empirical,
-    estimate_intermediate,
-    threshold,
-)
+from uldp.mechanisms.estimators.by_name import THRESHOLD_ALPHA, empirical, estimate_intermediate, threshold
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.laws.channel import Channel

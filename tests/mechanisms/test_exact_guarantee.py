@@ -153,9 +153,7 @@ SPECS: Mapping[str, dict[str, Any]] = {
         "marginals", {"record": {"app": {"size": 4}, "new": {"size": 2}}}, views=[["app", "new"]], lasting_epsilon=3.0
     ),
     "record": _record(
-        app=(_FOUR | _TAG, {"name": "urr"}),
-        place=(_THREE, {"name": "olh"}),
-        hours=(_NUMBER, {"name": "duchi"}),
+        app=(_FOUR | _TAG, {"name": "urr"}), place=(_THREE, {"name": "olh"}), hours=(_NUMBER, {"name": "duchi"})
     ),
     "record with permanent responses": _record(
         3.0, app=(_FOUR | _TAG, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"})

@@ -64,8 +64,7 @@ def test_em_arrives_at_the_exact_maximum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "n", "message"),
-    [([1, 2, 3], 5, "sum to 6 with n=5"), ([0, 0, 0], 0, "n=0"), ([1, 2], 3, "shape")],
+    ("counts", "n", "message"), [([1, 2, 3], 5, "sum to 6 with n=5"), ([0, 0, 0], 0, "n=0"), ([1, 2], 3, "shape")]
 )
 def test_impossible_counts_are_refused(counts: list[int], n: int, message: str) -> None:
     channel = RandomizedResponse(mask(2, 3), 1.0).channel

@@ -6,12 +6,7 @@ from scipy import stats
 
 from tests.mechanisms.plausibility import BITS, DISTRIBUTIONS, MECHANISMS, SYMBOLS, K, mask
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
-from uldp.mechanisms.inference.plausibility import (
-    MIN_NOISE_VARIANCE,
-    Fit,
-    counts_p_values,
-    fit_counts,
-)
+from uldp.mechanisms.inference.plausibility import MIN_NOISE_VARIANCE, Fit, counts_p_values, fit_counts
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 

@@ -79,10 +79,7 @@ def test_from_simplex_to_simplex(background: tuple[Floats, ...], r_hat: Floats) 
 
 
 @given(
-    r_hat=npst.arrays(np.float64, 7, elements=st.floats(-1, 1)),
-    r=distributions,
-    pi_hat=conditionals,
-    pi=conditionals,
+    r_hat=npst.arrays(np.float64, 7, elements=st.floats(-1, 1)), r=distributions, pi_hat=conditionals, pi=conditionals
 )
 def test_theorem_1(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> None:
     p_hat, p = pum(*pi_hat).distribution(r_hat), pum(*pi).distribution(r)
@@ -121,11 +118,7 @@ MECHANISMS: dict[str, PureMechanism] = {
     "urap": UnaryEncoding(INTERMEDIATE, 2.0, sue_theta(2.0)),
 }
 R = np.array([0.1, 0.2, 0.15, 0.1, 0.05, 0.25, 0.15])
-BACKGROUNDS = {
-    "known": (HOME, HOME[::-1]),
-    "unknown": (UNKNOWN, UNKNOWN),
-    "both": (HOME, UNKNOWN),
-}
+BACKGROUNDS = {"known": (HOME, HOME[::-1]), "unknown": (UNKNOWN, UNKNOWN), "both": (HOME, UNKNOWN)}
 
 
 @pytest.fixture(params=MECHANISMS)

@@ -112,11 +112,7 @@ def tables_of(model: Pum, counts: Counts, n: int = N, **keys: Any) -> dict[Table
 
 @pytest.mark.parametrize(
     ("strength", "basis"),
-    [
-        ((50.0, 50.0), Basis.SCORE),
-        ((50.0, np.nan), Basis.SCORE),
-        ((np.nan, np.nan), Basis.ANY_BACKGROUND),
-    ],
+    [((50.0, 50.0), Basis.SCORE), ((50.0, np.nan), Basis.SCORE), ((np.nan, np.nan), Basis.ANY_BACKGROUND)],
 )
 def test_tables_name_their_method(strength: tuple[float, float], basis: Basis) -> None:
     tables = tables_of(flat(*strength), windows(MECHANISMS["urr"], np.random.default_rng(8))[0])

@@ -88,8 +88,7 @@ def test_symbols_that_do_not_fit_a_symbol_are_bytes(rest: int, symbols: int | No
 
 
 @pytest.mark.parametrize(
-    "shares",
-    [[0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.5, 1e-10], [0.6, 0.6, -0.2], [0.5, 0.3, 0.1], [np.nan, 0.5, 0.5]],
+    "shares", [[0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.5, 1e-10], [0.6, 0.6, -0.2], [0.5, 0.3, 0.1], [np.nan, 0.5, 0.5]]
 )
 def test_shares_that_are_no_distribution_over_the_parts_are_refused(shares: list[float]) -> None:
     with pytest.raises(ValueError, match="3 parts need shares of at least 1e-09 that sum to 1, got"):

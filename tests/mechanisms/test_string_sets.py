@@ -27,10 +27,7 @@ def keys_of(
     name: str = "set-olh", *, at_most: int = 3, strings: dict[str, Any] | None = None, **mechanism: Any
 ) -> dict[str, Any]:
     of = {"strings": {"longest": LONGEST, **(strings or {})}}
-    return {
-        "domain": {"set": {"of": of, "at_most": at_most}},
-        "mechanism": {"name": name, "epsilon": 2.0, **mechanism},
-    }
+    return {"domain": {"set": {"of": of, "at_most": at_most}}, "mechanism": {"name": name, "epsilon": 2.0, **mechanism}}
 
 
 def protocol_of(candidates: Sequence[str] = (), **keys: Any) -> LdpProtocol:

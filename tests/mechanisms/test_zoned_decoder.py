@@ -22,11 +22,7 @@ PLACES = np.where(np.arange(SIZE) < 10, 0.0, np.arange(SIZE) + 1.0)
 PLACES /= PLACES.sum()
 VISIBLE = np.full(SIZE, 1 / SIZE)
 ZONES = {"home": "".join(f"{value},z{value // 5}\n" for value in range(10, 30)), "work": "0,a\n1,a\n20,b\n21,c\n"}
-KINDS: dict[str, tuple[float | None, float | None]] = {
-    "zones": (None, None),
-    "nested": (1.0, 1.0),
-    "both": (None, 1.0),
-}
+KINDS: dict[str, tuple[float | None, float | None]] = {"zones": (None, None), "nested": (1.0, 1.0), "both": (None, 1.0)}
 
 
 def protocol(folder: Path, kind: str, mechanism: str = "urr", **keys: Any) -> LdpProtocol:

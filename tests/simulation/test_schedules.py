@@ -236,7 +236,7 @@ REGRESSIONS = {
     "a copy in a window that still slides": (
         Schedule(POLICIES[4], False, (Delivery(200, (Row(1, 200),)), Delivery(285, (Row(1, 240),)))),
         Script(segment=15),
-    ),
+    )
 }
 
 

@@ -216,12 +216,7 @@ def protocol(
 
 
 def compare(
-    protocols: Sequence[Protocol],
-    truth: npt.ArrayLike,
-    users: int,
-    estimator: str | None = None,
-    *,
-    windows: int = 30,
+    protocols: Sequence[Protocol], truth: npt.ArrayLike, users: int, estimator: str | None = None, *, windows: int = 30
 ) -> list[Expected]:
     """Return the errors to expect of the shares that protocols publish, the least l1 first, by simulation.
 

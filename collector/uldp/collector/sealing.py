@@ -78,12 +78,7 @@ def _exceeds(limit: float | None, part: int, received: int) -> bool:
 
 
 def seal(
-    served: ServedCollection,
-    total: WindowSum,
-    start: int,
-    end: int,
-    pane: Pane,
-    p_values: Mapping[Flag, float],
+    served: ServedCollection, total: WindowSum, start: int, end: int, pane: Pane, p_values: Mapping[Flag, float]
 ) -> Statistic:
     """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds. See ``p_values_of``.
 

@@ -10,12 +10,7 @@ from scipy import stats
 from tests import build
 from tests.mechanisms.questions.test_sums import TRUTH, shares, windows
 from uldp.mechanisms.questions.answer import rows_of
-from uldp.mechanisms.questions.compare import (
-    benjamini_hochberg,
-    compare,
-    holm,
-    smallest_change,
-)
+from uldp.mechanisms.questions.compare import benjamini_hochberg, compare, holm, smallest_change
 from uldp.mechanisms.questions.span import Version
 
 

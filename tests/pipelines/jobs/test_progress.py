@@ -14,14 +14,7 @@ from tests.pane_files import statistic_file
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.kept_specs import keep_specs
-from uldp.pipelines.jobs.progress import (
-    Heartbeat,
-    pane_line,
-    pane_lines,
-    position,
-    progress_of,
-    summary,
-)
+from uldp.pipelines.jobs.progress import Heartbeat, pane_line, pane_lines, position, progress_of, summary
 from uldp.pipelines.jobs.settings import JobSettings
 from uldp.schemas.flags import MEANING, Flag
 from uldp.schemas.pane import Accounting

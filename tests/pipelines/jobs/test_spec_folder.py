@@ -75,10 +75,7 @@ def test_specs_that_cannot_be_kept_are_new_at_the_next_look(specs: Path) -> None
     folder = begun(specs)
     write(specs, "two")
     write(specs, "three")
-    with (
-        mock.patch.object(spec_folder, "keep_specs", side_effect=EndpointError("away")),
-        pytest.raises(EndpointError),
-    ):
+    with mock.patch.object(spec_folder, "keep_specs", side_effect=EndpointError("away")), pytest.raises(EndpointError):
         folder.look(ADMISSION, START)
     assert [*folder.specs] == [("one", 1)]
     assert named(folder.look(ADMISSION, START)) == ["three", "two"]

@@ -31,10 +31,7 @@ from uldp.transforms.io.local.stream import LocalStream
 
 HOURS, N = 8, 1_600
 SPEC = spec(
-    domain={"size": 6},
-    sensitive=[1, 2],
-    tags=[{"name": "home"}],
-    window={"size": "1h", "allowed_lateness": "30m"},
+    domain={"size": 6}, sensitive=[1, 2], tags=[{"name": "home"}], window={"size": "1h", "allowed_lateness": "30m"}
 )
 
 

@@ -19,17 +19,7 @@ from hypothesis import strategies as st
 from tests.build import HOUR, START
 from tests.pane_files import estimate_file, forged_file, statistic_file
 from tests.pane_files import save as save_file
-from tests.pipelines.results.samples import (
-    COUNTS,
-    ESTIMATE,
-    SPEC,
-    SPECS,
-    at,
-    folder_of,
-    hours,
-    save,
-    statistic_of,
-)
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, folder_of, hours, save, statistic_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.json_lines import to_json
@@ -196,14 +186,8 @@ def deflated(block: bytes) -> bytes:
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
-    "cells": (
-        lambda: container("statistic", 1, claiming(MAX_CELLS)),
-        "claims 33,554,432 cells, more than the 4 of",
-    ),
-    "panes": (
-        lambda: container("statistic", 99, 99 * claiming(4)),
-        "its panes are of other windows, collections or",
-    ),
+    "cells": (lambda: container("statistic", 1, claiming(MAX_CELLS)), "claims 33,554,432 cells, more than the 4 of"),
+    "panes": (lambda: container("statistic", 99, 99 * claiming(4)), "its panes are of other windows, collections or"),
     "deflated panes": (
         lambda: container("statistic", 50_000, deflated(50_000 * claiming(4)), codec="deflate"),
         "the headers of its panes are too many",

@@ -40,10 +40,7 @@ def lines(*tables: Table, top: int = 2) -> list[str]:
         (MEAN, "  mean: 7.250 ± 0.010, 95 % interval 6.900 to 7.600"),
         (replace(MEAN, level=0.9), "  mean: 7.250 ± 0.010, 90 % interval 6.900 to 7.600"),
         (replace(SHARE, level=0.9), "  the 2 largest of 3 values, in % with 90 % intervals"),
-        (
-            replace(SHARE, simultaneous=True),
-            "  the 2 largest of 3 values, in % with 95 % intervals that hold at once",
-        ),
+        (replace(SHARE, simultaneous=True), "  the 2 largest of 3 values, in % with 95 % intervals that hold at once"),
     ],
 )
 def test_a_table_begins_with_its_quantity_and_its_error(table: Table, line: str) -> None:

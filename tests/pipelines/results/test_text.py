@@ -10,12 +10,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, DIGEST, ESTIMATE
 from uldp.pipelines.results.json_lines import to_json
-from uldp.pipelines.results.text import (
-    accounting_text,
-    estimate_text,
-    skew_text,
-    window_text,
-)
+from uldp.pipelines.results.text import accounting_text, estimate_text, skew_text, window_text
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Signals
 from uldp.schemas.table import Table

@@ -31,12 +31,7 @@ START = build.START + 7 * MINUTE  # inside of a window, as is the end
 
 
 def make_spec(
-    name: str = "urr",
-    domain: int = 12,
-    *,
-    collection: str = "small",
-    version: int = 2,
-    **window: str,
+    name: str = "urr", domain: int = 12, *, collection: str = "small", version: int = 2, **window: str
 ) -> CollectionSpec:
     optimized = name in {"urr", "urap"}
     return build.spec(

@@ -38,13 +38,7 @@ HOURLY = SPEC % "steady" + "window: {size: 1h, allowed_lateness: 1h}\n"
 DAILY = SPEC % "daily" + "window: {size: 1d, allowed_lateness: 1h}\n"
 OF_CAMPAIGN = SPEC + "window: {size: 6h, allowed_lateness: 1d}\n"
 #: Hours at which the job is stopped, and how; from the last on, it runs to the end of the year.
-STOPS = {
-    800: signal.SIGKILL,
-    1500: signal.SIGTERM,
-    2200: signal.SIGKILL,
-    3000: signal.SIGINT,
-    3700: signal.SIGKILL,
-}
+STOPS = {800: signal.SIGKILL, 1500: signal.SIGTERM, 2200: signal.SIGKILL, 3000: signal.SIGINT, 3700: signal.SIGKILL}
 #: Messages that the job may be behind.
 AHEAD = 48
 #: What is allowed: memory, as a multiple of that a month after the last start; files of results and their bytes, those

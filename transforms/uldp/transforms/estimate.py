@@ -45,10 +45,7 @@ class _EstimateFn(beam.DoFn):
         self._room = self.AT_ONCE
 
     def process(
-        self,
-        statistic: Statistic,
-        timestamp: Given = beam.DoFn.TimestampParam,
-        window: Given = beam.DoFn.WindowParam,
+        self, statistic: Statistic, timestamp: Given = beam.DoFn.TimestampParam, window: Given = beam.DoFn.WindowParam
     ) -> Iterable[WindowedValue] | None:
         self._waiting[statistic.collection, statistic.version].append(WindowedValue(statistic, timestamp, (window,)))
         self._room -= len(statistic.cells)

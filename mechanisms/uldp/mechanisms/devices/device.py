@@ -118,10 +118,7 @@ class Device:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
     def report(
-        self,
-        value: Holding | Mapping[str, Holding],
-        event_time_ms: int,
-        by: Mapping[str, str] | None = None,
+        self, value: Holding | Mapping[str, Holding], event_time_ms: int, by: Mapping[str, str] | None = None
     ) -> bytes:
         """Perturb a value and encode its report, which spends a budget.
 

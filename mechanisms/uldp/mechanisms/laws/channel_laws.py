@@ -149,10 +149,7 @@ class Subsets(ChannelLaw):
         with_own = _of_subset(others, size - 1, chosen - 1)
         without = _of_subset(others, size - 1, chosen)
         shift = chosen * middle - mean
-        parts = [
-            (r * p, with_own[0] + centred + shift, *with_own[1:]),
-            (r * (1 - p), without[0] + shift, *without[1:]),
-        ]
+        parts = [(r * p, with_own[0] + centred + shift, *with_own[1:]), (r * (1 - p), without[0] + shift, *without[1:])]
         if not inside.all():
             free, named, nothing = theta[~inside][:, np.newaxis], channel.named, np.zeros(1)
             any_set = _of_subset(powers, size, chosen)

@@ -50,12 +50,7 @@ class CandidateDecoder(FindingDecoder):
     names: tuple[str, ...]
 
     def __init__(
-        self,
-        mechanism: Mechanism,
-        candidates: Sequence[str],
-        longest: int,
-        *,
-        simultaneous: bool = False,
+        self, mechanism: Mechanism, candidates: Sequence[str], longest: int, *, simultaneous: bool = False
     ) -> None:
         """Build the decoder of a ``StringMechanism``; ValueError if a candidate is too long."""
         response = cast(StringMechanism | None, mechanism.inner)

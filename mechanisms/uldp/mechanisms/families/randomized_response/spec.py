@@ -55,10 +55,7 @@ class RandomizedResponseSpec(_Response):
     """Randomized response."""
 
     title = "randomized response (RR)"
-    literature: ClassVar = {
-        "rr": "k-RR KRR GRR DE PBP",
-        "rr, or any other mechanism with sensitive: all": "ε-LDP LDP",
-    }
+    literature: ClassVar = {"rr": "k-RR KRR GRR DE PBP", "rr, or any other mechanism with sensitive: all": "ε-LDP LDP"}
 
     name: Literal["rr"]
 

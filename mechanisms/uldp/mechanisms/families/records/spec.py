@@ -70,10 +70,7 @@ if TYPE_CHECKING:
 else:
     #: Sets of attributes, or a word for some. This type has no word, so that the error of a wrong list is one line.
     Views = Annotated[
-        list[list[AttributeName]],
-        WrapValidator(_word_or_sets),
-        PlainSerializer(lambda views: views),
-        OrWords(*_WORDS),
+        list[list[AttributeName]], WrapValidator(_word_or_sets), PlainSerializer(lambda views: views), OrWords(*_WORDS)
     ]
 
 

@@ -211,8 +211,5 @@ def remembered_specs() -> Iterator[None]:
         names, defaults = arguments[of]
         return list(names), list(defaults)
 
-    with (
-        replaced(userstate, "get_dofn_specs", remember),
-        replaced(core, "get_function_arguments", remember_arguments),
-    ):
+    with replaced(userstate, "get_dofn_specs", remember), replaced(core, "get_function_arguments", remember_arguments):
         yield
