@@ -35,7 +35,7 @@ nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,serve,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
-	  tests/pipelines/jobs/test_graph.py tests/pipelines/jobs/test_dataflow_request.py tests/transforms/io/test_bigquery.py
+	  tests/pipelines/jobs/test_dataflow_request.py tests/transforms/io/test_bigquery.py
 
 clients: ## Build the clients in TypeScript and Kotlin, and run their own tests; needs Node, Java 17 and Maven.
 	cd clients/typescript && npm ci --prefer-offline --no-audit --no-fund --silent && npm run --silent build && npm test --silent

@@ -11,7 +11,6 @@ import pytest
 from apache_beam.coders import PickleCoder
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
-from apache_beam.runners.runner import PipelineState
 
 from tests import build
 from tests.pipelines.jobs.graph import describe_graph
@@ -118,28 +117,3 @@ def test_another_coder_of_state_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_new_collection_of_a_stream_is_no_change() -> None:
     more = BITS.model_copy(update={"collection": "more", "window": WindowSpec.model_validate({"size": "7h"})})
     assert graph(lambda pipeline: streaming(pipeline, SYMBOLS, BITS, more)) == graph(stream_of_both)
-
-
-IMAGE = "region-docker.pkg.dev/project/images/uldp-stream:1"
-
-
-@pytest.mark.parametrize("streams", [True, False], ids=["streaming", "batch"])
-def test_dataflow_takes_the_job(streams: bool, archive: Path) -> None:
-    """Dataflow's own translation, without a network: workers in the image load the graph of the golden files."""
-    for library in ("google.cloud.dataflow", "google.cloud.storage"):
-        pytest.importorskip(library, reason="pip install '.[gcp]'")
-    runner = "apache_beam.runners.dataflow.internal.apiclient"
-    pytest.importorskip(runner, reason="an older Beam needs its own extra, apache-beam[gcp]", exc_type=ImportError)
-    flags = ["--runner=DataflowRunner", "--dry_run=True", "--no_save_main_session", "--project=project"]
-    flags += ["--region=region", "--temp_location=gs://bucket/temporary", "--job_name=uldp"]
-    flags += [f"--sdk_container_image={IMAGE}", "--sdk_location=container"]
-    pipeline = beam.Pipeline(options=PipelineOptions([*flags, "--streaming"] if streams else flags))
-    if streams:
-        streaming(pipeline, SYMBOLS, BITS)
-    else:
-        batch(pipeline, archive, SYMBOLS, BITS)
-    result = pipeline.run()
-    assert result.state == PipelineState.DONE
-    submitted = result.job.proto_pipeline  # type: ignore[attr-defined]
-    assert_golden("streaming.txt" if streams else "batch.txt", describe_graph(submitted))
-    assert all(IMAGE.encode() in each.payload for each in submitted.components.environments.values())

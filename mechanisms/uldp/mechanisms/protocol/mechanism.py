@@ -256,7 +256,7 @@ class Mechanism(ABC):
 
     def device_form(self) -> DeviceForm:
         """Return what a device computes a payload by, given a symbol; NotImplementedError without such a form."""
-        raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices")
+        raise NotImplementedError(f"{type(self).__name__} has no form in a table for devices; write its device_form")
 
     def device_facts(self) -> Iterator[tuple[str, str]]:
         """Yield numbers that a device needs beside the spec, each a heading of one word and a text of one line."""
