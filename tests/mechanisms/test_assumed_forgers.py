@@ -193,18 +193,13 @@ def test_so_many_forgers_leave_nothing_known() -> None:
     assert (low[:-1].tolist(), high.tolist()) == ([0.0] * 4, [1.0] * 5)
 
 
-@pytest.mark.parametrize("forged", [0.01, 0.016])
-def test_forgers_of_one_value_are_honest_users_of_another_distribution_under_rr(forged: float) -> None:
-    """So no test of the counts can flag them: see docs/threats.md."""
+def test_forgers_of_one_value_are_honest_users_of_another_distribution_under_rr() -> None:
+    """So no test of the counts can flag 1.6 % of the reports: see docs/threats.md."""
     protocol = build_protocol(build.spec(domain={"size": 100}, mechanism={"name": "rr", "epsilon": 1.0}))
-    honest, target = np.full(100, 0.01), np.arange(100) == 7
-    bound = forged / (1 - forged) / math.expm1(1.0)
-    assert bound < honest.min()
-    others = (1 - forged) * honest - forged / math.expm1(1.0)
-    looks = np.where(target, 0.0, others)
-    looks[7] = 1 - looks.sum()
+    law, honest, forged, target = protocol.mechanism.law, np.full(100, 0.01), 0.016, np.arange(100) == 7
+    looks = (1 - forged) * honest - forged / math.expm1(1.0)
+    looks[7] += 1 - looks.sum()
     assert looks.min() >= 0
-    law = protocol.mechanism.law
-    mixed, same = (1 - forged) * np.asarray(law(honest)) + forged * target, np.asarray(law(looks))
-    np.testing.assert_allclose(mixed, same, rtol=1e-12)
+    mixed = (1 - forged) * np.asarray(law(honest)) + forged * target
+    np.testing.assert_allclose(mixed, np.asarray(law(looks)), rtol=1e-12)
     assert looks[7] - honest[7] > 50 * forged

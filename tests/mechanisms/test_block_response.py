@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import BlockResponse, SubsetSelection
 from uldp.mechanisms.inference.plausibility import fit_counts
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
@@ -71,6 +70,8 @@ CASES = {
     "uss": uss(2, 6, 9),
     "uss of a small set": uss(2, 3, 5),
     "uss, all sensitive": uss(3, 7, 7),
+    "uss of one symbol": uss(1, 4, 9),
+    "ubd of single points": ubd(1, 4, 9),
 }
 each = pytest.mark.parametrize("mechanism", CASES.values(), ids=CASES)
 blocks = pytest.mark.parametrize(
@@ -125,15 +126,6 @@ def test_possible_sets_are_w_sensitive_symbols_or_another_one() -> None:
     every = np.array(list(product(range(256), repeat=2)), dtype=np.uint8)
     wanted = sorted(np.packbits(payloads(mechanism), axis=1).tolist())
     assert every[mechanism.possible(every)].tolist() == wanted
-
-
-def test_single_points_and_sets_of_one_are_urr() -> None:
-    r = shares(9)
-    urr = RandomizedResponse(mask(4, 9), EPSILON).channel
-    for channel in (ubd(1, 4, 9).channel, uss(1, 4, 9).channel):
-        assert channel.p == pytest.approx(urr.p, rel=1e-12)
-        assert channel.q == pytest.approx(urr.q, rel=1e-12)
-        assert channel.variance(r, 7) == pytest.approx(urr.variance(r, 7), rel=1e-9)
 
 
 def test_uhr_is_estimated_from_columns() -> None:

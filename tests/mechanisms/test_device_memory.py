@@ -42,10 +42,6 @@ def report(spec: CollectionSpec, ledger: Ledger, value: int, hours: int, hidden:
     return payload(Device(spec, hidden or {}, ledger=ledger).report(value, NOON + hours * build.HOUR))
 
 
-def test_a_device_that_loses_its_ledger_draws_anew() -> None:
-    assert len({report(make_spec(), MemoryLedger(), 5, hours) for hours in range(8)}) > 1
-
-
 def test_each_value_has_a_response_of_its_own_to_which_the_device_returns() -> None:
     ledger, spec = MemoryLedger(), make_spec()
     first = [report(spec, ledger, value, hours) for hours, value in enumerate(range(8))]

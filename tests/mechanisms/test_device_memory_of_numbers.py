@@ -11,7 +11,6 @@ from tests import build
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, MemoryLedger
 from uldp.schemas.framing import report_store
-from uldp.schemas.specs.collection import CollectionSpec
 
 NOON = 1_767_268_800_000
 NUMBER: dict[str, Any] = {"number": {"low": 0.0, "high": 8.0}}
@@ -63,20 +62,15 @@ def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> Non
     assert len(others) > 1
 
 
-def number(name: str, epsilon: float = 1.0, lasting: float | None = None) -> CollectionSpec:
-    bins = {"bins": 8} if name == "block" else {}
-    mechanism = {"name": name, "epsilon": epsilon, "lasting_epsilon": lasting or epsilon} | bins
-    return build.spec(domain=NUMBER, mechanism=mechanism)
-
-
-@pytest.mark.parametrize(("name", "most"), [("duchi", 2), ("block", 9)])
+@pytest.mark.parametrize(("name", "most"), [("duchi", 2), ("block", 9), ("pairs", 2)])
 def test_all_numbers_need_no_more_responses_than_the_grid_has_points(name: str, most: int) -> None:
     ledger = MemoryLedger()
-    device = Device(number(name), {}, ledger=ledger)
+    device = Device(build.spec(**SPECS[name][0]), {}, ledger=ledger)
     hours = count()
     # Without its ends, no number of the range may be rounded to an end: that depends on what the device drew.
     for value in [0.0, 8.0, *np.random.default_rng(1).uniform(0, 8, 200)]:
-        device.report(float(value), NOON + next(hours) * build.HOUR)
+        held: Any = {5: float(value)} if name == "pairs" else float(value)
+        device.report(held, NOON + next(hours) * build.HOUR)
     assert responses(ledger) == most
     with ledger.change() as content:
         assert sum(spent.epsilon for spent in content.spent) == pytest.approx(most)
@@ -110,22 +104,13 @@ def test_a_changed_set_draws_anew_and_spends_again_and_one_that_returns_does_not
     assert responses(ledger) == 1 + len(others)
 
 
-def test_a_number_of_a_key_has_a_response_for_each_end_of_its_range_and_no_more() -> None:
-    ledger, hours = MemoryLedger(), count()
-    mechanism = {"name": "set-ss", "epsilon": 1.0, "lasting_epsilon": 1.0}
-    device = Device(build.spec(domain=PAIRS, mechanism=mechanism), {}, ledger=ledger)
-    for number in [0.0, 8.0, *np.random.default_rng(1).uniform(0, 8, 100)]:
-        held: Any = {5: float(number)}
-        device.report(held, NOON + next(hours) * build.HOUR)
-    assert responses(ledger) == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [0.4, 3.5, 7.9])
 @pytest.mark.parametrize("name", ["duchi", "block"])
 def test_devices_together_round_without_bias(name: str, value: float) -> None:
     # At this epsilon a first report is the rounded number itself, with block from 0 to 8 and with duchi 0 or 1.
-    spec, n = number(name, 20.0), 1500
+    mechanism = SPECS[name][0]["mechanism"] | {"epsilon": 20.0, "lasting_epsilon": 20.0}
+    spec, n = build.spec(domain=NUMBER, mechanism=mechanism), 1500
     sent = np.array([payload(Device(spec, {}, ledger=MemoryLedger()).report(value, NOON)) for _ in range(n)], float)
     top = 8 if name == "block" else 1
     u = value / 8 * top

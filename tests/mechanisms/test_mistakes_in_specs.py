@@ -45,6 +45,10 @@ def pairs(**keys: Any) -> Keys:
     return {"pairs": {"of": {"size": 6}, "at_most": 2, "low": -10, "high": 30} | keys}
 
 
+def ranking(*candidates: str) -> Keys:
+    return {"ranking": {"of": [*candidates]}}
+
+
 def prefixes(strings: Keys = SPELLED, more: Keys | None = None, /, **parameters: Any) -> Keys:
     given = {"epsilon": 4.0, "cohorts": 64, "step": 2, "depth": 4} | parameters
     return of("prefixes", {"strings": strings}, more, **given)
@@ -95,7 +99,7 @@ MISTAKES: list[tuple[Keys, str]] = [
     (of("metric", {"size": 25, "columns": 5}), "distances are those on a line, but the domain is a grid of 5"),
     (of("metric", {"size": 25, "columns": 5}, columns=25), "is a grid of 5 columns; write columns: 5 in both, or"),
     (of("metric", {"size": 25}, {"budget": {"epsilon": 4, "every": "1d"}}), "budget: the epsilon of metric is for a"),
-    # Sets and pairs.
+    # Sets, pairs and rankings.
     (of("set-ss", set_of({"size": 9}, 10)), "domain.set.at_most: there are 9 different items, got 10"),
     (of("set-ss", set_of({"size": 9, "labels": ["a", "b"]}, 1)), "domain.set.of: give one of size, labels"),
     (of("set-ss", set_of({"labels": ["a", "b;c"]}, 1)), "domain.set.of: the label 'b;c' is empty or has ';'"),
@@ -108,6 +112,10 @@ MISTAKES: list[tuple[Keys, str]] = [
     (of("set-ss", pairs(at_most=7)), "there are 6 different keys, got 7; write 6 or fewer"),
     (of("set-ss", pairs(of={"labels": ["a=b", "c"]})), "the label 'a=b' is empty or has ';' or '=', which stands"),
     (of("set-ss", pairs(of=STRINGS)), "keys with numbers are of a list; give size, labels or labels_file in place of"),
+    (of("pairs", ranking("a", "a")), "label 'a' occurs twice"),
+    (of("pairs", ranking("a>b", "c")), "cannot be a candidate"),
+    (of("pairs", ranking("a")), "must have 2 entries or more"),
+    (of("pairs", ranking(*map(str, range(33)))), "must have 32 entries or fewer"),
     # Trees and public attributes.
     (of("tree", NUMBER, {"ranges": [[0, 10.04]]}, bins=1000), "ranges.0: 10.04 is inside of a bin; the nearest edge"),
     (of("tree", NUMBER, {"ranges": [[10, 0]]}, bins=1000), "a range goes from a lower to a higher number, got 10 and"),

@@ -144,18 +144,3 @@ def test_a_ranking_is_read_as_the_places_of_its_candidates() -> None:
 def test_what_is_no_ranking_of_all_candidates_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no ranking of all candidates; write each once"):
         Ranking(of=["a", "b", "c"]).read(text)
-
-
-@pytest.mark.parametrize(
-    ("of", "message"),
-    [
-        (["a", "a"], "label 'a' occurs twice"),
-        (["a>b", "c"], "cannot be a candidate"),
-        (["a"], "must have 2 entries or more"),
-        ([f"c{i}" for i in range(33)], "must have 32 entries or fewer"),
-    ],
-)
-def test_bad_candidates_are_one_line(of: list[str], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as raised:
-        spec(domain={"ranking": {"of": of}}, mechanism={"name": "pairs", "epsilon": 1.0})
-    assert len(str(raised.value).splitlines()) == 1

@@ -146,16 +146,6 @@ def test_honest_versions_seldom_contradict_each_other() -> None:
     assert sum(found) <= 3  # 0.3 or fewer are expected, and more than 3 have a probability of 0.03 %
 
 
-def test_versions_of_different_users_contradict_each_other_where_these_differ() -> None:
-    channel, n = CHANNELS["rr 4"], 10_000
-    moved = P.copy()
-    moved[[0, 1]] = P[0] + 0.1, P[1]
-    moved /= moved.sum()
-    rng = default_rng(7)
-    parts = [estimate_of(channel, rng.multinomial(n, channel.support_probability(each)), n) for each in (P, moved)]
-    assert contradictions(parts)[0]
-
-
 def test_versions_contradict_each_other_beyond_intervals_that_all_hold_at_once() -> None:
     channel, n, counts = CHANNELS["rr 1"], 10_000, np.full(SIZE, 500)
     level = 1 - 0.001 / (2 * SIZE)

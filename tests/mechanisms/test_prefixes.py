@@ -94,10 +94,6 @@ def test_all_strings_follow_a_prefix_that_begin_with_its_pieces(prefix: str, fur
     assert len(following) == len(expected)
 
 
-def test_a_string_with_another_character_has_no_pieces() -> None:
-    assert Spelling(PIECES).split("abc") is None
-
-
 # A report.
 
 

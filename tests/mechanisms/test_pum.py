@@ -89,17 +89,6 @@ def test_theorem_1(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> None
     assert second <= pum(*pi_hat).bound(r_hat) + 1e-9
 
 
-def test_theorem_1_is_tight() -> None:
-    # r is known exactly, and all of home is at 1 where the background says 2: the bound is what it costs.
-    at_1, at_2 = np.eye(5)[[1, 2]]
-    r = np.array([0.2, 0, 0, 0.5, 0, 0.3])
-    first, second = theorem1_terms(r, r, at_2[np.newaxis], at_1[np.newaxis])
-    assert first == 0
-    assert l1(pum(at_2).distribution(r), pum(at_1).distribution(r)) == pytest.approx(second)
-    assert second == pytest.approx(0.6)
-    assert pum(at_2).bound(r) == pytest.approx(0.6)
-
-
 def test_a_negative_mass_costs_nothing() -> None:
     # The bound without the maximum, 2 (0.3 - 0.2), would be below the 0.6 that the wrong background of home costs.
     at_1, at_2, at_3 = np.eye(5)[[1, 2, 3]]

@@ -81,14 +81,6 @@ def test_shares_are_covered_if_the_background_is_a_sample(mechanism: PureMechani
     assert coverage[OCCUPIED].mean() >= 0.95 - NOISE
 
 
-def test_shares_are_not_covered_if_a_wrong_background_is_taken_as_exact(mechanism: PureMechanism) -> None:
-    model = flat(np.inf, np.inf)
-    shares = [
-        pum_intervals(model, estimate_of(mechanism.channel, counts, N)).share for counts in windows(mechanism, _RNG)
-    ]
-    assert np.mean([covered(share, TRUTH) for share in shares]) < 0.8
-
-
 def test_without_strength_the_intervals_of_shares_are_the_band(mechanism: PureMechanism) -> None:
     counts = windows(mechanism, np.random.default_rng(4))[0]
     found = pum_intervals(flat(np.nan, np.nan), estimate_of(mechanism.channel, counts, N))

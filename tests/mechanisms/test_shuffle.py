@@ -119,16 +119,6 @@ def test_what_has_no_ldp_for_two_values_has_no_promise(name: str) -> None:
     assert promise.epsilon == shuffled_epsilon(epsilon, max(promise.reports, 1))
 
 
-def test_each_part_of_a_record_has_its_own_reports() -> None:
-    spec, mechanism = serves("record of bits")
-    rng = np.random.default_rng(1)
-    app, hours = np.zeros(3000, np.int64), np.full(700, mechanism.size - 1)
-    cells = mechanism.statistic(mechanism.perturb(np.append(app, hours), rng))
-    found = list(shuffled(mechanism, [*spec.mechanism.parts], cells, 3700))
-    assert [(each.of, each.reports) for each in found] == [(("app",), 3000), (("hours",), 700)]
-    assert [each.epsilon for each in found] == [shuffled_epsilon(1.0, 3000), shuffled_epsilon(1.0, 700)]
-
-
 def of_two_parts(name: str, first: int, second: int, min_reports: int, **keys: Any) -> Estimate:
     """The estimate of so many reports of the first part, and of the last."""
     spec = build.spec(**SPECS[name] | {"limits": {"min_reports": min_reports}} | keys)

@@ -124,6 +124,3 @@ def test_a_search_finds_the_strings_of_sets() -> None:
     protocol = protocol_of(name="prefixes", strings=SPELLED, epsilon=4.0, cohorts=256, step=2, depth=3)
     sets = [["abcd", "ab", "dada"], ["abcd", "cacaca"], [], ["dada", "abcd"], ["bbbb"]] * 4_000
     assert {*search(protocol, sets, default_rng(1))} == {"abcd", "ab", "dada", "cacaca", "bbbb"}
-
-
-# Specs.
