@@ -36,10 +36,3 @@ def test_other_bytes_of_the_same_value_are_malformed(
     take_path(monkeypatch, min_rows)
     decoded = decode(Message(data, START))
     assert [rejected.reason for rejected in decoded.rejected] == [Reason.MALFORMED]
-
-
-@pytest.mark.parametrize("min_rows", [1, math.inf], ids=["columnar", "plain"])
-@pytest.mark.parametrize("data", [REPORT, BATCH], ids=["report", "batch"])
-def test_the_bytes_that_avro_writes_are_counted(data: bytes, min_rows: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    take_path(monkeypatch, min_rows)
-    assert sum(map(len, decode(Message(data, START)).columns)) == 1

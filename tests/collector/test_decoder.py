@@ -5,37 +5,18 @@ from collections import Counter
 import pytest
 
 from tests.build import HOUR, MINUTE, SENDER_KEY, START, batch
-from tests.collector.decoding import BITS, ID, SLIDING, SYMBOL, accounting, both_paths, decode, outcomes, report, spec
+from tests.collector.decoding import BITS, ID, SYMBOL, accounting, both_paths, decode, outcomes, report, spec
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.signals import sender_digest
 from uldp.schemas.pane import SKEW_RANGES
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message, Report, ReportBatch
-from uldp.schemas.specs.collection import CollectionSpec
 
 
 def test_nothing_becomes_nothing() -> None:
     assert decode() == Decoded()
     empty = decode(Message(ReportBatch(*SYMBOL.key, b"", b"", symbols=b"").encode(), START))
     assert (empty.received, sum(map(len, empty.columns)), empty.late, empty.rejected) == (0, 0, [], [])
-
-
-# Lateness.
-
-CLOSING = [
-    (SYMBOL, START, HOUR + 30 * MINUTE),
-    (SYMBOL, START + HOUR - 1, HOUR + 30 * MINUTE),
-    (SLIDING, START, HOUR),
-    (SLIDING, START + 15 * MINUTE - 1, HOUR),
-    (SLIDING, START + 15 * MINUTE, 15 * MINUTE + HOUR),
-]
-
-
-@both_paths
-@pytest.mark.parametrize(("spec", "time", "closes"), CLOSING)
-def test_nothing_is_late_in_a_bounded_job(spec: CollectionSpec, time: int, closes: int) -> None:
-    decoded = decode(Message(report(3, time, spec.key), START + closes + 1000 * HOUR), judge_lateness=False)
-    assert (sum(map(len, decoded.columns)), decoded.late, accounting(decoded)) == (1, [], {})
 
 
 # Batches.

@@ -76,15 +76,6 @@ def test_a_table_is_a_set_as_it_grows(monkeypatch: pytest.MonkeyPatch, block: in
     )
 
 
-def test_hashes_that_differ_in_the_second_word_are_one_to_a_table_of_one() -> None:
-    one, other = as_columns([(5, 1)]), as_columns([(5, 2)])
-    hashed, exact = IdTable(1), IdTable(2)
-    hashed.insert(one[:1])
-    exact.insert(one)
-    assert hashed.find(other).tolist() == [True]
-    assert exact.find(other).tolist() == [False]
-
-
 # Memory and time.
 
 

@@ -82,9 +82,3 @@ def test_the_limit_holds_for_a_message_with_its_header() -> None:
     body = bytes(MAX_MESSAGE_BYTES - HEADER_SIZE)
     reasons = [decode(b"\0\0\0\0\x07" + data).rejected[0].reason for data in (body, body + b"\0")]
     assert reasons[1] is Reason.TOO_LARGE is not reasons[0]
-
-
-def test_without_ids_the_framing_has_its_reason() -> None:
-    decoded = decode(*map(framed, SINGLES), ids={})
-    assert {record.reason for record in decoded.rejected} == {Reason.REGISTRY_FRAMING}
-    assert decoded.rejected_reports == len(SINGLES)

@@ -122,12 +122,6 @@ def test_busy_sender(limit: int, raised: list[Flag]) -> None:
     assert flags(of, honest(of, 100) + build.part(senders=senders)) == raised
 
 
-def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
-    of = target(max_reports_per_sender=1)
-    senders = SenderCounts.of(np.arange(1, 3000, dtype=np.uint64))
-    assert flags(of, honest(of, 100) + build.part(senders=senders)) == []
-
-
 @pytest.mark.parametrize(
     ("keys", "raised"),
     [

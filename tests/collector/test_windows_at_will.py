@@ -84,12 +84,3 @@ def test_an_earlier_reason_stays_and_opens_no_more_windows(key: tuple[str, int],
     assert [(each.reason, each.reports) for each in decoded.rejected] == [(reason, 4_000)]
     assert len(accounting(decoded)) <= MAX_MESSAGE_SLICES
     assert sum(each.rejected for each in accounting(decoded).values()) == 4_000
-
-
-def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
-    message, found = batch(np.arange(2 * MAX_MESSAGE_SLICES + 500)), []
-    for _ in range(3):
-        decoded = decode(message, judge_lateness=False)
-        found.append(len(counted(decoded)))
-        message = Message(decoded.rejected[0].bodies[0], START) if decoded.rejected else message
-    assert found == [MAX_MESSAGE_SLICES, MAX_MESSAGE_SLICES, 500]
