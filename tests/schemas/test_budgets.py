@@ -64,15 +64,6 @@ def test_each_other_mechanism_refuses_it(name: str) -> None:
         build.spec(**EXAMPLES[name] | {"mechanism": mechanism})
 
 
-def test_devices_must_know_it() -> None:
-    digests = {
-        build.spec(**keys("urr", **given)).device_digest
-        for given in ({}, {"lasting_epsilon": 2.0}, {"lasting_epsilon": 3.0})
-    }
-    assert len(digests) == 3
-    assert build.spec(**keys("urr")).device_digest == build.spec(**keys("urr", lasting_epsilon=None)).device_digest
-
-
 @pytest.mark.parametrize(
     ("changes", "match"),
     [

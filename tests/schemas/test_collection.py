@@ -72,26 +72,25 @@ def test_a_spec_written_out_is_the_same_spec(sample: Path) -> None:
     assert CollectionSpec.load(sample).model_dump() == spec.model_dump()
 
 
-def test_values_are_named_by_label_where_there_are_labels() -> None:
-    spec = build.spec(domain={"labels": ["home", "work", "gym"]}, sensitive=["gym", 0])
-    assert spec.size == 3
-    assert spec.labels == ["home", "work", "gym"]
-    assert spec.sensitive_mask.tolist() == [True, False, True]
-    assert [spec.index(label) for label in spec.labels] == [0, 1, 2]
-    assert spec.index(1) == 1
+YEAR, SLICES = timedelta(days=365), 10_000
 
 
 @pytest.mark.parametrize(
-    ("window", "limits", "days"),
+    ("window", "limits", "age"),
     [
-        ({"size": "1h"}, {}, 365),
-        ({"size": "1h"}, {"max_age": "7d"}, 7),
-        ({"size": "1h"}, {"max_age": "36500d"}, 36_500),
-        ({"size": "300d", "allowed_lateness": "65d"}, {}, 365),
-        ({"size": "300d", "allowed_lateness": "66d"}, {}, 366),
+        ({"size": "1h"}, {}, YEAR),
+        ({"size": "1h"}, {"max_age": "7d"}, timedelta(days=7)),
+        ({"size": "1h"}, {"max_age": "36500d"}, timedelta(days=36_500)),
+        ({"size": "300d", "allowed_lateness": "65d"}, {}, YEAR),
+        ({"size": "300d", "allowed_lateness": "66d"}, {}, timedelta(days=366)),
+        ({"size": "1m"}, {}, SLICES * timedelta(minutes=1)),
+        ({"size": "1d", "period": "1m"}, {}, SLICES * timedelta(minutes=1)),
+        ({"size": "1s", "allowed_lateness": "1d"}, {}, timedelta(days=1, seconds=1)),
+        ({"size": "6d", "period": "1m", "allowed_lateness": "2d"}, {}, timedelta(days=8)),
+        ({"size": "365000d"}, {}, timedelta(days=365_000)),
     ],
 )
-def test_a_report_may_be_a_year_old_but_never_less_than_a_window_counts(
-    window: dict[str, str], limits: dict[str, str], days: int
+def test_a_report_may_be_a_year_or_ten_thousand_slices_old_but_never_less_than_a_window_counts(
+    window: dict[str, str], limits: dict[str, str], age: timedelta
 ) -> None:
-    assert build.spec(window=window, limits=limits).max_age == timedelta(days=days)
+    assert build.spec(window=window, limits=limits).max_age == age

@@ -107,6 +107,7 @@ CHANGES = [
     (VALUES, VALUES | {"tags": [{"name": "home"}]}, "tags"),
     (VALUES, VALUES | {"mechanism": {"name": "urap", "epsilon": 1.0}}, "mechanism.theta"),
     (VALUES, VALUES | {"mechanism": {"name": "urap", "epsilon": 2.0, "theta": 0.6}}, "mechanism.epsilon"),
+    (VALUES, VALUES | {"mechanism": VALUES["mechanism"] | {"lasting_epsilon": 2.0}}, "mechanism.lasting_epsilon"),
     ({}, {"mechanism": {"name": "uoue", "epsilon": 1.0}}, "mechanism.name"),
     (
         {"mechanism": {"name": "olh", "epsilon": 1}},

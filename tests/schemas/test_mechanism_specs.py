@@ -15,8 +15,6 @@ from uldp.schemas.specs.kinds import KINDS, RECORD
 from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
 from uldp.schemas.specs.specfile import SpecError
 
-NUMBER = {"number": {"low": 0, "high": 24}}
-
 
 @pytest.mark.parametrize("name", mechanism_names())
 def test_each_name_is_that_of_its_model(name: str) -> None:
@@ -48,13 +46,6 @@ def test_olh_takes_the_best_number_of_buckets(epsilon: float, buckets: int) -> N
     mechanism = build.spec(mechanism={"name": "olh", "epsilon": epsilon}).mechanism
     assert isinstance(mechanism, LocalHashingSpec)
     assert mechanism.buckets == buckets
-
-
-def test_parameters_are_as_given() -> None:
-    block = {"name": "block", "epsilon": 1.0, "bins": 256, "width": "square-wave"}
-    assert build.spec(domain=NUMBER, mechanism=block).mechanism.model_dump(exclude_none=True) == block
-    olh = {"name": "olh", "epsilon": 1.0, "buckets": 2}
-    assert build.spec(mechanism=olh).mechanism.model_dump(exclude_none=True) == olh
 
 
 @pytest.mark.parametrize(
@@ -165,8 +156,3 @@ def test_norm_sub_cannot_be_the_first_of_bits_that_protect_some_values(keys: dic
 )
 def test_norm_sub_may_follow_and_be_the_first_of_others(keys: dict[str, Any], estimator: Any) -> None:
     assert spec(**keys, estimator=estimator).estimators[-1] == "norm-sub"
-
-
-@pytest.mark.parametrize("keys", [SOME | mechanism("urap"), record("urr")])
-def test_the_default_is_auto(keys: dict[str, Any]) -> None:
-    assert spec(**keys).estimators == ["auto"]

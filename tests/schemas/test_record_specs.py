@@ -53,14 +53,6 @@ def test_attributes_have_tags_with_backgrounds(tmp_path: Path) -> None:
     assert app.background.tolist() == [[0.25, 0.75, 0]]
 
 
-def test_a_collection_without_a_record_has_one_variable_without_a_name() -> None:
-    one = build.spec(sensitive=[0, 4])
-    assert list(one.variables) == [""]
-    variable = one.variables[""]
-    assert (variable.size, variable.share, variable.mechanism) == (5, 1.0, one.mechanism)
-    assert variable.sensitive_mask is one.sensitive_mask
-
-
 def test_a_record_has_no_values_of_its_own() -> None:
     with pytest.raises(ValueError, match=r"^c collects a record; name one of its variables$"):
         _ = spec().labels

@@ -189,6 +189,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"tags": [{"name": "home"}]}, f"tags.0: home {SPREAD}"),
         ({"window": {"size": "1 h"}}, f"window.size: {DURATION} (got '1 h')"),
         ({"window": {"size": "0s"}}, "window: size must be more than 0"),
+        ({"window": {"size": "365001d"}}, "window: size must be 365000d or less"),
         (
             {"window": {"size": "1h", "period": "7m"}},
             "window: size must be a multiple of period; 7m does not divide it",

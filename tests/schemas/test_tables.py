@@ -25,6 +25,7 @@ def test_labels_file_is_a_csv_of_one_column(folder: Path) -> None:
     assert spec.labels == ["home", "a, b", "gym"]
     assert spec.size == 3
     assert spec.sensitive_mask.tolist() == [False, True, False]
+    assert [spec.index("home"), spec.index("gym"), spec.index(1)] == [0, 2, 1]
 
 
 @pytest.mark.parametrize(
