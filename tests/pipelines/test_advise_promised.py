@@ -97,6 +97,12 @@ def test_a_promise_is_kept_by_reports(tmp_path: Path) -> None:
     ("domain", "mechanism", "options", "message"),
     [
         (RECORD, "{name: marginals, epsilon: 1}", ["--epsilon", "1", "--error", ".1"], "a record, give --epsilon and"),
+        (
+            "{number: {low: 0, high: 9}}",
+            "{name: duchi, epsilon: 1}",
+            ["--error", ".1"],
+            "of a number, give --epsilon and",
+        ),
         (RECORD, "{name: marginals, epsilon: 1}", ["--epsilon", "nan", "--users", "9"], "--epsilon must be 1e-06 or"),
         (RECORD, "{name: marginals, epsilon: 1}", ["--epsilon", "1", "--users", "9", "--truth", "spec.yaml"], "leave"),
         (
@@ -172,11 +178,3 @@ def test_without_a_shape_the_intervals_are_what_is_unbiased(uldp: Run, tmp_path:
     code, text, _ = uldp("advise", tmp_path / "c.yaml", "--epsilon", "1", "--users", "2000")
     assert code == 0
     assert "intervals of tree are around unbiased estimates whatever the shape; give the shape by --truth" in text
-
-
-def test_an_l1_error_of_a_number_is_refused(uldp: Run, tmp_path: Path) -> None:
-    keys = {"collection": "c", "version": 1, "domain": NUMBER, "window": {"size": "1d"}}
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(keys | {"mechanism": {"name": "duchi", "epsilon": 1.0}}))
-    code, out, errors = uldp("advise", tmp_path / "c.yaml", "--epsilon", "1", "--error", "0.1")
-    assert (code, out) == (1, "")
-    assert "of a number, give --epsilon and --users" in errors

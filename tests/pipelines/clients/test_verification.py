@@ -215,16 +215,6 @@ def test_all_reports_of_a_device_keep_the_lasting_promise_or_break_it(
     assert one.bound.epsilon > 0.5
 
 
-def test_two_values_behind_one_tag_are_promised_no_difference(tmp_path: Path) -> None:
-    spec = build.spec(**TAGS)
-    sent, other = (
-        Given(archive(tmp_path / str(value), spec, value, {value: "home"}), [["park", "shop"][value]], ["home"])
-        for value in (0, 1)
-    )
-    (loss,) = verify(spec, sent, other).losses
-    assert (loss.promised, loss.bound.epsilon) == (0.0, 0.0)
-
-
 def test_tags_of_the_second_archive_have_an_option_of_their_own(uldp: Run, tmp_path: Path) -> None:
     keys = {"collection": "c", "version": 1, "mechanism": {"name": "urr", "epsilon": 1.0}, "window": {"size": "1h"}}
     (path := tmp_path / "spec.yaml").write_text(json.dumps(TAGS | keys))

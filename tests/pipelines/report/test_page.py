@@ -32,7 +32,7 @@ from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
@@ -172,13 +172,6 @@ class TestPage:
         html = page(out)
         assert html.count("article") == 2
         assert {"pum-v1", "plain-v1"} <= set(html.all("id"))
-
-    def test_only_the_newest_pane_of_a_window_is_shown(self, out: Path) -> None:
-        early = rr_fired(rr_spec(), n=10_000).but(pane=Pane(PaneKind.EARLY, 0))
-        save(out, rr_spec(), early, rr_fired(rr_spec()))
-        html = page(out)
-        assert html.count("article") == 1
-        assert "20,000 reports, on-time pane, revision 3" in html.words
 
 
 class TestContents:

@@ -3,7 +3,6 @@
 import io
 import json
 import tracemalloc
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
+from tests.fuzz.container import MARKER, deflate, write_long
 from tests.pane_files import estimate_file, forged_file, statistic_file
 from tests.pane_files import save as save_file
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, folder_of, hours, save, statistic_of
@@ -144,22 +144,11 @@ class TestDamage:
         assert len(damaged) == 1
 
 
-MARKER = bytes(16)
-
-
-def varint(number: int) -> bytes:
-    zigzag, out = number << 1, bytearray()
-    while zigzag > 0x7F:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    return bytes([*out, zigzag])
-
-
 def container(schema: str, records: int, block: bytes, *, size: int | None = None, codec: str = "null") -> bytes:
     """A file with one block, which claims to take ``size`` bytes."""
     file = io.BytesIO()
     write_header(file, schema, MARKER, {} if schema != "statistic" else header(min(records, 20_000)), codec)
-    return file.getvalue() + varint(records) + varint(len(block) if size is None else size) + block + MARKER
+    return file.getvalue() + write_long(records) + write_long(len(block) if size is None else size) + block + MARKER
 
 
 def encoded(value: dict[str, Any]) -> bytes:
@@ -180,20 +169,15 @@ def header(panes: int) -> dict[str, str]:
     return {pane_files._KEY: pane_files._stored(panes * [bare], MARKER)}
 
 
-def deflated(block: bytes) -> bytes:
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return compressor.compress(block) + compressor.flush()
-
-
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "cells": (lambda: container("statistic", 1, claiming(MAX_CELLS)), "claims 33,554,432 cells, more than the 4 of"),
     "panes": (lambda: container("statistic", 99, 99 * claiming(4)), "its panes are of other windows, collections or"),
     "deflated panes": (
-        lambda: container("statistic", 50_000, deflated(50_000 * claiming(4)), codec="deflate"),
+        lambda: container("statistic", 50_000, deflate(50_000 * claiming(4)), codec="deflate"),
         "the headers of its panes are too many",
     ),
     "gigabytes deflated": (
-        lambda: container("statistic", 1, deflated(bytes(1 << 26)), codec="deflate"),
+        lambda: container("statistic", 1, deflate(bytes(1 << 26)), codec="deflate"),
         "a block takes 16,777,217 bytes or more, the limit is 16,777,216",
     ),
     "a large block": (lambda: container("statistic", 1, b"", size=1 << 30), "it ends too early"),

@@ -127,22 +127,8 @@ def test_rows_one_by_one_are_those_of_a_file(tmp_path: Path) -> None:
     assert [{name: row[name] for name in COLUMNS} for row in single] == exported(tmp_path / "f.parquet", *estimates)
     assert {(row["device_digest"], row["age"]) for row in single} == {(ESTIMATE.device_digest, ESTIMATE.age_text)}
     assert [row["table_name"] for row in single] == ["share"] * 3 + ["hidden", "bound"] + ["share of colour"] * 3
+    assert [row["label"] for row in single][:5] == ["red", "green", "blue", "home", None]
     assert len({tuple(row[name] for name in rows_module.KEY) for row in single}) == len(single)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_visible_shares_and_bands_are_columns_and_other_tables_rows(ending: str, tmp_path: Path) -> None:
-    rows = exported(tmp_path / f"f{ending}", WITH_TAGS)
-    null = "" if ending == ".csv" else None
-    assert [(row["quantity"], str(row["position"]), row["label"]) for row in rows] == [
-        ("share", "0", "red"),
-        ("share", "1", "green"),
-        ("share", "2", "blue"),
-        ("hidden", "0", "home"),
-        ("bound", "0", null),
-    ]
-    assert [row["visible"] == null for row in rows] == [False] * 3 + [True] * 2
-    assert [row["low"] == null for row in rows] == [False] * 3 + [True] * 2
 
 
 NUMBERS: list[tuple[Table, list[tuple[str | None, float]]]] = [

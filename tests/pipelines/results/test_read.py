@@ -170,20 +170,6 @@ def test_the_newest_windows_of_each_collection_that_fit(most: int, last: int | N
 
 
 class TestSelection:
-    @pytest.mark.parametrize(
-        ("selection", "found"),
-        [
-            (Selection(), [0, 0, 1, 1, 2, 2]),
-            (Selection(since=START + 2 * HOUR), [2, 2]),
-            (Selection(until=START + 2 * HOUR, last=1), [1, 1]),
-            (Selection(last=1, estimator="mle", collection="c"), [2]),
-        ],
-    )
-    def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:
-        save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
-        estimates, *_ = folder_of(tmp_path).current(selection)
-        assert hours(estimates) == found
-
     def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
         save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
         for path in tmp_path.rglob("*.avro"):
