@@ -61,9 +61,7 @@ def test_a_spec_with_a_word_of_a_longer_name_is_told_what_to_write() -> None:
     untold = [
         f"{row[0].strip()}: name a word of it in literature, in spec.py of the mechanism in its place"
         for row in longer
-        if not any(
-            in_place_of(word, NAMES) or folded(word) in FOLDED for word in re.findall(r"[\w-]+", row[0])
-        )
+        if not any(in_place_of(word, NAMES) or folded(word) in FOLDED for word in re.findall(r"[\w-]+", row[0]))
     ]
     assert not untold, "\n".join(untold)
 
