@@ -40,6 +40,13 @@ def test_a_message_has_reports_of_so_many_slices(n: int, key: tuple[str, int], s
     assert accounting(decoded) == ({(key, START): Accounting(over, rejected=over)} if over else {})
 
 
+@pytest.mark.parametrize(("bounded", "hours"), [(True, 100), (False, 0)])
+def test_a_rejected_report_is_in_its_own_slice_while_its_windows_can_change(bounded: bool, hours: int) -> None:
+    """In a bounded job they can for ever; a stream has no state of them any more, and takes the publish time's."""
+    decoded = decode(batch(np.array([100]), payload=1 << 20), judge_lateness=not bounded)
+    assert accounting(decoded) == {(SYMBOL.key, START - hours * HOUR): Accounting(1, rejected=1)}
+
+
 def test_the_detail_names_the_time_and_the_limit() -> None:
     (rejected,) = decode(batch(np.arange(MAX_MESSAGE_SLICES + 1)), judge_lateness=False).rejected
     time = START - MAX_MESSAGE_SLICES * HOUR
