@@ -9,9 +9,10 @@ watermark passes many ends of windows at once: what a day takes, in a stream of 
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from unittest import mock
 
@@ -35,6 +36,9 @@ WINDOWS = {
     "sliding 24 h / 1 min": {"size": "1d", "period": "1m", "allowed_lateness": "10m"},
 }
 REPEAT = 3
+#: The replaced parts of the local runner, and segments of a stream that is followed without one.
+PARTS = ("copied_state", "copied_steps", "full_bundles", "small_state", "next_timers", "remembered_specs")
+PART_SEGMENTS = 60
 
 
 def specs(window: dict[str, str], collections: int, size: int = SIZE) -> list[CollectionSpec]:
@@ -135,9 +139,29 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
         yield Row("sliding", f"{label}, a day to its close", 24 * HOURLY, taken, remark=f"{files[label]:,} files")
 
 
+def without(part: str) -> float:
+    """Follow a stream of ten sliding collections, in a process of its own, without a replaced part of the runner."""
+    with mock.patch.object(jobs, part, nullcontext):
+        return run(WINDOWS["sliding 24 h / 1 min"], 10, PART_SEGMENTS)
+
+
+def part_rows(*, quick: bool = False) -> Iterator[Row]:
+    """Measure what each part of ``uldp.transforms.io.local.lighter_runner`` gains."""
+    calls: dict[str, Callable[[], float]] = {part: partial(_without, part) for part in PARTS}
+    calls["all parts"] = partial(_alone, WINDOWS["sliding 24 h / 1 min"], 10, PART_SEGMENTS)
+    seconds = in_turn(calls, 1 if quick else REPEAT)
+    for part in PARTS:
+        remark = f"{seconds[part] / seconds['all parts']:.2f} times as long"
+        yield Row("sliding", f"without {part}", (PART_SEGMENTS - WARM - 1) * REPORTS, seconds[part], remark=remark)
+
+
+def _without(part: str) -> float:
+    return alone(without, part)[0]
+
+
 def _alone(window: dict[str, str], collections: int, segments: int) -> float:
     return alone(run, window, collections, segments)[0]
 
 
 if __name__ == "__main__":
-    print_table(rows())
+    print_table(chain(rows(), part_rows()))

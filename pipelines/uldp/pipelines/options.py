@@ -121,7 +121,8 @@ def job_options(*, sources: str, results: str, needs_spec: bool = True) -> Calla
             click.option(
                 "--shards",
                 type=click.IntRange(1, 1 << 15),
-                help="Parts of the ids of reports on a cluster, for as many workers at most; for good.  [default: 16]",
+                help="Parts into which a cluster divides report ids, for as many workers. A stream keeps the number."
+                "  [default: 16]",
             ),
             click.option("--rejected-to", metavar="TOPIC", help="Topic for rejected reports too."),
             click.option(
