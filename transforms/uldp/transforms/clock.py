@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uldp.transforms.internals import direct_runner
-
 _clock: list[Callable[[], float]] = [time.time]
 
 
@@ -22,7 +20,9 @@ def clock_of_test_stream() -> Iterator[None]:
     The ``BundleBasedDirectRunner`` fires the timers of such a job by a clock that begins in 1970, and that it shows to
     no step. Without this context, a stream in a test has no early panes; docs/beam.md has an example.
     """
-    runner: Any = direct_runner
+    from uldp.transforms.io.local import runner_internals
+
+    runner: Any = runner_internals.direct_runner
     make, before = runner.TestClock, len(_clock)
 
     def made(*given: Any) -> Any:

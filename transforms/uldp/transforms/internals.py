@@ -1,4 +1,4 @@
-"""All of Beam that this project uses beyond Beam's documented interface: no other library module imports it.
+"""What this project uses beyond Beam's documented interface; ``io.local.runner_internals`` has what local jobs use.
 
 A new version of Beam may change these names without notice, so look here first if a test fails with it. Beside these
 imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runners behave, and the program
@@ -18,12 +18,6 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``RowTypeConstraint``: the schema of rows whose fields are a table of this project, and no class. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
-- ``EvaluationContext``: where the same runner keeps the state of keys, which ``small_state`` of
-  ``uldp.transforms.io.local.lighter_runner`` tidies. As old.
-- ``DirectUnmergedState``: what it keeps of a key, which ``copied_state`` beside that copies. As old.
-- ``TransformWatermarks``: where it looks for timers that are due, for ``next_timers`` beside that. As old.
-- ``transform_evaluator``: where the same runner pickles steps, which ``copied_steps`` beside that copies. As old.
-- ``direct_runner``: where the same runner takes its clock from, which ``uldp.transforms.clock`` reads. As old.
 - ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
   ``uldp.transforms.io.local.lighter_runner`` tells from others. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
@@ -40,9 +34,6 @@ from apache_beam.metrics.metricbase import Counter
 from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.pvalue import PCollection
-from apache_beam.runners.direct import direct_runner, transform_evaluator
-from apache_beam.runners.direct.evaluation_context import DirectUnmergedState, EvaluationContext
-from apache_beam.runners.direct.watermark_manager import _TransformWatermarks as TransformWatermarks
 from apache_beam.transforms.core import Windowing
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type

@@ -24,15 +24,15 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.internals import (
+from uldp.transforms.internals import Timestamp
+from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.lighter_runner import copied_state, copied_steps, remembered_specs
+from uldp.transforms.io.local.runner_internals import (
     DirectUnmergedState,
     EvaluationContext,
-    Timestamp,
     TransformWatermarks,
     transform_evaluator,
 )
-from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.lighter_runner import copied_state, copied_steps, remembered_specs
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
 

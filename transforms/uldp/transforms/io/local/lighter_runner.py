@@ -17,8 +17,8 @@ from apache_beam import DoFn
 from apache_beam.transforms import core, userstate
 from apache_beam.transforms.timeutil import TimeDomain
 
-from uldp.transforms.internals import (
-    AbstractDoFnWrapper,
+from uldp.transforms.internals import AbstractDoFnWrapper
+from uldp.transforms.io.local.runner_internals import (
     DirectUnmergedState,
     EvaluationContext,
     TransformWatermarks,
